@@ -18,7 +18,7 @@ from app.accounts.guards import require_researcher
 from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
-from app.accounts.pages.openid import provider_from_settings
+from app.accounts.pages.openid import provider_of_settings_or_none
 from app.accounts.secrets import KnownBrowsers, load_or_create_installation_key, session_cookie_name
 from app.alerts import api as alerts_api
 from app.alerts import outbox
@@ -39,7 +39,7 @@ from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
-from app.background.readiness import ReadinessCheck, ReadinessChecks, create_database_check, readiness_document
+from app.background.readiness import ReadinessCheck, ReadinessChecks, make_database_check, readiness_report_as_json
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
@@ -97,7 +97,7 @@ API_DESCRIPTION = (
 )
 
 
-async def load_signing_key(database: AsyncEngine, settings: Settings) -> str:
+async def load_operator_or_installation_key(database: AsyncEngine, settings: Settings) -> str:
     """Return the operator's key, else the one made at the first start, which all processes share by the database."""
     if settings.secret_key is not None:
         return settings.secret_key.get_secret_value()
@@ -121,7 +121,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     )
     state.serving_database = serving
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
-    key = await load_signing_key(state.database, settings)
+    key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
@@ -139,11 +139,11 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = session_cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
-    state.provider = provider_from_settings(settings)
+    state.provider = provider_of_settings_or_none(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
     state.readiness = ReadinessChecks()
-    state.readiness.register_check("database", create_database_check(state.serving_connections))
-    loops = start_background_loops(state)
+    state.readiness.register_check("database", make_database_check(state.serving_connections))
+    loops = start_and_register_background_loops(state)
     with state.live.end_streams_on_signals():
         yield
     for loop in loops:
@@ -160,7 +160,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
         await database.dispose()
 
 
-def start_background_loops(state: State) -> list[BackgroundLoop]:
+def start_and_register_background_loops(state: State) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
     loops = [
         BackgroundLoop(
@@ -177,13 +177,13 @@ def start_background_loops(state: State) -> list[BackgroundLoop]:
     ]
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
-        state.readiness.register_check(work.name, background_work_check(work), required=False)
+        state.readiness.register_check(work.name, make_readiness_check_of_work(work), required=False)
     for loop in loops:
         loop.start()
     return loops
 
 
-def background_work_check(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
+def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> ReadinessCheck:
     """Return the check of a background loop or group of tasks for `/ready`."""
 
     async def check() -> CheckResult:
@@ -314,7 +314,7 @@ async def health_endpoint() -> JSONResponse:
 async def readiness_endpoint(request: Request) -> JSONResponse:
     """Return 200 when this process can serve annotators now, else 503 with the reason."""
     readiness: ReadinessChecks = request.app.state.readiness
-    results = await readiness.run_checks()
+    results = await readiness.run_and_return_result_by_check()
     failed = readiness.failed_required_checks(results)
     headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
-    return JSONResponse(readiness_document(results, failed), 503 if failed else 200, headers)
+    return JSONResponse(readiness_report_as_json(results, failed), 503 if failed else 200, headers)

@@ -253,10 +253,10 @@ def read_settings() -> Settings:
     try:
         return Settings()
     except ValidationError as error:
-        raise SettingsProblem("; ".join(_describe_setting_problems(error))) from None
+        raise SettingsProblem("; ".join(_iterate_setting_problem_sentences(error))) from None
 
 
-def _describe_setting_problems(error: ValidationError) -> Iterable[str]:
+def _iterate_setting_problem_sentences(error: ValidationError) -> Iterable[str]:
     for problem in error.errors(include_url=False, include_input=False):
         field = str(problem["loc"][0]) if problem["loc"] else ""
         name = environment_variable_name(field) if field in Settings.model_fields else field

@@ -12,7 +12,7 @@ from contextlib import suppress
 import numpy as np
 
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.page_parts import analysis_page_parts
+from app.analysis.page_parts import page_parts_by_name
 from app.analysis.result_types import Answers, Options
 from app.analysis.scores import compare_scores
 from app.inference.ground.inestimable import Inestimable
@@ -54,7 +54,7 @@ def timed(part: str, answers: Answers) -> float:
 
 def main() -> None:
     print("| part | first, s | again, s |\n|---|---|---|", flush=True)
-    for part in analysis_page_parts():
+    for part in page_parts_by_name():
         subprocess.run([sys.executable, "-m", "benchmarks.analysis_page", part], check=True)
 
 

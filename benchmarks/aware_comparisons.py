@@ -17,7 +17,7 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgments
+from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgment_columns
 from app.inference.ground.metrics import spearman
 from app.inference.online import trueskill, trueskill_aware
 from app.inference.online.law import AnsweredHit, LawParameters
@@ -115,7 +115,7 @@ def compare(judged: Judged, truth: Floats, topics: Numbers) -> Compared:
 
 def sample_arguments(per_item: int, random_share: float, rng: np.random.Generator) -> tuple[Floats, Judged, Numbers]:
     """Judgments of a few topics by the annotators with most judgments there: so many per item, where there are."""
-    first, second, outcomes, annotators = load_argument_judgments()
+    first, second, outcomes, annotators = load_argument_judgment_columns()
     with (ARGUMENT_JUDGMENTS.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     topics = np.unique([row["topic"] for row in rows], return_inverse=True)[1]

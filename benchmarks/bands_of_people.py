@@ -16,13 +16,13 @@ import numpy as np
 
 from app.experiments.arm_replay import (
     ArmRecord,
-    checkpoint_hit_counts,
+    correlations_with_truth_by_figure,
+    hit_count_at_each_checkpoint,
+    iterate_scores_at_checkpoints,
     replay_arm,
-    replay_scores,
-    truth_correlations_by_checkpoint,
 )
-from app.experiments.sakaguchi_2018 import lexical_frequency_material
-from app.experiments.simulated_arms import ALL_SCALE_ARMS, simulate_arm_rounds
+from app.experiments.sakaguchi_2018 import load_lexical_frequency_material
+from app.experiments.simulated_arms import ALL_SCALE_ARMS, iterate_simulated_rounds_of_arm
 from app.inference.ground.arrays import Array
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -58,10 +58,10 @@ ROWS = tuple(Row(arm, people) for people in PEOPLE for arm in ARMS)
 
 def record(row: Row, seed: int) -> ArmRecord:
     """One campaign with annotators of its own."""
-    truth = np.array(lexical_frequency_material().truth)
+    truth = np.array(load_lexical_frequency_material().truth)
     people = POPULATIONS["mlqe-et-en"].draw_habits(row.people, np.random.default_rng([seed, row.people]))
     arm = next(arm for arm in ALL_SCALE_ARMS if arm.name == row.arm)
-    *_, mine = simulate_arm_rounds(arm, HabitAnnotators(people, truth), truth, [seed, row.people, 1])
+    *_, mine = iterate_simulated_rounds_of_arm(arm, HabitAnnotators(people, truth), truth, [seed, row.people, 1])
     law = ONLINE_LAWS[arm.law]
     begun = law.initial_beliefs([np.full(len(truth), number) for number in law.family.default_prior], LawParameters())
     return ArmRecord(law, begun, mine.hits, truth)
@@ -79,16 +79,16 @@ def looked(row: Row, seed: int) -> Looked:
 
 def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
     """Spearman at all looks, with the same number of annotators drawn from those there are."""
-    ends = checkpoint_hit_counts(mine, LOOKS[-1])
+    ends = hit_count_at_each_checkpoint(mine, LOOKS[-1])
     times = np.bincount(rng.choice(mine.people, len(mine.people)), minlength=max(mine.people) + 1)
     hits = [
         [hit for hit in mine.hits[start:end] for _ in range(times[hit.annotator])]
         for start, end in pairwise((0, *ends))
     ]
     again = ArmRecord(mine.law, mine.initial_beliefs, [*chain(*hits)], mine.truth)
-    return truth_correlations_by_checkpoint(mine.truth, replay_scores(again, np.cumsum([*map(len, hits)]).tolist()))[
-        "spearman"
-    ]
+    return correlations_with_truth_by_figure(
+        mine.truth, iterate_scores_at_checkpoints(again, np.cumsum([*map(len, hits)]).tolist())
+    )["spearman"]
 
 
 def line_of(row: Row, found: Sequence[Looked], look: int) -> str:

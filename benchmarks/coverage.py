@@ -23,7 +23,7 @@ from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import elo
 from app.inference.ratings import annotator_aware, direct_assessment
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from benchmarks.annotator_aware import ANNOTATORS, ITEMS, Crowd, N, a_process_per_core
 
 CROWDS = {
@@ -138,7 +138,7 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     made = asked(people, per_item, rng)
     three = made.items, made.annotators, made.scores
     truth = all_scores.mean(axis=(0, 2))
-    known: ModeratedMeans = moderate_means(Tally.empty(ITEMS).add_judgments(*three))
+    known: ModeratedMeans = moderated_means_of_tally(Tally.empty(ITEMS).add_judgments(*three))
     rows = {
         "mean, bootstrap": row(*bootstrap(made, rng), truth),
         "mean -+ 1.96 errors of its own": row(*own_error(made), truth),

@@ -20,13 +20,13 @@ from typing import NamedTuple
 import numpy as np
 
 from app.designs.scale import MAX_POINTS
-from app.goals.progress import settled_item_mask
+from app.goals.progress import mask_of_settled_items
 from app.goals.settings import RELEASE_ITEMS, Goal
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.inference.ratings.shrunken_means import fit_item_shrinkage
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Counts, SelectionSettings
@@ -129,12 +129,12 @@ def looks(made: MadeBy, asking: Asking, seed: int) -> Iterator[tuple[int, Tally,
     )
     goal = {"goal": asking.released_by, "when_reached": RELEASE_ITEMS, "threshold": MAX_POINTS * threshold}
     campaign = campaign_of(best_items=BEST, **goal, **PLAIN) if asking.released_by else None
-    hits, tally = mine.generate_hits(people), Tally.empty(ITEMS)
+    hits, tally = mine.iterate_answered_hits(people), Tally.empty(ITEMS)
     for per_item in range(1, max(BUDGETS) + 1):
         for _ in range(0, PER_ROUND, HITS_BETWEEN_RELEASES):
             tally = with_answers(tally, list(islice(hits, HITS_BETWEEN_RELEASES)))
             if campaign:
-                mine.release_items(settled_item_mask(campaign, moderate_means(tally), mine.score))
+                mine.release_items(mask_of_settled_items(campaign, moderated_means_of_tally(tally), mine.score))
         if per_item in BUDGETS:
             yield per_item, tally, truth
 
@@ -155,7 +155,7 @@ def one_run(made: MadeBy, asking: Asking, seed: int) -> dict[str, list[Held]]:
     """What holds at each look, by interval."""
     found: dict[str, list[Held]] = defaultdict(list)
     for _, tally, truth in looks(made, asking, seed):
-        known: ModeratedMeans = moderate_means(tally)
+        known: ModeratedMeans = moderated_means_of_tally(tally)
         asked = np.flatnonzero(np.isfinite(known.standard_error))
         known, truths, judgments = known.select_items(asked), truth[asked], tally.judgments[asked].astype(np.int64)
         found["plain"].append(held(known.mean, *known.interval(), truths, judgments))

@@ -23,7 +23,7 @@ from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.planning.forecast import DEFAULT_FORECAST_RUNS
 from app.planning.goal_simulation import MAX_NEW_JUDGMENTS_PER_ITEM, UNLIMITED_JUDGMENTS, forecast_goal
 from app.simulation.annotators import HabitAnnotators, Population
@@ -108,7 +108,7 @@ def needed(
     campaign: Any, mine: SimulatedCampaign, people: HabitAnnotators, known: GoalEvidence, looks: list[int]
 ) -> float:
     """Infinite where a campaign does not get there in the time of a forecast."""
-    hits = mine.generate_hits(people)
+    hits = mine.iterate_answered_hits(people)
     more = 0
     for look in looks:
         new: list[AnsweredHit] = []
@@ -116,7 +116,7 @@ def needed(
             new.append(next(hits))
             more += len(new[-1].items)
         known = with_answers(known, new)
-        measured = known.goal_estimates(campaign, moderate_means(known.tally))
+        measured = known.goal_estimates(campaign, moderated_means_of_tally(known.tally))
         found = goal_progress(campaign, measured.estimates, mine.score, measured.source)
         if found is not None and found.is_reached:
             return look

@@ -14,7 +14,7 @@ from app.goals.estimates import MAX_FITTED_JUDGMENTS, GoalEvidence
 from app.goals.progress import goal_progress
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from benchmarks.campaign_of import campaign_of
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -31,7 +31,7 @@ def known(items: int, rng: np.random.Generator) -> ModeratedMeans:
     contested = np.r_[np.argsort(-truth)[:CONTESTED], np.argsort(np.abs(truth - 0.5))[:CONTESTED]]
     shown = np.r_[np.repeat(np.arange(items), EACH), np.repeat(contested, MORE)]
     said = np.clip(truth[shown] + noise[shown] * rng.standard_normal(len(shown)), 0, 1)
-    return moderate_means(Tally.empty(items).add_judgments(shown, rng.integers(2_000, size=len(shown)), said))
+    return moderated_means_of_tally(Tally.empty(items).add_judgments(shown, rng.integers(2_000, size=len(shown)), said))
 
 
 def seconds(goal: str, of: ModeratedMeans) -> float:
@@ -50,7 +50,7 @@ def fitting(judgments: int) -> float:
     values = np.where(who % 3, np.clip(careful, 0, 1), rng.random(len(shown)))
     of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).add_judgments(shown, who, values)
     begun = time.process_time()
-    assert of.law_estimates is not None
+    assert of.estimates_by_law_or_none is not None
     return time.process_time() - begun
 
 

@@ -110,7 +110,7 @@ def course(data: Data, rule: str, law: str, reached: Reached, seed: int) -> Arra
     people, truth = data.made(rng)
     mine = campaign("scores" if rule == "even" else rule, law, truth, np.random.default_rng([seed, 12]))
     found = []
-    hits = mine.generate_hits(people)
+    hits = mine.iterate_answered_hits(people)
     for look in range(LOOKS * MOST):
         if rule != "even":
             list(islice(hits, PER_ROUND // LOOKS))

@@ -26,12 +26,12 @@ from app.experiments.comparison_file import ComparisonFile
 from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
-    baseline_comparison_columns,
     score_expected_wins,
     score_trueskill,
+    system_judge_segment_and_outcome_columns,
 )
 from app.experiments.otani_2016 import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
-from app.experiments.runs import figure_by_arm
+from app.experiments.runs import figure_array_by_arm
 from app.inference.ground import metrics
 from app.inference.ground.inestimable import NotConverged
 from app.inference.systems import graded_response
@@ -57,11 +57,13 @@ def load(path: Path) -> ComparisonFile:
 
 
 def graded_live(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return graded_response_online.fit(*baseline_comparison_columns(judged, baseline), n_items=systems).score
+    return graded_response_online.fit(
+        *system_judge_segment_and_outcome_columns(judged, baseline), n_items=systems
+    ).score
 
 
 def staged(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return two_stage.fit(*baseline_comparison_columns(judged, baseline), n_items=systems).score
+    return two_stage.fit(*system_judge_segment_and_outcome_columns(judged, baseline), n_items=systems).score
 
 
 METHODS = judged_pairs.SCORING_METHODS | {
@@ -73,11 +75,11 @@ METHODS = judged_pairs.SCORING_METHODS | {
 
 
 def robustness(of: ComparisonFile) -> None:
-    print(f"{BASELINE} as baseline, {RUNS} runs of {BUDGET:,} judgments. {of.advice_for(of.baseline).sentence}\n")
+    print(f"{BASELINE} as baseline, {RUNS} runs of {BUDGET:,} judgments. {of.advice_on_system(of.baseline).sentence}\n")
     experiment = RandomJudgesExperiment(of, SEED, METHODS)
     found = [experiment.run(k) for k in range(RUNS)]
     for name, title in AGREEMENT_FIGURES.items():
-        table(title.replace("truth", "gold scores"), figure_by_arm(found, name))
+        table(title.replace("truth", "gold scores"), figure_array_by_arm(found, name))
 
 
 def table(title: str, figures: dict[str, Floats]) -> None:

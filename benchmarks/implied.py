@@ -16,7 +16,7 @@ import numpy as np
 from app.experiments.amidei_2020 import (
     ASKED_ANYWAY_SHARE,
     TRANSITIVITY_ITEMS,
-    load_argument_judgments,
+    load_argument_judgment_columns,
     simulate_asked_and_wrong_shares,
 )
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, implications_and_implied_outcomes
@@ -52,7 +52,7 @@ def with_ties() -> None:
     met: set[tuple[int, int, int]] = set()
     counts = ImpliedCounts()
     for first, second, outcome, annotator in zip(
-        *(column.tolist() for column in load_argument_judgments()), strict=True
+        *(column.tolist() for column in load_argument_judgment_columns()), strict=True
     ):
         pair = annotator, min(first, second), max(first, second)
         if pair not in met:
@@ -70,13 +70,13 @@ def told(name: str, orders: dict[int, Implications]) -> None:
 
 
 def shown(name: str, tally: ImpliedCounts) -> None:
-    share, low, high = tally.contradicted_share_with_interval() or (np.nan,) * 3
+    share, low, high = tally.contradicted_share_and_interval_or_none() or (np.nan,) * 3
     reversed_ = tally.answered_reversed / tally.asked_anyway
     print(f"| {name} | {tally.asked_anyway:,} | {share:.3f} ({low:.3f} to {high:.3f}) | {reversed_:.3f} |")
 
 
 def readings() -> None:
-    first, second, outcomes, annotators = (column.tolist() for column in load_argument_judgments())
+    first, second, outcomes, annotators = (column.tolist() for column in load_argument_judgment_columns())
     print(f"ukp_convarg1, {len(first):,} judgments\n")
     print("| implied by | pairs judged although implied | answered otherwise | the other way round |")
     print("|---|---:|---:|---:|")
@@ -125,7 +125,7 @@ def speed(items: int, answers: int = 100_000) -> None:
     pairs = pairs[pairs[:, 0] != pairs[:, 1]].tolist()
     start = time.process_time()
     for a, b in pairs:
-        mine.implications.add_outcome(a, b, 1 if value[a] > value[b] else -1)
+        mine.implications.add_outcome_and_return_implied(a, b, 1 if value[a] > value[b] else -1)
     each = (time.process_time() - start) / len(pairs) * 1e6
     took = []
     for _ in range(200):

@@ -87,7 +87,7 @@ def outcome_of(initial_state: StateFloats, hits: list[AnsweredHit], people: Peop
     beliefs.apply_hits(hits)
     score, worth = beliefs.state[0] / beliefs.state.sum(axis=0), people.worth
     low, best = worth < np.median(worth), set(np.argsort(-worth)[:TOP].tolist())
-    described = LAW.describe_annotators(beliefs.annotators, beliefs.campaign_state)
+    described = LAW.annotator_description_by_number(beliefs.annotators, beliefs.campaign_state)
     biases = [described[k].bias - people.bias[k] for k in described if not people.at_random[k]]
     return Outcome(
         spearman(score, worth),
@@ -111,7 +111,7 @@ def flat_campaign(kind: str, seed: int) -> tuple[Array, Array]:
             hits.append(AnsweredHit(int(rng.integers(FLAT_ANNOTATORS)), items.tolist(), scores.tolist()))
     beliefs = LAW.initial_beliefs([np.ones(FLAT_ITEMS)] * 2, LawParameters())
     beliefs.apply_hits(hits)
-    described = LAW.describe_annotators(beliefs.annotators, beliefs.campaign_state)
+    described = LAW.annotator_description_by_number(beliefs.annotators, beliefs.campaign_state)
     items, annotators, scores = (
         np.concatenate([hit.items for hit in hits]),
         np.repeat([hit.annotator for hit in hits], N),

@@ -60,7 +60,7 @@ def course(data: Data, rule: Rule, n: int, most: int, seed: int) -> list[Look]:
     mine = SimulatedCampaign(
         rule, ONLINE_LAWS["easl"], asking, LawParameters(), ITEMS, np.random.default_rng([seed, 22])
     )
-    hits, looks = mine.generate_hits(people), []
+    hits, looks = mine.iterate_answered_hits(people), []
     for _ in range(LOOKS * most):
         list(islice(hits, ITEMS // (LOOKS * n)))
         error = MAX_POINTS * float(np.sqrt(np.mean((mine.score - truth) ** 2)))

@@ -22,7 +22,7 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtr
 
-from app.experiments.amidei_2020 import load_argument_judgments
+from app.experiments.amidei_2020 import load_argument_judgment_columns
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
 from app.inference.online.law import AnsweredHit, LawParameters
@@ -106,7 +106,7 @@ def simulated(items: int, spread: float, at_random: float, _run: int, rng: np.ra
 
 def arguments_by_topic() -> list[tuple[Array, dict[tuple[int, int], list[int]]]]:
     """Return the truth and the answers of each topic: items that were compared with each other, by pair."""
-    first, second, outcomes, _ = load_argument_judgments()
+    first, second, outcomes, _ = load_argument_judgment_columns()
     everything = bradley_terry.fit(first, second, outcomes)
     topics = []
     for group in range(int(everything.group.max()) + 1):
@@ -147,7 +147,7 @@ def course(comparisons: Comparisons, rule: str, most: int, run: int) -> list[tup
         draw = mine.draw(annotator)
         if draw is not None:
             outcome = answer(annotator, draw.items[0], draw.items[1], rng)
-            mine.learn_answer(AnsweredHit(annotator, draw.items, [(1 + outcome) / 2, (1 - outcome) / 2]))
+            mine.update_campaign_by_answer(AnsweredHit(annotator, draw.items, [(1 + outcome) / 2, (1 - outcome) / 2]))
         if number + 1 in [at * items // 2 for at in COMPARISONS_AT]:
             fit = bradley_terry.fit(*comparison_columns(mine), n_items=items)
             found.append((float(spearman(mine.score, truth)), float(spearman(np.nan_to_num(fit.score), truth))))
@@ -198,7 +198,7 @@ def time_draws(items: int, draws: int = 300) -> None:
     start = time.thread_time()
     if index.log is not None:
         index.log.add_hits(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), won.ravel(), tie_margin=0, ties=True)
-        index.log.use_fit(*index.log.begin_due_fit()())  # type: ignore[misc]  # it is due
+        index.log.take_over_fitted_posterior(*index.log.fit_that_is_due_or_none()())  # type: ignore[misc]  # it is due
     build = time.thread_time() - start
     taken = [draw_and_learn(index, items, rng) for _ in range(draws)]
     (draw50, learn50), (draw95, _) = np.percentile(taken, (50, 95), axis=0) / 1000

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgments
+from app.experiments.amidei_2020 import ARGUMENT_JUDGMENTS, load_argument_judgment_columns
 from app.inference.ground import metrics
 from app.inference.preferences import bradley_terry, transitivity
 
@@ -67,7 +67,7 @@ def speed() -> None:
 
 
 def of_arguments() -> None:
-    first, second, outcomes, annotators = load_argument_judgments()
+    first, second, outcomes, annotators = load_argument_judgment_columns()
     with (ARGUMENT_JUDGMENTS.parent / "arguments.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     topic = np.unique([row["topic"] for row in rows], return_inverse=True)[1]

@@ -46,7 +46,7 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
 
 
 async def table(engine: AsyncEngine, slug: str, name: str) -> list[dict[str, Any]]:
-    found = await FitCache().fit_table(engine, slug, name)
+    found = await FitCache().load_answers_and_fit_table(engine, slug, name)
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 

@@ -75,7 +75,7 @@ def make_chooser(
         assert draw is not None, "every item wants more judgments"
         return draw.items
 
-    return choose, campaign.learn_answer
+    return choose, campaign.update_campaign_by_answer
 
 
 def measure_run(rule_name: str, spread: float, judgments_per_item: int, seed: int) -> tuple[float, float, float]:

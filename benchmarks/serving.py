@@ -33,7 +33,7 @@ from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.accounts.tokens import create_api_token
-from app.accounts.users import find_or_create_first_user
+from app.accounts.users import find_or_create_oldest_user
 from app.annotation.platforms.assignments import WorkerTokens, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
@@ -226,7 +226,7 @@ async def prepare(
             ]
             names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
         bearer = await create_api_token(
-            connection, (await find_or_create_first_user(connection, now=NOW)).id, "bench", now=NOW
+            connection, (await find_or_create_oldest_user(connection, now=NOW)).id, "bench", now=NOW
         )
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
 

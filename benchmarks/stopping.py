@@ -21,13 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.designs.scale import MAX_POINTS
-from app.goals.progress import goal_progress, settled_item_mask
+from app.goals.progress import goal_progress, mask_of_settled_items
 from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators
@@ -105,9 +105,9 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     )
     campaign = campaign_of(goal=row.goal, when_reached="tell", best_items=5, threshold=50, **PLAIN)
     tally = Tally.empty(ITEMS)
-    for hit in mine.generate_hits(people):
+    for hit in mine.iterate_answered_hits(people):
         tally = with_answers(tally, [hit])
-        known = moderate_means(tally)
+        known = moderated_means_of_tally(tally)
         found = goal_progress(campaign, known, mine.score)
         if found is not None and found.is_reached:
             return End(RIGHT[row.goal](known, mine.score, truth), tally.judgments.mean())
@@ -140,20 +140,20 @@ class Releasing:
     def learn(self, hits: Sequence[AnsweredHit]) -> Mask:
         """From more answers: which items are settled now."""
         self.tally = with_answers(self.tally, hits)
-        self.known = moderate_means(self.tally)
-        return settled_item_mask(self.campaign, self.known, self.mine.score)
+        self.known = moderated_means_of_tally(self.tally)
+        return mask_of_settled_items(self.campaign, self.known, self.mine.score)
 
     def to_the_end(self) -> Mask:
         """With a look after every HIT, until nothing is asked: what is settled then."""
         out = np.zeros(ITEMS, bool)
-        for hit in self.mine.generate_hits(self.people):
+        for hit in self.mine.iterate_answered_hits(self.people):
             out = self.learn([hit])
             self.mine.release_items(out)
         return out
 
     def evenly(self, enough: int) -> int:
         """How many judgments of each item it takes until so many are settled; as many as may be, if more."""
-        hits = self.mine.generate_hits(self.people)
+        hits = self.mine.iterate_answered_hits(self.people)
         for count in range(1, CAP):
             if self.learn(list(islice(hits, ITEMS // N))).sum() >= enough:
                 return count

@@ -22,7 +22,7 @@ from app.goals.progress import goal_progress
 from app.inference.ground.arrays import Array
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
@@ -60,7 +60,7 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     )
     campaign = campaign_of(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **SETTINGS)
     ends = [NEVER] * len(WAYS)
-    hits = mine.generate_hits(people)
+    hits = mine.iterate_answered_hits(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
         said = GoalEvidence.empty(mine.law, ITEMS).add_judgments(*columns(mine.hits))
@@ -80,12 +80,12 @@ def columns(hits: list[AnsweredHit]) -> tuple[Array, Array, Array]:
 
 
 def by_means(said: GoalEvidence) -> ModeratedMeans:
-    return moderate_means(said.tally)
+    return moderated_means_of_tally(said.tally)
 
 
 def by_law(said: GoalEvidence) -> ModeratedMeans:
     """Also of a threshold, which campaigns measure by the means for what this shows."""
-    return said.law_estimates or by_means(said)
+    return said.estimates_by_law_or_none or by_means(said)
 
 
 WAYS_OF = (by_means, by_law)

@@ -8,14 +8,14 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.text.latex import iter_formulas, mark_formulas
+from app.text.latex import iterate_formulas, mark_formulas
 
 SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
 PATHS = {"a.png": "/media/1"}
 
 
 def formula_sources(text):
-    return [text[formula.start : formula.end] for formula in iter_formulas(text)]
+    return [text[formula.start : formula.end] for formula in iterate_formulas(text)]
 
 
 def marked_in(html):
@@ -47,7 +47,12 @@ def test_formulas_are_what_stands_between_their_signs(subtests):
 
 
 def test_formulas_on_lines_of_their_own_are_told_from_others():
-    assert [formula.is_displayed for formula in iter_formulas(r"$a$ $$b$$ \(c\) \[d\]")] == [False, True, False, True]
+    assert [formula.is_displayed for formula in iterate_formulas(r"$a$ $$b$$ \(c\) \[d\]")] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 @given(st.text(alphabet="$\\()[]ab <>&`\n", max_size=40))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from app.main import create_app, load_signing_key
+from app.main import create_app, load_operator_or_installation_key
 from app.settings import Settings
 from tests.conftest import http_client
 
@@ -14,13 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 async def test_processes_share_a_key_that_the_first_of_them_made(engine):
-    first, second = [await load_signing_key(engine, Settings()) for _ in range(2)]
+    first, second = [await load_operator_or_installation_key(engine, Settings()) for _ in range(2)]
     assert first == second
     assert len(first) == 64
 
 
 async def test_the_operators_key_is_used_as_it_is(engine):
-    assert await load_signing_key(engine, Settings(secret_key=SecretStr("k" * 32))) == "k" * 32
+    assert await load_operator_or_installation_key(engine, Settings(secret_key=SecretStr("k" * 32))) == "k" * 32
 
 
 async def test_a_process_opens_as_many_connections_as_the_documentation_says(app):

@@ -6,7 +6,7 @@ import pytest
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.http.templating import convert_markdown_texts
+from app.http.templating import markdown_texts_to_safe_html
 
 SHOWN = (
     r"C:\temp\(x86)",
@@ -40,7 +40,7 @@ FORMULAS = {
 async def words(markdown, *, latex=False):
     """Return the words of Markdown, which are the same as an item and as instructions."""
     (item,) = Content("markdown", latex=latex).render_items([ItemTexts(markdown)], {}).items
-    (instructions,) = await convert_markdown_texts(markdown, mark_formulas=latex)
+    (instructions,) = await markdown_texts_to_safe_html(markdown, mark_formulas=latex)
     both = [" ".join(Markup(re.sub("<[^>]*>", " ", html)).unescape().split()) for html in (str(item), instructions)]
     assert both[0] == both[1]
     return both[0]
@@ -58,13 +58,13 @@ async def test_a_backslash_before_a_mark_is_an_escape():
 
 
 async def test_other_backslashes_break_no_line_and_format_nothing():
-    (html,) = await convert_markdown_texts("one \\\ntwo \\*three\\* 1\\. *four*\\", mark_formulas=False)
+    (html,) = await markdown_texts_to_safe_html("one \\\ntwo \\*three\\* 1\\. *four*\\", mark_formulas=False)
     assert html == "<p>one \\\ntwo *three* 1. <em>four</em>\\</p>\n"
 
 
 async def test_formulas_keep_all_and_the_rest_is_as_without_them():
     for text, formulas in FORMULAS.items():
-        (html,) = await convert_markdown_texts(text, mark_formulas=True)
+        (html,) = await markdown_texts_to_safe_html(text, mark_formulas=True)
         assert [Markup(source).unescape() for source in re.findall('class="math[^>]*>([^<]*)<', html)] == formulas
         assert await words(text, latex=True) == text
 

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session, load_or_create_installation_key, session_cookie_name
-from app.database.embedded import running_server_url
+from app.database.embedded import running_server_url_or_none
 from tests.database.test_embedded import wait_until
 from tests.servers import PATIENT_SECONDS, easel_serving
 
@@ -43,8 +43,8 @@ async def researcher_at(server, engine):
     """A browser in which `admin` is logged in."""
     async with engine.begin() as connection:
         now = datetime.now(UTC)
-        admin = await users.find_or_create_first_user(connection, now=now)
-        session = await login.start_session(connection, admin.id, now=now, hours=12)
+        admin = await users.find_or_create_oldest_user(connection, now=now)
+        session = await login.start_session_and_return_secret(connection, admin.id, now=now, hours=12)
         cookie = session_cookie_name(await load_or_create_installation_key(connection))
     headers = {"X-CSRF-Token": csrf_token_of_session(session), "accept": "text/html"}
     async with httpx.AsyncClient(base_url=server.base, headers=headers, verify=False) as browser:
@@ -94,7 +94,7 @@ def assert_no_secrets(said):
 async def test_the_logs_of_statements_that_break_hold_no_secret(demo_data):
     """First they are ended while they wait for a lock, then their rows break a rule, then a value has a wrong type."""
     with easel_serving(demo_data, EASEL_POOL_SIZE="30") as server:
-        engine = create_async_engine(running_server_url(demo_data) or "", poolclass=NullPool)
+        engine = create_async_engine(running_server_url_or_none(demo_data) or "", poolclass=NullPool)
         async with researcher_at(server, engine) as browser:
             async with engine.begin() as holding:
                 await holding.execute(text(f"LOCK TABLE {', '.join(TABLES)} IN SHARE MODE"))

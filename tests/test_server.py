@@ -414,7 +414,7 @@ def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert f"Port {port} on 127.0.0.1 is in use" in result.stderr
-    assert f"EASEL_PORT={servers.neighbouring_port(port)} make run" in result.stderr
+    assert f"EASEL_PORT={servers.number_of_neighbouring_port(port)} make run" in result.stderr
     assert not (tmp_path / "data").exists()
 
 

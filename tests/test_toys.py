@@ -21,8 +21,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.commands import command_outputs
@@ -162,11 +162,11 @@ async def test_programs_set_it_up_answer_it_and_read_what_came_of_it(app, api_cl
 async def test_its_rule_decides_what_is_asked(engine, selection, first, then):
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=2, selection=selection, **TOYS)
     one, two, three = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
-    hits = [await lease_hit(engine, who) for who in (one, two)]
+    hits = [await try_to_lease_hit(engine, who) for who in (one, two)]
     assert [sorted(hit.items) for hit in hits] == first
     for who, hit in zip((one, two), hits, strict=True):
         await submit_scores(engine, who, hit, scores=[0.0, 1.0, 2.0])
-    assert sorted((await lease_hit(engine, three)).items) == then
+    assert sorted((await try_to_lease_hit(engine, three)).items) == then
 
 
 @pytest.mark.usefixtures("toys")
@@ -174,10 +174,10 @@ async def test_decisions_about_its_answers_are_followed(engine):
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=9, **TOYS)
     for name in ("one", "two"):
         who = await create_annotator(engine, campaign, name)
-        await submit_scores(engine, who, await lease_hit(engine, who), scores=[0.0, 1.0, 2.0])
+        await submit_scores(engine, who, await try_to_lease_hit(engine, who), scores=[0.0, 1.0, 2.0])
     first = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
@@ -193,7 +193,7 @@ async def test_its_quality_rule_finds_annotators_and_shows_them(app, researcher)
     )
     who = await create_annotator(engine, campaign, "round")
     for _ in range(8):
-        await submit_scores(engine, who, await lease_hit(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
+        await submit_scores(engine, who, await try_to_lease_hit(engine, who), scores=[0.0, 10.0, 20.0, 30.0, 40.0])
     await scan_annotators_and_record_findings(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT rule, action FROM findings") == [("round_numbers", "hold")]
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from app.campaigns.lifecycle import unsaved_campaign
+from app.campaigns.lifecycle import campaign_of_unsaved_settings
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 
@@ -12,4 +12,4 @@ def unsaved(**values: Any) -> Campaign:
     """A campaign of these settings, which are checked, and with these other values, which are not."""
     settings = {name: values.pop(name) for name in [*values] if name in CampaignSettings.model_fields}
     usual = {"name": "Verbs", "question": "How good?"}
-    return replace(unsaved_campaign(CampaignSettings.model_validate(usual | settings)), **values)
+    return replace(campaign_of_unsaved_settings(CampaignSettings.model_validate(usual | settings)), **values)

@@ -11,7 +11,7 @@ from app.accounts.roles import (
     SEE_CAMPAIGN,
     SERVER_NEEDS,
     campaign_roles_allowing,
-    granted_needs,
+    needs_granted_by_roles,
     role_forbids_error,
     scope_forbids_error,
     stronger_role,
@@ -50,7 +50,7 @@ class Access:
         return self.role_allows(need) and (self.scopes is None or SCOPE_BY_NEED.get(need) in self.scopes)
 
     def role_allows(self, need: str) -> bool:
-        return need in granted_needs(self.role, self.member) and not (
+        return need in needs_granted_by_roles(self.role, self.member) and not (
             self.only_campaign_id is not None and need in SERVER_NEEDS
         )
 
@@ -74,7 +74,9 @@ def require_need(access: Access, need: str) -> None:
     """Raise `Forbidden` (`role_forbids`, `token_of_one_campaign`, `scope_forbids`) unless access allows it."""
     if access.can(need):
         return
-    if access.only_campaign_id is not None and need in SERVER_NEEDS & granted_needs(access.role, access.member):
+    if access.only_campaign_id is not None and need in SERVER_NEEDS & needs_granted_by_roles(
+        access.role, access.member
+    ):
         raise Forbidden(
             "Your token is for one campaign only, but this needs a token for the whole server. Nothing was changed.",
             code="token_of_one_campaign",
@@ -94,7 +96,7 @@ def visible_campaigns_condition(access: Access | None, need: str = SEE_CAMPAIGN)
     is_member = (member_columns.campaign_id == SHARING_CAMPAIGN_ID, member_columns.user_id == access.user_id)
     condition = (
         true()
-        if need in granted_needs(access.role)
+        if need in needs_granted_by_roles(access.role)
         else exists().where(*is_member, member_columns.role.in_(campaign_roles_allowing(need)))
     )
     return (

@@ -12,7 +12,7 @@ from app.accounts.guards import program_router
 from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.http.dependencies import Database, Now, Transaction, client_network, document_refusals
+from app.http.dependencies import Database, Now, Transaction, client_network, openapi_description_of_refusals
 from app.http.paging import Page
 from app.record.campaign import load_campaign_by_slug
 
@@ -45,7 +45,7 @@ class Token(BaseModel):
 @router.post(
     "/tokens",
     status_code=201,
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {
             401: "`wrong_password`",
             404: "`campaign_not_found`",
@@ -107,7 +107,7 @@ async def get_log(connection: Transaction, query: Annotated[LogApiQuery, Query()
     return Lines.from_log_page(await log_query.load_log_page(connection, query, size=query.size))
 
 
-@log_router.get("/campaigns/{slug}/log", responses=document_refusals({404: "`campaign_not_found`"}))
+@log_router.get("/campaigns/{slug}/log", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_log_of_campaign(connection: Transaction, slug: str, query: Annotated[LogApiQuery, Query()]) -> Lines:
     """Return the changes in a campaign, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)

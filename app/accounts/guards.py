@@ -18,11 +18,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from starlette.exceptions import HTTPException
 
 from app.accounts.access import Access, require_need
-from app.accounts.login import LoginSession, load_login_session, postpone_idle_end
+from app.accounts.login import LoginSession, load_login_session_or_none, postpone_idle_end_of_session
 from app.accounts.roles import NEED_BY_ROUTE
 from app.accounts.secrets import KnownBrowsers, is_same_secret, unmask_csrf_token
-from app.accounts.shared_links import build_session_for_shared_link
-from app.accounts.tokens import load_and_note_token_use
+from app.accounts.shared_links import load_session_for_shared_link_or_none
+from app.accounts.tokens import load_token_and_note_its_use
 from app.accounts.users import normalize_typed_name
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.database.campaign import campaign_not_found
@@ -32,9 +32,9 @@ from app.http.dependencies import (
     Database,
     Now,
     client_network,
-    document_refusals,
     is_json_wanted,
     is_script_request,
+    openapi_description_of_refusals,
     request_base_url,
 )
 
@@ -50,7 +50,7 @@ async def require_researcher(request: Request, database: Database, now: Now) -> 
     `X-CSRF-Token`. Templates read the session from `request.state.session`.
     """
     try:
-        request.state.session = await admit_researcher(request, database, now)
+        request.state.session = await admit_researcher_and_return_session(request, database, now)
         if request.method not in SAFE_METHODS:
             await require_csrf(request)
         yield request.state.session
@@ -67,16 +67,16 @@ async def require_researcher_without_csrf(request: Request, database: Database, 
     """Admit the researcher as `require_researcher` does, for pages whose forms change nothing that matters, without a
     CSRF token.
     """
-    request.state.session = await admit_researcher(request, database, now)
+    request.state.session = await admit_researcher_and_return_session(request, database, now)
 
 
-async def admit_researcher(request: Request, database: Database, now: Now) -> LoginSession:
+async def admit_researcher_and_return_session(request: Request, database: Database, now: Now) -> LoginSession:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await load_session_of_request(connection, request, now)
+        session = await load_session_of_request_or_none(connection, request, now)
         # A request that a script sends by itself does not show that someone works.
         if session is not None and session.user_id and not is_script_request(request):
-            await postpone_idle_end(
+            await postpone_idle_end_of_session(
                 connection, session, now=now, idle_minutes_allowed=request.app.state.settings.idle_minutes
             )
     if session is None:
@@ -86,14 +86,16 @@ async def admit_researcher(request: Request, database: Database, now: Now) -> Lo
     return session
 
 
-async def load_session_of_request(connection: AsyncConnection, request: Request, now: datetime) -> LoginSession | None:
+async def load_session_of_request_or_none(
+    connection: AsyncConnection, request: Request, now: datetime
+) -> LoginSession | None:
     """Return the session by the login, or by a read-only link if the login cannot see the campaign."""
-    slug = slug_in_address(request)
-    session = await load_login_session(connection, session_cookie_value(request), now=now, slug=slug)
+    slug = campaign_slug_in_url_or_none(request)
+    session = await load_login_session_or_none(connection, session_cookie_value(request), now=now, slug=slug)
     if slug is None or (session is not None and session.access.can_see_campaign):
         return session
     return (
-        await build_session_for_shared_link(connection, request.cookies.get(link_cookie_name(request), ""), slug)
+        await load_session_for_shared_link_or_none(connection, request.cookies.get(link_cookie_name(request), ""), slug)
         or session
     )
 
@@ -107,7 +109,7 @@ async def is_still_admitted(request: Request, database: Database, now: Now) -> b
     """Return whether a researcher who watches a page may go on. While the database is unreachable, everyone may."""
     with suppress(*DATABASE_ERRORS):
         async with database.connect() as connection:
-            session = await load_session_of_request(connection, request, now)
+            session = await load_session_of_request_or_none(connection, request, now)
         if session is None:
             return False
         try:
@@ -117,7 +119,7 @@ async def is_still_admitted(request: Request, database: Database, now: Now) -> b
     return True
 
 
-def slug_in_address(request: Request) -> str | None:
+def campaign_slug_in_url_or_none(request: Request) -> str | None:
     """Return the campaign's slug in the URL, None without one."""
     slug: str | None = request.path_params.get("slug")
     return slug
@@ -132,10 +134,10 @@ def require_access(request: Request, access: Access) -> None:
 
     """
     request.state.access = access
-    slug = slug_in_address(request)
+    slug = campaign_slug_in_url_or_none(request)
     if slug is not None and not access.can_see_campaign:
         raise campaign_not_found(slug)
-    require_need(access, need_of_route(request))
+    require_need(access, need_of_route_or_empty(request))
 
 
 def require_access_to_hit(request: Request, access: Access, *, is_found: bool) -> None:
@@ -143,10 +145,10 @@ def require_access_to_hit(request: Request, access: Access, *, is_found: bool) -
     it as not found.
     """
     if is_found and access.can_see_campaign:
-        require_need(access, need_of_route(request))
+        require_need(access, need_of_route_or_empty(request))
 
 
-def need_of_route(request: Request) -> str:
+def need_of_route_or_empty(request: Request) -> str:
     """Return the need of the route. An unlisted route has an empty need, which no role grants."""
     return NEED_BY_ROUTE.get(f"{request.method} {request.scope['route'].path}", "")
 
@@ -166,10 +168,10 @@ async def require_csrf(request: Request) -> None:
         )
 
 
-def known_browser_id(request: Request, name: str) -> str | None:
+def known_browser_id_of_name_or_none(request: Request, name: str) -> str | None:
     """Return this browser's mark if someone has logged in here under this name before."""
     known_browsers: KnownBrowsers = request.app.state.known_browsers
-    return known_browsers.browser_id_of_mark(
+    return known_browsers.browser_id_of_mark_or_none(
         request.cookies.get(known_browser_cookie_name(request), ""), normalize_typed_name(name)
     )
 
@@ -251,14 +253,14 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
         prefix=prefix,
         tags=[tag],
         dependencies=[Depends(require_program), *dependencies],
-        responses=document_refusals(dict(sorted(all_refusals.items()))),
+        responses=openapi_description_of_refusals(dict(sorted(all_refusals.items()))),
     )
 
 
 async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
     """Admit a program as `require_program` does, on an open connection."""
-    token_use = await load_and_note_token_use(
-        connection, token, client_network(request), slug=slug_in_address(request), now=now
+    token_use = await load_token_and_note_its_use(
+        connection, token, client_network(request), slug=campaign_slug_in_url_or_none(request), now=now
     )
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id))
     require_access(request, token_use.access)

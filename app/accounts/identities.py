@@ -16,7 +16,7 @@ from app.errors import Conflict, Forbidden
 from app.text.email_address import is_email_address
 
 
-async def find_or_create_user_for_identity(
+async def find_or_create_user_of_identity(
     connection: AsyncConnection, claims: IdentityClaims, *, domains: Collection[str], role: str, now: datetime
 ) -> Row[Any]:
     """Return the researcher of a provider's identity.
@@ -31,7 +31,7 @@ async def find_or_create_user_for_identity(
         Invalid: `user_name_invalid`.
 
     """
-    if (user := await fetch_identity_user(connection, claims)) is not None:
+    if (user := await fetch_user_of_identity_or_none(connection, claims)) is not None:
         return user
     if claims.email is None or not is_email_address(claims.email):
         raise not_invited_error()
@@ -47,7 +47,7 @@ async def find_or_create_user_for_identity(
     return user
 
 
-async def fetch_identity_user(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
+async def fetch_user_of_identity_or_none(connection: AsyncConnection, claims: IdentityClaims) -> Row[Any] | None:
     """Return the researcher whose account is connected with this identity."""
     is_this_identity = identities.c.issuer == claims.issuer, identities.c.subject == claims.subject
     statement = select(users).join(identities, identities.c.user_id == users.c.id).where(*is_this_identity)
@@ -59,7 +59,7 @@ async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, 
 
     Raises `Conflict` (`identity_taken`).
     """
-    user = await fetch_identity_user(connection, claims)
+    user = await fetch_user_of_identity_or_none(connection, claims)
     if user is not None and user.id == user_id:
         return
     if user is not None or not await try_connect_identity(connection, claims, user_id, now=now):

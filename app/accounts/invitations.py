@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
-from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, granted_needs, stronger_role
+from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, needs_granted_by_roles, stronger_role
 from app.accounts.secrets import new_secret, secret_digest
 from app.accounts.users import checked_server_role, insert_user
 from app.database.account_tables import users
@@ -23,7 +23,7 @@ MAX_NOTE_CHARACTERS = 80
 NEWCOMER_ROLE = "guest"  # role for the server of people invited to a campaign
 
 
-async def create_invitation(
+async def create_invitation_and_return_token(
     connection: AsyncConnection,
     campaign: Campaign | None,
     role: str,
@@ -50,7 +50,7 @@ async def create_invitation(
 
     """
     valid_role = checked_server_role(role) if campaign is None else members.checked_member_role(role)
-    note = strip_and_check_note(note)
+    note = stripped_note_or_refusal(note)
     await connection.execute(delete(invitations).where(invitations.c.expires_at <= now))
     token = new_secret()
     values = {
@@ -70,7 +70,7 @@ def invitation_path(token: str) -> str:
     return f"/invitation?token={token}"
 
 
-def strip_and_check_note(note: str) -> str:
+def stripped_note_or_refusal(note: str) -> str:
     """Return the note without surrounding blanks. Raises `Invalid` (`note_invalid`)."""
     note = note.strip()
     if len(note) > MAX_NOTE_CHARACTERS or not note.isprintable():
@@ -121,7 +121,9 @@ async def find_open_invitation(connection: AsyncConnection, token: str, *, now: 
     )
     row = (await connection.execute(statement)).one_or_none()
     need = MANAGE_PEOPLE if row is None or row.campaign_id is None else SHARE_CAMPAIGN
-    if row is None or (row.inviter is not None and need not in granted_needs(row.inviters_role, row.inviters_member)):
+    if row is None or (
+        row.inviter is not None and need not in needs_granted_by_roles(row.inviters_role, row.inviters_member)
+    ):
         raise invitation_used_error()
     return row
 
@@ -132,7 +134,7 @@ def invitation_used_error() -> Gone:
     )
 
 
-async def redeem_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+async def use_up_and_return_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
     """Use up an invitation and return it as `find_open_invitation` does. The database admits
     one of two concurrent requests.
 
@@ -145,9 +147,11 @@ async def redeem_invitation(connection: AsyncConnection, token: str, *, now: dat
     return row
 
 
-async def accept_invitation(connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime) -> Row[Any]:
+async def accept_invitation_and_return_it(
+    connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime
+) -> Row[Any]:
     """Give a researcher the invitation's role, unless they have a stronger one. Return the invitation."""
-    invitation = await redeem_invitation(connection, token, now=now)
+    invitation = await use_up_and_return_invitation(connection, token, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     if invitation.campaign_id is None:
         role = stronger_role(user.role, invitation.role)
@@ -158,14 +162,14 @@ async def accept_invitation(connection: AsyncConnection, token: str, user: Row[A
     return invitation
 
 
-async def accept_invitation_as_new_user(
+async def create_user_and_accept_invitation(
     connection: AsyncConnection, token: str, name: str, password_hash: str, *, now: datetime
 ) -> tuple[Row[Any], Row[Any]]:
     """Create a researcher with the invitation's role. Return the invitation and the researcher.
 
     Raises as `insert_user` does; the caller must then roll back, and the invitation stays valid.
     """
-    invitation = await redeem_invitation(connection, token, now=now)
+    invitation = await use_up_and_return_invitation(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE
     user = await insert_user(connection, name, now=now, role=role, is_self_registered=True)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))

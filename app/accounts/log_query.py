@@ -60,14 +60,16 @@ async def load_log_page(
     return replace(page, rows=(await connection.execute(statement)).all())
 
 
-async def load_log_actor_names(connection: AsyncConnection, campaign_id: int | None) -> Sequence[str]:
+async def load_names_of_log_actors(connection: AsyncConnection, campaign_id: int | None) -> Sequence[str]:
     """Return the names of all people with lines, within a campaign if there is one."""
     conditions = AuditLogQuery().sql_conditions(campaign_id)
     statement = select(audit_log.c.who).where(*conditions).distinct().order_by(audit_log.c.who)
     return (await connection.execute(statement)).scalars().all()
 
 
-async def open_log_export(connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None) -> TableStream:
+async def open_table_of_log_lines(
+    connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None
+) -> TableStream:
     """Return all matching lines, oldest first. Text that people typed is guarded against spreadsheet programs."""
     lines = audit_log.c
     columns = (lines.noted_at.label("at"), lines.who, lines.way, lines.campaign, lines.action, lines.about)

@@ -14,7 +14,7 @@ from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_sec
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
     fetch_user_by_name,
-    find_or_create_first_user,
+    find_or_create_oldest_user,
     load_login_name,
     normalize_typed_name,
 )
@@ -85,7 +85,7 @@ async def authenticate(
         name: The login name as typed.
         password: The password.
         address: The client's network address.
-        browser: Mark of a known browser, see `throttle.record_login_attempt_or_refuse`.
+        browser: Mark of a known browser, see `throttle.store_login_attempt_or_refuse`.
         now: The present time.
 
     Raises:
@@ -96,7 +96,7 @@ async def authenticate(
     # One character more than the longest name, so that a longer one matches none.
     name = normalize_typed_name(name)[: MAX_LOGIN_NAME_CHARACTERS + 1]
     async with database.begin() as connection:
-        await throttle.record_login_attempt_or_refuse(connection, name, address, browser, now=now)
+        await throttle.store_login_attempt_or_refuse(connection, name, address, browser, now=now)
         user = await fetch_user_by_name(connection, name)
     if not await passwords.is_password_correct(user.password_hash if user else None, password) or user is None:
         # An unknown name is not logged: it may be a password typed into the wrong field.
@@ -111,7 +111,7 @@ async def authenticate(
     return user
 
 
-async def start_session(
+async def start_session_and_return_secret(
     connection: AsyncConnection,
     user_id: int,
     *,
@@ -139,7 +139,7 @@ async def start_session(
     return session
 
 
-async def postpone_idle_end(
+async def postpone_idle_end_of_session(
     connection: AsyncConnection, session: LoginSession, *, now: datetime, idle_minutes_allowed: int
 ) -> None:
     """Postpone the time when the session ends if it is not used."""
@@ -154,7 +154,7 @@ async def end_session(connection: AsyncConnection, session_secret: str) -> None:
     await log_change(connection, "login.out")
 
 
-async def load_login_session(
+async def load_login_session_or_none(
     connection: AsyncConnection, session_secret: str, *, now: datetime, slug: str | None = None
 ) -> LoginSession | None:
     """Return the session with this secret, None if it is unknown or has ended. `slug` is the campaign's in the URL."""
@@ -188,7 +188,9 @@ async def load_login_session(
     )
 
 
-async def create_one_time_login(connection: AsyncConnection, *, now: datetime, user_id: int | None = None) -> str:
+async def create_one_time_login_secret(
+    connection: AsyncConnection, *, now: datetime, user_id: int | None = None
+) -> str:
     """Return a secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is
     given.
 
@@ -196,7 +198,7 @@ async def create_one_time_login(connection: AsyncConnection, *, now: datetime, u
     """
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.expires_at <= now))
     if user_id is None:
-        user_id = (await find_or_create_first_user(connection, now=now)).id
+        user_id = (await find_or_create_oldest_user(connection, now=now)).id
     token = new_secret()
     expires_at = now + timedelta(hours=ONE_TIME_LOGIN_HOURS)
     await connection.execute(
@@ -210,7 +212,7 @@ def one_time_login_path(token: str) -> str:
     return f"/login?token={token}"
 
 
-async def redeem_one_time_login(connection: AsyncConnection, token: str, *, now: datetime) -> int:
+async def use_up_one_time_login_and_return_user_id(connection: AsyncConnection, token: str, *, now: datetime) -> int:
     """Use up a one-time login and return the id of its user. The database admits one of two concurrent requests.
 
     Raises `Gone` (`login_link_used`) if the link was used, is too old, or never existed.

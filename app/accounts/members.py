@@ -37,7 +37,7 @@ def member_role_sql(campaign_id: ColumnElement[int], access: Access | None) -> L
     return role_query.scalar_subquery().label("member")
 
 
-async def list_members(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_members_by_name(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the members by login name, each with `user_id`, `name`, `role`, `added_at`."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     return (
@@ -117,7 +117,7 @@ async def set_member_role(connection: AsyncConnection, campaign: Campaign, user_
         await require_another_campaign_owner(connection, campaign, user_id)
     before = await lock_member(connection, campaign, user_id)
     await connection.execute(
-        update(campaign_members).where(*member_key_conditions(campaign, user_id)).values(role=role)
+        update(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)).values(role=role)
     )
     old_facts, new_facts = {"role": before.role}, {"role": role}
     await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
@@ -130,18 +130,20 @@ async def remove_member(connection: AsyncConnection, campaign: Campaign, user_id
     """
     await require_another_campaign_owner(connection, campaign, user_id)
     before = await lock_member(connection, campaign, user_id)
-    await connection.execute(delete(campaign_members).where(*member_key_conditions(campaign, user_id)))
+    await connection.execute(delete(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)))
     await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
 
 
-def member_key_conditions(campaign: Campaign, user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def conditions_for_campaign_and_user(
+    campaign: Campaign, user_id: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
 
 
 async def lock_member(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
     """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
-    locking_statement = statement.where(*member_key_conditions(campaign, user_id)).with_for_update(
+    locking_statement = statement.where(*conditions_for_campaign_and_user(campaign, user_id)).with_for_update(
         of=campaign_members, key_share=True
     )
     row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()

@@ -163,7 +163,9 @@ class Provider:
             data=form if sends_secret_in_header else form | secret,
             auth=httpx.BasicAuth(self.client_id, self.client_secret) if sends_secret_in_header else None,
         )
-        return self.to_verified_identity(await self._decode_claims(str(reply.get("id_token", ""))), login_state)
+        return self.to_verified_identity(
+            await self._claims_of_signed_token(str(reply.get("id_token", ""))), login_state
+        )
 
     def to_verified_identity(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
         """Return the identity in claims with a valid signature. Raises `Unauthenticated` (`provider_refused`)."""
@@ -203,7 +205,7 @@ class Provider:
             raise provider_unreachable_error()
         return addresses
 
-    async def _decode_claims(self, token: str) -> dict[str, Any]:
+    async def _claims_of_signed_token(self, token: str) -> dict[str, Any]:
         """Return the claims of a token signed with one of the provider's keys; fetch the keys again if no known key
         matches.
         """

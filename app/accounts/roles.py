@@ -220,7 +220,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
 NEED_BY_ROUTE = {address: need for need, addresses in ROUTES_BY_NEED.items() for address in addresses}
 
 
-def granted_needs(role: str, member_role: str | None = None) -> set[str]:
+def needs_granted_by_roles(role: str, member_role: str | None = None) -> set[str]:
     """Return the needs that a role for the server grants, with a role in the campaign if the researcher has one. An
     unknown role grants nothing.
     """

@@ -67,7 +67,7 @@ class KnownBrowsers:
     def create_mark(self, name: str) -> str:
         return self._signer().dumps([name, secrets.token_hex(8)])
 
-    def browser_id_of_mark(self, mark: str, name: str) -> str | None:
+    def browser_id_of_mark_or_none(self, mark: str, name: str) -> str | None:
         """Return the browser's id if someone has logged in there under this name, else None."""
         try:
             marked, browser = self._signer().loads(mark)

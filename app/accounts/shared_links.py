@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
-from app.accounts.invitations import strip_and_check_note
+from app.accounts.invitations import stripped_note_or_refusal
 from app.accounts.login import LoginSession
 from app.accounts.roles import VIEWER
 from app.accounts.secrets import csrf_token_of_session, new_secret, secret_digest
@@ -21,11 +21,11 @@ from app.errors import NotFound
 LINK_VISITOR_NAME = "read-only link"  # shown instead of a login name
 
 
-async def create_shared_link(
+async def create_shared_link_and_return_secret(
     connection: AsyncConnection, campaign: Campaign, note: str, *, maker_name: str, now: datetime
 ) -> str:
     """Create a link and return its secret; only the digest is stored. Raises `Invalid` (`note_invalid`)."""
-    note, secret = strip_and_check_note(note), new_secret()
+    note, secret = stripped_note_or_refusal(note), new_secret()
     values = {
         "campaign_id": campaign.id,
         "token_hash": secret_digest(secret),
@@ -55,7 +55,7 @@ async def delete_shared_link(connection: AsyncConnection, campaign: Campaign, nu
     await log_change(connection, "link.withdrawn", campaign, about=row.words)
 
 
-async def slug_of_shared_link(connection: AsyncConnection, secret: str) -> str | None:
+async def load_slug_of_shared_link_or_none(connection: AsyncConnection, secret: str) -> str | None:
     """Return the slug of the link's campaign; None if the link does not work any more."""
     statement = select(campaigns.c.slug).join(campaign_links, campaign_links.c.campaign_id == campaigns.c.id)
     result = await connection.execute(statement.where(campaign_links.c.token_hash == secret_digest(secret)))
@@ -63,9 +63,11 @@ async def slug_of_shared_link(connection: AsyncConnection, secret: str) -> str |
     return slug
 
 
-async def build_session_for_shared_link(connection: AsyncConnection, secret: str, slug: str) -> LoginSession | None:
+async def load_session_for_shared_link_or_none(
+    connection: AsyncConnection, secret: str, slug: str
+) -> LoginSession | None:
     """Return the session of a visitor with a link; it is valid for this campaign only."""
-    if not secret or await slug_of_shared_link(connection, secret) != slug:
+    if not secret or await load_slug_of_shared_link_or_none(connection, secret) != slug:
         return None
     access = Access(0, "", VIEWER)
     return LoginSession(

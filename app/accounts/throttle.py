@@ -24,13 +24,13 @@ FREE_FAILURES_OF_SERVER = 100
 MAX_DELAY_SECONDS = 300
 
 
-def delay_after_failures(failures: int, free_failures: int) -> timedelta:
+def pause_after_failures(failures: int, free_failures: int) -> timedelta:
     """Return the pause after the last of this many failures."""
     doublings = min(failures - free_failures, MAX_DELAY_SECONDS.bit_length())
     return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
 
 
-async def record_login_attempt_or_refuse(
+async def store_login_attempt_or_refuse(
     connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime
 ) -> None:
     """Store an attempt. The caller commits before it checks the password.
@@ -66,7 +66,7 @@ async def record_login_attempt_or_refuse(
     is_counted = failure.browser.is_(None) if browser is None else failure.browser == browser
     row = (await connection.execute(select(*columns).where(is_counted))).one()
     delay_ends = [
-        last + delay_after_failures(failures, free)
+        last + pause_after_failures(failures, free)
         for (free, _), failures, last in zip(limits, row[::2], row[1::2], strict=True)
         if last is not None
     ]

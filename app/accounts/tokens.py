@@ -135,7 +135,7 @@ async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: 
     await log_change(connection, "token.revoked", about=name, before={"of": await load_login_name(connection, user_id)})
 
 
-async def load_and_note_token_use(
+async def load_token_and_note_its_use(
     connection: Driver, token: str, address: str, *, slug: str | None = None, now: datetime
 ) -> NamedTokenUse:
     """Return the token's row and note its use. Raises `Unauthenticated` (`token_invalid`).
@@ -151,10 +151,10 @@ async def load_and_note_token_use(
     token_use = await fetch_first_row(
         connection, FIND_TOKEN, {"token_hash": secret_digest(token), "slug": slug}, NamedTokenUse
     )
-    return await require_and_note_token_use(connection, token_use, address, now=now)
+    return await require_token_and_note_its_use(connection, token_use, address, now=now)
 
 
-async def require_and_note_token_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
+async def require_token_and_note_its_use(connection: Driver, token_use: T | None, address: str, *, now: datetime) -> T:
     """Return the token's row, whatever columns it has, and note its use. Raises `Unauthenticated` (`token_invalid`)
     without a row.
     """

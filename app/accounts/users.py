@@ -171,7 +171,7 @@ async def load_login_name(connection: AsyncConnection, user_id: int) -> str:
     return name
 
 
-async def find_or_create_first_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+async def find_or_create_oldest_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     """Return the oldest researcher; on a fresh installation `admin`, without a password."""
     oldest = select(users).order_by(users.c.id).limit(1)
     row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()

@@ -8,7 +8,7 @@ from app.accounts.guards import program_router
 from app.alerts import listings
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
-from app.http.dependencies import Now, RowId, Transaction, document_refusals
+from app.http.dependencies import Now, RowId, Transaction, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/alerts", "Alerts", refusals={404: "`campaign_not_found`"})
@@ -36,7 +36,9 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
 
 
 @router.post(
-    "/{alert}/seen", status_code=204, responses=document_refusals({404: "`campaign_not_found`, `alert_not_found`"})
+    "/{alert}/seen",
+    status_code=204,
+    responses=openapi_description_of_refusals({404: "`campaign_not_found`, `alert_not_found`"}),
 )
 async def note_alert_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Mark an alert as seen."""

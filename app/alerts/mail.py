@@ -28,8 +28,8 @@ def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: s
 
     """
     try:
-        message = build_mail(sender, receiver, subject, body)
-        with connect_to_mail_server(server_url) as client:
+        message = build_mail_message(sender, receiver, subject, body)
+        with connect_and_log_in_to_mail_server(server_url) as client:
             client.send_message(message)
     except DeliveryFailed:
         raise
@@ -37,7 +37,7 @@ def send_mail(server_url: str, sender: str, receiver: str, subject: str, body: s
         raise DeliveryFailed(f"The mail server did not accept the mail ({type(problem).__name__}).") from problem
 
 
-def build_mail(sender: str, receiver: str, subject: str, body: str) -> EmailMessage:
+def build_mail_message(sender: str, receiver: str, subject: str, body: str) -> EmailMessage:
     """Return the mail. Raises what the mail library raises."""
     message = EmailMessage()
     # A mail client would decode text that looks like an encoded word, perhaps to a line break.
@@ -48,7 +48,7 @@ def build_mail(sender: str, receiver: str, subject: str, body: str) -> EmailMess
     return message
 
 
-def connect_to_mail_server(server_url: str) -> smtplib.SMTP:
+def connect_and_log_in_to_mail_server(server_url: str) -> smtplib.SMTP:
     """Connect with TLS from the start (smtps), or as soon as the server offers it, and log in."""
     parts = urlsplit(server_url)
     host, tls_context = parts.hostname or "", ssl.create_default_context()

@@ -20,7 +20,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
-from app.alerts.settings import deliverable_addresses
+from app.alerts.settings import stored_addresses_that_get_mail
 from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.alerts.webhook import DeliveryFailed
 from app.background.process import run_in_daemon_thread
@@ -80,7 +80,7 @@ class Outbox:
         """Raise alerts of silence, and start to send all messages that are due."""
         now = await self.clock()
         await store_alerts_of_silent_campaigns(self.database, now=now)
-        while await self.start_sending_due(now=now):
+        while await self.start_sending_due_messages_and_count(now=now):
             if len(self.sending) >= MAX_MESSAGES_IN_FLIGHT:
                 await self.sending.wait(first_only=True)
 
@@ -88,13 +88,13 @@ class Outbox:
         """Cancel running deliveries; another process or the next start tries them again."""
         await self.sending.stop()
 
-    async def send_due(self, *, now: datetime) -> int:
+    async def send_due_messages_and_count(self, *, now: datetime) -> int:
         """Try to send messages that are due, as many as fit at a time, and wait for the end. Return their number."""
-        count = await self.start_sending_due(now=now)
+        count = await self.start_sending_due_messages_and_count(now=now)
         await self.sending.wait()
         return count
 
-    async def start_sending_due(self, *, now: datetime) -> int:
+    async def start_sending_due_messages_and_count(self, *, now: datetime) -> int:
         """Take messages that are due, as many as there is room for, and send them concurrently. Return their number."""
         busy = Counter(campaign for campaign, *_ in self.sending)
         parameters = {
@@ -141,12 +141,12 @@ class Outbox:
         """Send a message by mail. Raises `DeliveryFailed`. This call blocks."""
         if message.receiver not in message.alert_emails:
             raise DeliveryFailed("This address is no longer in the settings.")
-        if not deliverable_addresses([message.receiver]):
+        if not stored_addresses_that_get_mail([message.receiver]):
             raise DeliveryFailed("This is not a valid e-mail address. Replace it in the settings.")
         sentence = alert_sentence(message.kind, message.about)
         page = self.campaign_url(message.slug)
         lines = [sentence, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
-        assert self.settings.smtp_url is not None  # noqa: S101  (without it, `start_sending_due` takes no mails)
+        assert self.settings.smtp_url is not None  # noqa: S101  (without it, `start_sending_due_messages_and_count` takes no mails)
         server = self.settings.smtp_url.get_secret_value()
         body = "\n\n".join(line for line in lines if line) + "\n"
         mail.send_mail(server, self.settings.smtp_from, message.receiver, f"{message.name}: {sentence}", body)
@@ -165,7 +165,7 @@ class Outbox:
             "raised_at": message.raised_at.isoformat(),
             "page": self.campaign_url(message.slug),
         }
-        key = webhook.webhook_signing_key(self.secret, message.campaign_id)
+        key = webhook.signing_key_of_campaign_webhook(self.secret, message.campaign_id)
         allow_private = self.settings.webhooks_inside
         await webhook.post_webhook(
             message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private

@@ -6,8 +6,8 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts.guards import researcher_router
 from app.alerts import listings
 from app.alerts.outbox import MAX_TRIES_PER_MESSAGE, Outbox
-from app.alerts.settings import undeliverable_addresses
-from app.alerts.webhook import webhook_signing_key
+from app.alerts.settings import stored_addresses_that_get_no_mail
+from app.alerts.webhook import signing_key_of_campaign_webhook
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
 from app.http.dependencies import AppSettings, Now, RowId, Transaction, render_page
@@ -27,9 +27,9 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
         "messages": await listings.list_newest_alert_messages(connection, campaign.id),
         "describe_alert": alert_sentence,
         "max_tries": MAX_TRIES_PER_MESSAGE,
-        "undeliverable": undeliverable_addresses(campaign.alert_emails),
+        "undeliverable": stored_addresses_that_get_no_mail(campaign.alert_emails),
         "can_send_mail": settings.smtp_url is not None,
-        "key": webhook_signing_key(outbox.secret, campaign.id) if campaign.alert_webhook else None,
+        "key": signing_key_of_campaign_webhook(outbox.secret, campaign.id) if campaign.alert_webhook else None,
     }
     return render_page(request, "admin/alerts.html", context)
 

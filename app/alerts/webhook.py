@@ -38,7 +38,7 @@ def system_ssl_context() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def webhook_signing_key(secret: str, campaign_id: int) -> str:
+def signing_key_of_campaign_webhook(secret: str, campaign_id: int) -> str:
     """Return the key that signs the messages of a campaign, 64 hexadecimal digits."""
     return hmac.new(secret.encode(), f"webhook {campaign_id}".encode(), hashlib.sha256).hexdigest()
 
@@ -74,7 +74,7 @@ async def post_webhook(
     try:
         async with asyncio.timeout(WEBHOOK_TIMEOUT_SECONDS):
             url = httpx.URL(address)
-            endpoint = url.copy_with(host=await resolve_webhook_host(url, allow_private=allow_private))
+            endpoint = url.copy_with(host=await network_address_of_webhook_host(url, allow_private=allow_private))
             # The certificate is checked against the name, and the connection goes to the address that was checked.
             async with (
                 httpx.AsyncClient(
@@ -97,7 +97,7 @@ async def post_webhook(
         raise DeliveryFailed(f"The receiver answered with status {status}.")
 
 
-async def resolve_webhook_host(url: httpx.URL, *, allow_private: bool) -> str:
+async def network_address_of_webhook_host(url: httpx.URL, *, allow_private: bool) -> str:
     """Return the network address to connect to. The name is looked up once, so that it cannot change after the check.
 
     Raises:

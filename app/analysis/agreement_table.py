@@ -6,12 +6,17 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, number_of_labels, reading_notes
+from app.analysis.answer_kinds import (
+    can_read_answers_as,
+    count_labels_of_answers,
+    label_of_each_judgment,
+    reading_notes,
+)
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
-from app.analysis.scores import choose_bootstrap_draw_count, require_answers
+from app.analysis.scores import choose_bootstrap_draw_count, refuse_without_answers
 from app.analysis.view import format_interval
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.agreement_measure import Agreement
@@ -182,17 +187,18 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         Inestimable: If no measure can be estimated.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     measures = [
         measure for measure in AGREEMENT_MEASURES if can_read_answers_as(measure.reads, answers.value_kind)
     ] or [*PREFERENCE_AGREEMENT_MEASURES]
     data_by_kind = {
-        kind: agreement_data(kind, answers, options.classes) for kind in {measure.reads: None for measure in measures}
+        kind: labels_scores_or_preferences_for_agreement(kind, answers, options.classes)
+        for kind in {measure.reads: None for measure in measures}
     }
-    results = [estimate_measure(measure, data_by_kind[measure.reads], answers) for measure in measures]
+    results = [estimate_or_reason_of_measure(measure, data_by_kind[measure.reads], answers) for measure in measures]
     if refusals := [reason for reason in results if isinstance(reason, Inestimable)][len(measures) - 1 :]:
         raise refusals[0]
-    shared = notes_shared_by_all_results([result.notes for result in results if isinstance(result, Agreement)])
+    shared = notes_that_all_results_share([result.notes for result in results if isinstance(result, Agreement)])
     rows = [agreement_measure_row(measure, result, shared) for measure, result in zip(measures, results, strict=True)]
     by_name = {measure.name: result for measure, result in zip(measures, results, strict=True)}
     alpha = next(by_name[name] for name in ALPHA_MEASURE_NAMES if name in by_name)
@@ -215,13 +221,13 @@ def notes_on_reading_for_measure(kind: JudgmentKind, answers: Answers, options: 
     return (*([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []), *reading_notes(answers, kind, options.classes))
 
 
-def agreement_data(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
+def labels_scores_or_preferences_for_agreement(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
     """Return all judgments as labels, as scores, or as preferences between the items of HITs."""
     if kind == "order":
         return preference_agreement_data(answers)
-    values = judgment_labels(answers, class_count) if kind == "classes" else answers.score
+    values = label_of_each_judgment(answers, class_count) if kind == "classes" else answers.score
     return AgreementData(
-        answers.item, answers.annotator, values, answers.n_items, number_of_labels(answers, class_count)
+        answers.item, answers.annotator, values, answers.n_items, count_labels_of_answers(answers, class_count)
     )
 
 
@@ -245,7 +251,7 @@ def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | I
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
     """
     if isinstance(alpha, Inestimable):
-        return f"It is unclear whether annotators agree more than by chance: {lowercase_initial(str(alpha))}"
+        return f"It is unclear whether annotators agree more than by chance: {with_lowercase_initial(str(alpha))}"
     beginning = (
         f"{describe_alpha_against_chance(alpha)}: Krippendorff’s alpha is {format_agreement(alpha, '95 % interval ')}"
     )
@@ -272,11 +278,11 @@ def format_agreement(agreement: Agreement, interval_prefix: str = "") -> str:
     )
 
 
-def lowercase_initial(sentence: str) -> str:
+def with_lowercase_initial(sentence: str) -> str:
     return sentence[:1].lower() + sentence[1:]
 
 
-def notes_shared_by_all_results(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:
+def notes_that_all_results_share(notes_by_result: list[tuple[Note, ...]]) -> list[Note]:
     """Return the notes that all of several results share."""
     return [
         note
@@ -285,7 +291,9 @@ def notes_shared_by_all_results(notes_by_result: list[tuple[Note, ...]]) -> list
     ]
 
 
-def estimate_measure(measure: AgreementMeasure, data: AgreementData, answers: Answers) -> Agreement | Inestimable:
+def estimate_or_reason_of_measure(
+    measure: AgreementMeasure, data: AgreementData, answers: Answers
+) -> Agreement | Inestimable:
     per_unit = np.bincount(data.units)
     pairs = int((per_unit * (per_unit - 1) // 2).sum())
     if measure.costs_per_pair and pairs > MAX_AGREEMENT_PAIRS:

@@ -11,7 +11,7 @@ from app.analysis.scatter import (
     cells_to_array,
     count_dots_in_squares,
     label_dots,
-    percent_from_top,
+    percent_from_top_of_percent_from_bottom,
 )
 from app.errors import pluralize
 from app.text.numbers import format_with_places
@@ -24,7 +24,7 @@ RELIABILITY_AXIS_MARGIN = (
 MIN_RADIUS_PIXELS, MAX_RADIUS_PIXELS = 3.0, 9.0  # radius of a dot in pixels; its area grows with the judgments
 
 
-def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
+def reliability_over_bias_picture_or_none(table: ResultTable) -> Scatter | None:
     """Draw a dot per annotator; None if no annotator has both figures, as in campaigns without scores."""
     columns = dict(zip((column.name for column in table.columns), zip(*table.rows, strict=True), strict=True))
     if "bias" not in columns:
@@ -51,7 +51,7 @@ def draw_reliability_over_bias(table: ResultTable) -> Scatter | None:
     dots = [
         Dot(
             x.percent_of(across),
-            percent_from_top(y.percent_of(up)),
+            percent_from_top_of_percent_from_bottom(y.percent_of(up)),
             f"{name}: {describe_annotator_dot(across, up, int(count))}",
             radius=size,
         )

@@ -5,17 +5,17 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from app.analysis import annotator_picture
-from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
-from app.analysis.aware_comparison_scores import DISCRIMINATION_COLUMNS, discrimination_columns_by_annotator
+from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, reading_notes
+from app.analysis.aware_comparison_scores import DISCRIMINATION_COLUMNS, discrimination_columns_and_notes
 from app.analysis.method_types import TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, AnyArray, Column, Options, ResultTable, columns_to_cell_rows
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import sum_by_number
-from app.inference.labels.agreement_with_others import shares_of_equal_labels
+from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
@@ -54,18 +54,18 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
 
     Each part that cannot be estimated leaves its cells empty and adds a note.
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
     hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
     parts = [
         part(answers) for kind, part in ANNOTATOR_PARTS_BY_KIND.items() if can_read_answers_as(kind, answers.value_kind)
     ]
-    parts = parts or [label_agreement_part(answers)]
-    parts += [profile_answers_part(answers)] if answers.profile_answers else []
+    parts = parts or [label_agreement_column(answers)]
+    parts += [profile_answer_columns(answers)] if answers.profile_answers else []
     parts += (
         []
         if answers.unjudged_counts is None
-        else [unjudged_share_part(answers.unjudged_counts, judgments, answers.names_without_judgment)]
+        else [unjudged_share_column(answers.unjudged_counts, judgments, answers.names_without_judgment)]
     )
     columns = (
         answers.annotators,
@@ -80,7 +80,7 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
     )
 
 
-def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
+def profile_answer_columns(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's answers to profile questions; empty where they gave none."""
     answer_columns = tuple(Column(f"asked_{name}", name, "text") for name in answers.profile_answers)
     return (
@@ -90,7 +90,7 @@ def profile_answers_part(answers: Answers) -> AnnotatorTablePart:
     )
 
 
-def unjudged_share_part(
+def unjudged_share_column(
     unjudged_counts: Integers, judgment_counts: Integers, names_without_judgment: Sequence[str]
 ) -> AnnotatorTablePart:
     """Return the share of items that each annotator could not judge, among all that they answered, (A,)."""
@@ -106,60 +106,60 @@ def unjudged_share_part(
     )
 
 
-def scale_use_part(answers: Answers) -> AnnotatorTablePart:
+def scale_use_columns(answers: Answers) -> AnnotatorTablePart:
     """Return how each annotator uses the scale, and what the other annotators' scores tell about them."""
-    columns, notes = annotator_model_columns(answers)
+    columns, notes = annotator_model_columns_and_notes(answers)
     return (
         SCALE_USE_COLUMNS,
-        (*score_mean_and_deviation(answers), correlation_with_others(answers), *columns),
+        (*score_mean_and_deviation_by_annotator(answers), correlation_with_others_by_annotator(answers), *columns),
         (*reading_notes(answers, "points"), *notes),
     )
 
 
-def preferences_part(answers: Answers) -> AnnotatorTablePart:
+def preference_columns(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
     """
-    columns, notes = transitivity_columns_by_annotator(answers)
+    columns, notes = transitivity_figures_and_notes(answers)
     if answers.value_kind != "order":
         return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
-    agreement, agreement_notes = discrimination_columns_by_annotator(answers)
+    agreement, agreement_notes = discrimination_columns_and_notes(answers)
     return (*DISCRIMINATION_COLUMNS, *TRANSITIVITY_COLUMNS), (*agreement, *columns), (*agreement_notes, *notes)
 
 
 ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePart]] = {
-    "points": scale_use_part,
-    "order": preferences_part,
+    "points": scale_use_columns,
+    "order": preference_columns,
 }
 
 
-def label_agreement_part(answers: Answers) -> AnnotatorTablePart:
+def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's label agreement with others, (A,), as their own page shows it."""
-    shared = shares_of_equal_labels(
+    shared = equal_label_share_by_annotator(
         answers.item,
         answers.annotator,
-        judgment_labels(answers, 0),
+        label_of_each_judgment(answers, 0),
         n_annotators=answers.n_annotators,
         n_labels=len(answers.classes),
     )
     return LABEL_AGREEMENT_COLUMNS, (shared,), ()
 
 
-def score_mean_and_deviation(answers: Answers) -> tuple[Array, Array]:
+def score_mean_and_deviation_by_annotator(answers: Answers) -> tuple[Array, Array]:
     """Return mean and standard deviation of each annotator's scores, (A,); NaN deviation for a single judgment."""
     count = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    mean = sum_by_number(answers.annotator, answers.score, len(count)) / count
-    squares = sum_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
+    mean = array_of_sums_by_number(answers.annotator, answers.score, len(count)) / count
+    squares = array_of_sums_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
     return mean, np.sqrt(squares / np.where(count > 1, count - 1.0, np.nan))
 
 
-def correlation_with_others(answers: Answers) -> Array:
+def correlation_with_others_by_annotator(answers: Answers) -> Array:
     """Return each annotator's correlation with the means of the others, (A,), as their own page shows it."""
     sizes = {"n_items": answers.n_items, "n_annotators": answers.n_annotators}
     return correlations.fit(answers.item, answers.annotator, answers.unit_score, **sizes).correlation
 
 
-def annotator_model_columns(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
+def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
     """Return reliability, chance of random answers, weight, bias in points and scale, (A,) each, with notes."""
     try:
         fit = annotator_aware.fit(
@@ -176,7 +176,7 @@ def annotator_model_columns(answers: Answers) -> tuple[tuple[Array, ...], tuple[
     return columns, fit.notes
 
 
-def transitivity_columns_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
+def transitivity_figures_and_notes(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
     """Return kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
         fit = fit_transitivity(answers)
@@ -210,5 +210,5 @@ ANNOTATOR_TABLE = TableMethod(
     build_annotator_table,
     reads=("points", "order", "classes"),
     shows_annotators=True,
-    draw_picture=annotator_picture.draw_reliability_over_bias,
+    draw_picture=annotator_picture.reliability_over_bias_picture_or_none,
 )

@@ -63,12 +63,12 @@ def has_class_labels(answers: Answers) -> bool:
     return answers.value_kind in CLASS_KINDS
 
 
-def number_of_labels(answers: Answers, class_count: int) -> int:
+def count_labels_of_answers(answers: Answers, class_count: int) -> int:
     """Return the number of labels: the design's classes, else `class_count`, into which scores are cut."""
     return len(answers.classes) if has_class_labels(answers) else class_count
 
 
-def judgment_labels(answers: Answers, class_count: int) -> Integers:
+def label_of_each_judgment(answers: Answers, class_count: int) -> Integers:
     """Return the label of each judgment, (J,).
 
     This is the chosen class, or the piece of the scale that holds the score, if the scale is cut into `class_count`
@@ -117,7 +117,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
         sentence = (
             f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
-        return build_read_as_note(sentence)
+        return notes_with_read_as_sentence(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
 
 
@@ -136,13 +136,13 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     }
     higher, equal = words[answers.value_kind]
     sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
-    return build_read_as_note(sentence)
+    return notes_with_read_as_sentence(sentence)
 
 
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return build_read_as_note("The order of the labels was ignored.")
+        return notes_with_read_as_sentence("The order of the labels was ignored.")
     cut_points = ", ".join(format_score_cuts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "
@@ -158,9 +158,9 @@ def notes_on_reading_ratios_as_scores() -> tuple[Note, ...]:
         "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
         "two is 67, and no ratio reaches 0 or 100."
     )
-    return build_read_as_note(sentence)
+    return notes_with_read_as_sentence(sentence)
 
 
-def build_read_as_note(sentence: str) -> tuple[Note]:
+def notes_with_read_as_sentence(sentence: str) -> tuple[Note]:
     """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

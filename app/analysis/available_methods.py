@@ -8,7 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.analysis.answer_kinds import reading_notes, refuse_unreadable_answers
 from app.analysis.load_answers import has_item_with_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
-from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, list_table_exports, tables_by_section
+from app.analysis.methods import (
+    ALL_SCORES_EXPORT,
+    SCORE_METHODS,
+    TABLE_METHODS,
+    iterate_exports_with_table_names,
+    tables_by_section,
+)
 from app.analysis.result_types import Answers, Options, ResultTable, Scores
 from app.annotation.onboarding.entry_questions import parse_questions_with_choices
 from app.designs.campaign import Campaign
@@ -44,7 +50,10 @@ class AvailableMethods:
     @property
     def exports(self) -> list[MethodExport]:
         """The downloads that need a fit."""
-        return [*([ALL_SCORES_EXPORT] if self.scores else []), *(one for _, one in list_table_exports(self.tables))]
+        return [
+            *([ALL_SCORES_EXPORT] if self.scores else []),
+            *(one for _, one in iterate_exports_with_table_names(self.tables)),
+        ]
 
     def visible_methods(self, *, can_see_annotators: bool) -> "AvailableMethods":
         """Return the methods for a reader who may, or may not, see single annotators."""
@@ -124,7 +133,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
     )
 
 
-def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
+def scores_by_method_with_notes(method: ScoreMethod, answers: Answers) -> Scores:
     """Return the scores of a method, with notes on how it read the answers.
 
     Raises:
@@ -136,7 +145,7 @@ def apply_score_method(method: ScoreMethod, answers: Answers) -> Scores:
     return replace(scores, notes=(*reading_notes(answers, method.reads), *scores.notes))
 
 
-def apply_table_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
-    """Return a table. Raises as `apply_score_method` does."""
+def table_by_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
+    """Return a table. Raises as `scores_by_method_with_notes` does."""
     refuse_unreadable_answers(method.title, method.reads, answers, as_given=method.needs_order)
     return method.fit(answers, options)

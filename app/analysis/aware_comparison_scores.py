@@ -57,7 +57,7 @@ def careless_annotator_notes(fit: AwareComparisonFit) -> tuple[Note, ...]:
     return (Note("careless_annotators", sentence),)
 
 
-def discrimination_columns_by_annotator(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
+def discrimination_columns_and_notes(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
     """Return discrimination, its standard error, and the probabilities of random and reversed answers, (A,)
     each, with notes.
     """

@@ -5,7 +5,7 @@ from scipy.special import ndtri
 
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Scores
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.inference.ground.notes import notes_with_names
 from app.inference.preferences import best_worst_counts
 
@@ -14,7 +14,7 @@ Z = float(ndtri(0.975))
 
 def best_worst_scores(answers: Answers) -> Scores:
     """Return how often each item was the best of its HIT, minus how often it was the worst."""
-    require_answers(answers)
+    refuse_without_answers(answers)
     fit = best_worst_counts.fit(
         *(answers.hit, answers.item, answers.unit_score),
         n_items=answers.n_items,

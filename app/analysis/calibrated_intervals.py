@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.load_answers import count_items_of_campaign, stream_judgment_batches
 from app.analysis.result_types import columns_to_cell_rows
-from app.database.bulk import NumberColumn, fetch_arrays_on_driver
+from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver
 from app.database.campaign import is_judgeable_sql
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
@@ -23,7 +23,7 @@ from app.goals.progress import numbers_of_goal_items
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import Tally
 from app.inference.online.law import Law
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.inference.ratings.shrunken_means import ItemShrinkage, ShrunkenMeans, fit_item_shrinkage
 from app.record.changes import Watermark, poll_changes
 from app.record.posterior_storage import present_posteriors_condition
@@ -112,11 +112,11 @@ async def update_calibrated_evidence(
     design = criterion.design
     if design.is_ordered:  # else there are no means
         async for rows in stream_judgment_batches(connection, criterion, after_seq=after, since_watermark=since):
-            evidence = await asyncio.to_thread(add_judgments_to_evidence, evidence, rows, design)
-    return CalibratedEvidence(evidence, await asyncio.to_thread(moderate_means, evidence.tally), now)
+            evidence = await asyncio.to_thread(evidence_with_judgments_added, evidence, rows, design)
+    return CalibratedEvidence(evidence, await asyncio.to_thread(moderated_means_of_tally, evidence.tally), now)
 
 
-def add_judgments_to_evidence(
+def evidence_with_judgments_added(
     evidence: GoalEvidence, judgments: Mapping[str, NumberColumn], design: Design
 ) -> GoalEvidence:
     """Return the evidence with these judgments added."""
@@ -137,7 +137,7 @@ async def load_numbers_and_scores_of_goal_items(
 ) -> tuple[Integers, Array]:
     """Return the numbers of the items that count for a goal, and their scores, (n,)."""
     driver = await driver_of(connection)
-    columns = await fetch_arrays_on_driver(
+    columns = await fetch_array_by_column_on_driver(
         driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
     )
     items = numbers_of_goal_items(campaign, columns["in_pool"] > 0)

@@ -57,7 +57,7 @@ class Axis:
         return round(min(102.0, max(-2.0, LinearScale(self.low, self.high, 0, 100).unrounded_place(value))), 2)
 
     @property
-    def zero_percent(self) -> float | None:
+    def percent_of_zero_or_none(self) -> float | None:
         """Position of 0 in percent, if it is inside the axis."""
         return self.percent_of(0.0) if self.low < 0 < self.high else None
 
@@ -108,7 +108,7 @@ COEFFICIENT_AXIS = axis_with_round_ticks("", -1.0, 1.0)
 SHARE_AXIS = axis_with_round_ticks("", 0.0, 1.0)
 
 
-def interval_ends_or_values(values: DrawnArray, ends: DrawnArray | None) -> DrawnArray:
+def finite_interval_ends_or_values(values: DrawnArray, ends: DrawnArray | None) -> DrawnArray:
     """Return the ends of intervals, or the values themselves where there are none."""
     return values if ends is None else np.where(np.isfinite(ends), ends, values)
 
@@ -124,7 +124,7 @@ def axis_around_intervals(title: str, values: DrawnArray, low: DrawnArray, high:
     return axis_with_round_ticks(title, min(first, lowest) - margin, max(last, highest) + margin)
 
 
-def interval_percents(axis: Axis, low: float | None, high: float | None) -> tuple[float, float] | None:
+def percents_of_interval_ends_or_none(axis: Axis, low: float | None, high: float | None) -> tuple[float, float] | None:
     """Return both ends of an interval in percent, or None if there is no interval."""
     if low is None or high is None or not math.isfinite(low + high):
         return None

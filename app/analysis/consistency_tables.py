@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import fit_transitivity
-from app.analysis.answer_kinds import can_read_answers_as, judgment_labels, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cell
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, notes_with_names
@@ -49,7 +49,7 @@ NO_SCALE_TEXT = "The majority preferences do not fit one scale. The table “Sca
 
 def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row per measure; if a measure cannot be estimated, its sentence says why."""
-    require_answers(answers)
+    refuse_without_answers(answers)
     rows: ConsistencyRows = []
     notes: list[Note] = []
     parts = [(kind, part) for kind, part in CONSISTENCY_PARTS if can_read_answers_as(kind, answers.value_kind)]
@@ -77,7 +77,7 @@ def build_preference_scale_table(answers: Answers, _options: Options) -> ResultT
 ConsistencyPart = Callable[[Answers], tuple[ConsistencyRows, Iterable[Note]]]
 
 
-def inestimable_row(
+def inestimable_row_and_note(
     name: str, title: str, unit_noun: str, reason: Inestimable
 ) -> tuple[ConsistencyRows, Iterable[Note]]:
     return [(name, title, None, 0, unit_noun, str(reason))], ()
@@ -89,7 +89,7 @@ def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iter
     try:
         fit = fit_transitivity(answers)
     except Inestimable as reason:
-        return inestimable_row(name, title, "triads", reason)
+        return inestimable_row_and_note(name, title, "triads", reason)
     triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
     return [
         (name, title, to_cell(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
@@ -104,7 +104,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     try:
         retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
     except Inestimable as reason:
-        return inestimable_row("retest", "Repeated scores", "repeats", reason)
+        return inestimable_row_and_note("retest", "Repeated scores", "repeats", reason)
     measures = (
         ("retest_same", "Repeated scores that agree", retest_scores.pooled_same, SAME_SCORE_TEXT),
         ("retest_shift", "Shift of repeated scores", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
@@ -116,7 +116,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
             RETEST_CORRELATION_TEXT,
         ),
     )
-    return measure_rows(measures, int(retest_scores.repeats.sum()), "repeats"), retest_scores.notes
+    return build_measure_rows(measures, int(retest_scores.repeats.sum()), "repeats"), retest_scores.notes
 
 
 def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
@@ -125,28 +125,28 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
         first, second, outcomes, hits = preference_pair_columns(answers)
         retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
-        return inestimable_row("pairs_again", "Repeated pairs", "repeats", reason)
+        return inestimable_row_and_note("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (
         ("pairs_again_same", "Repeated preferences that agree", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
         ("pairs_again_kappa", "Kappa of repeated preferences", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
     )
-    return measure_rows(measures, int(retest_pairs.repeats.sum()), "repeats"), retest_pairs.notes
+    return build_measure_rows(measures, int(retest_pairs.repeats.sum()), "repeats"), retest_pairs.notes
 
 
 def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own labels of items."""
     try:
-        retest_labels = retest.retest_labels(answers.item, answers.annotator, judgment_labels(answers, 0))
+        retest_labels = retest.retest_labels(answers.item, answers.annotator, label_of_each_judgment(answers, 0))
     except Inestimable as reason:
-        return inestimable_row("labels_again", "Repeated labels", "repeats", reason)
+        return inestimable_row_and_note("labels_again", "Repeated labels", "repeats", reason)
     measures = (
         ("labels_again_same", "Repeated labels that agree", retest_labels.pooled_same, SAME_LABEL_TEXT),
         ("labels_again_kappa", "Kappa of repeated labels", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),
     )
-    return measure_rows(measures, int(retest_labels.repeats.sum()), "repeats"), retest_labels.notes
+    return build_measure_rows(measures, int(retest_labels.repeats.sum()), "repeats"), retest_labels.notes
 
 
-def measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, unit_noun: str) -> ConsistencyRows:
+def build_measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, unit_noun: str) -> ConsistencyRows:
     return [(name, title, to_cell(value), count, unit_noun, sentence) for name, title, value, sentence in measures]
 
 

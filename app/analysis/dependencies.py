@@ -9,12 +9,12 @@ from app.accounts.guards import CurrentAccess
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import is_about_annotators
-from app.http.dependencies import depends_on_app_state
+from app.http.dependencies import dependency_on_app_state
 
-ProcessFits = Annotated[FitCache, depends_on_app_state("fits")]
+ProcessFits = Annotated[FitCache, dependency_on_app_state("fits")]
 
 
-async def require_access_if_annotators_are_shown(request: Request, access: CurrentAccess) -> None:
+async def refuse_annotator_tables_without_access(request: Request, access: CurrentAccess) -> None:
     """Refuse users who may not see people where single annotators, or groups by their profile, are shown.
 
     Raises:

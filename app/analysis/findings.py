@@ -18,7 +18,7 @@ from app.errors import pluralize
 from app.inference.agreement import krippendorff
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 from app.text.numbers import format_with_places
 
 MAX_NAMED = 3  # items or annotators that a sentence names
@@ -49,7 +49,7 @@ class Finding:
     part: str
 
 
-def describe_scores(method: ScoreMethod, scores: Scores, answers: Answers) -> Finding:
+def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) -> Finding:
     """Say how many items have scores, how exact these are, and which are the highest and the lowest."""
     values = scores.values
     scored = np.flatnonzero(np.isfinite(values))
@@ -85,13 +85,13 @@ def quote_item(answers: Answers, item: int) -> str:
     return f"“{short}”"
 
 
-def describe_disputed_items(answers: Answers) -> Finding | None:
+def finding_about_disputed_items(answers: Answers) -> Finding | None:
     """Name the items about which annotators differ most, if they differ clearly more than usual."""
     if not can_read_answers_as("points", answers.value_kind):
         return None
     counts = answers.judgment_counts
-    means = sum_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
-    squares = sum_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
+    means = array_of_sums_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
+    squares = array_of_sums_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
     spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
     often_judged = np.flatnonzero(counts >= MIN_JUDGMENTS_OF_DISPUTED_ITEM)
     if len(often_judged) <= MAX_NAMED:
@@ -101,7 +101,7 @@ def describe_disputed_items(answers: Answers) -> Finding | None:
     if typical <= 0.0 or not len(disputed):
         return None
     worst = disputed[np.argsort(-spreads[disputed], kind="stable")][:MAX_NAMED].tolist()
-    named = "; ".join(f"{quote_item(answers, item)} ({describe_score_range(answers, item)})" for item in worst)
+    named = "; ".join(f"{quote_item(answers, item)} ({lowest_and_highest_score_text(answers, item)})" for item in worst)
     sentence = (
         f"Scores of the same item usually differ by {format_with_places(typical, 0)} points (standard deviation). They "
         f"differ far more on {pluralize(len(disputed), 'item')}: {named}."
@@ -109,17 +109,17 @@ def describe_disputed_items(answers: Answers) -> Finding | None:
     return Finding("disputed_items", "Disputed items", sentence, "scores")
 
 
-def describe_score_range(answers: Answers, item: int) -> str:
+def lowest_and_highest_score_text(answers: Answers, item: int) -> str:
     scores = answers.score[answers.item == item]
     return f"{format_with_places(float(scores.min()), 0)} to {format_with_places(float(scores.max()), 0)}"
 
 
-def describe_agreement_table(table: ResultTable) -> Finding | None:
+def finding_about_agreement(table: ResultTable) -> Finding | None:
     """Return the verdict of the table of agreement."""
     return Finding("agreement", "Agreement", table.verdict, "agreement") if table.verdict else None
 
 
-def describe_doubtful_annotators(table: ResultTable, answers: Answers) -> Finding | None:
+def finding_about_doubtful_annotators(table: ResultTable, answers: Answers) -> Finding | None:
     """Name the annotators whose answers do not go with the others', and say how agreement would be without them."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if "reliability" not in columns:
@@ -131,28 +131,31 @@ def describe_doubtful_annotators(table: ResultTable, answers: Answers) -> Findin
         known = sum(cell is not None for cell in reliabilities)
         sentence = f"All {pluralize(known, 'annotator')} with enough judgments follow the others."
         return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
-    named = join_some([names[number] for number in doubtful])
+    named = first_names_and_count_of_rest([names[number] for number in doubtful])
     verb = "seems" if len(doubtful) == 1 else "seem"
     sentence = f"{len(doubtful):,} of {pluralize(len(names), 'annotator')} {verb} not to follow the others: {named}."
-    effect = describe_alpha_without(answers, np.isin(answers.annotator, doubtful), len(doubtful))
+    effect = sentence_on_alpha_without_judgments(answers, np.isin(answers.annotator, doubtful), len(doubtful))
     return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
 
 
-def join_some(names: Sequence[str]) -> str:
+def first_names_and_count_of_rest(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
     parts = [*names[:MAX_NAMED], *more]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def describe_alpha_without(answers: Answers, is_left_out: Mask, count: int) -> str:
+def sentence_on_alpha_without_judgments(answers: Answers, is_left_out: Mask, count: int) -> str:
     """Say how Krippendorff's alpha changes without these judgments; nothing if it cannot be estimated."""
     kept_annotators = np.unique(answers.annotator[~is_left_out])
     if len(kept_annotators) < MIN_REMAINING_ANNOTATORS:
         return ""
     try:
         all_judgments = np.full_like(is_left_out, fill_value=True)
-        before, after = estimate_alpha(answers, all_judgments), estimate_alpha(answers, ~is_left_out)
+        before, after = (
+            krippendorff_alpha_of_judgments(answers, all_judgments),
+            krippendorff_alpha_of_judgments(answers, ~is_left_out),
+        )
     except Inestimable:
         return ""
     if abs(after - before) < MIN_NOTED_ALPHA_CHANGE:
@@ -161,7 +164,7 @@ def describe_alpha_without(answers: Answers, is_left_out: Mask, count: int) -> s
     return f"Without {who}, alpha would be {format_with_places(after, 2)} instead of {format_with_places(before, 2)}."
 
 
-def estimate_alpha(answers: Answers, mask: Mask) -> float:
+def krippendorff_alpha_of_judgments(answers: Answers, mask: Mask) -> float:
     """Return Krippendorff's alpha of some scores, on the interval scale. Raises `Inestimable`."""
     return krippendorff.fit(
         answers.item[mask],
@@ -175,7 +178,7 @@ def estimate_alpha(answers: Answers, mask: Mask) -> float:
     ).value
 
 
-def describe_groups(table: ResultTable) -> Finding | None:
+def finding_about_groups(table: ResultTable) -> Finding | None:
     """Say how far groups of annotators agree with the others, the least similar group first."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     rows = [
@@ -195,18 +198,18 @@ def describe_groups(table: ResultTable) -> Finding | None:
     return Finding("groups", "Groups", sentence, "groups")
 
 
-def describe_systems(table: ResultTable) -> Finding | None:
+def finding_about_systems(table: ResultTable) -> Finding | None:
     """Say which systems rank first, and whether they can be distinguished."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if not table.rows:
         return None
     first = [str(name) for name, cluster in zip(columns["system"], columns["cluster"], strict=True) if cluster == 1]
     ranks = "ranks" if len(first) == 1 else "rank"
-    beginning = "" if len(first) == len(table.rows) else f"{join_some(first)} {ranks} first. "
+    beginning = "" if len(first) == len(table.rows) else f"{first_names_and_count_of_rest(first)} {ranks} first. "
     return Finding("systems", "Systems", beginning + table.verdict, "systems")
 
 
-def describe_effect_of_method(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
+def finding_about_effect_of_method(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
     """Say whether the order of the items depends on the method."""
     one, other = (method_scores.values for method_scores in scores)
     both = np.isfinite(one) & np.isfinite(other)

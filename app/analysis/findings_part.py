@@ -11,7 +11,7 @@ from app.analysis.findings import Finding
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable
-from app.analysis.score_page_part import choose_two_methods
+from app.analysis.score_page_part import names_of_two_methods_to_show
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
@@ -21,14 +21,14 @@ DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 
 # Tables whose results are stated as a finding, in the order of the page.
 FINDINGS_OF_TABLES: dict[str, DescribeTable] = {
-    "systems": lambda table, _answers: findings.describe_systems(table),
-    "agreement": lambda table, _answers: findings.describe_agreement_table(table),
-    "annotators": findings.describe_doubtful_annotators,
-    "groups": lambda table, _answers: findings.describe_groups(table),
+    "systems": lambda table, _answers: findings.finding_about_systems(table),
+    "agreement": lambda table, _answers: findings.finding_about_agreement(table),
+    "annotators": findings.finding_about_doubtful_annotators,
+    "groups": lambda table, _answers: findings.finding_about_groups(table),
 }
 
 
-async def load_findings_context(
+async def load_findings_template_context(
     fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, *, table_names: Collection[str]
 ) -> dict[str, Any]:
     """Return the context of the part."""
@@ -55,13 +55,13 @@ async def load_findings(
         if name not in table_names or name not in available.tables:
             continue
         try:
-            table = await fits.fit_table(
+            table = await fits.load_answers_and_fit_table(
                 engine, slug, name, Options(view.classes, view.baseline or None), **view.answer_filters
             )
         except Conflict:
             continue
         found.append(await asyncio.to_thread(describe, table, answers))
-    found.append(await asyncio.to_thread(findings.describe_disputed_items, answers))
+    found.append(await asyncio.to_thread(findings.finding_about_disputed_items, answers))
     return [finding for finding in found if finding]
 
 
@@ -76,7 +76,7 @@ async def load_score_findings(
     answers = await fits.load_answers(engine, slug, **view.answer_filters)
     if not available.scores:
         return []
-    names = choose_two_methods(view, answers.law, available.scores, available.default_method)
+    names = names_of_two_methods_to_show(view, answers.law, available.scores, available.default_method)
     described = MEAN_METHOD_NAME if MEAN_METHOD_NAME in available.scores else names[0]
     _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
         engine, slug, {described, *names}, **view.answer_filters
@@ -84,8 +84,8 @@ async def load_score_findings(
     scores, one, other = (scores_by_method[name] for name in (described, *names))
     titles = SCORE_METHODS[names[0]].title, SCORE_METHODS[names[1]].title
     return [
-        None if scores is None else findings.describe_scores(SCORE_METHODS[described], scores, answers),
+        None if scores is None else findings.finding_about_scores(SCORE_METHODS[described], scores, answers),
         None
         if one is None or other is None or one is other
-        else findings.describe_effect_of_method(titles, (one, other)),
+        else findings.finding_about_effect_of_method(titles, (one, other)),
     ]

@@ -14,9 +14,9 @@ from app.analysis import calibrated_intervals
 from app.analysis import load_answers as stored
 from app.analysis.available_methods import (
     AvailableMethods,
-    apply_score_method,
-    apply_table_method,
     load_available_methods,
+    scores_by_method_with_notes,
+    table_by_method,
 )
 from app.analysis.calibrated_intervals import CalibratedEvidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
@@ -25,7 +25,7 @@ from app.analysis.scores import compare_scores
 from app.analysis.subgroups import answers_of_group
 from app.background.process import run_in_daemon_thread
 from app.database.bulk import open_snapshot
-from app.designs.campaign import Campaign, criterion_key
+from app.designs.campaign import Campaign, campaign_id_and_criterion_number
 from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
@@ -91,7 +91,12 @@ class FitCache:
     ) -> tuple[Answers, Scores]:
         """Return the scores of a method of `SCORE_METHODS`, and the answers that they are made from."""
         return await self.load_answers_and_fit(
-            engine, slug, ("scores", method_name), score_function(method_name), criterion=criterion, group=group
+            engine,
+            slug,
+            ("scores", method_name),
+            score_function_of_method(method_name),
+            criterion=criterion,
+            group=group,
         )
 
     async def load_answers_and_fit_scores_by_method(
@@ -104,16 +109,16 @@ class FitCache:
         scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in method_names:
-            fit, title = score_function(name), SCORE_METHODS[name].title
+            fit, title = score_function_of_method(name), SCORE_METHODS[name].title
             try:
-                scores = await self.get_or_fit(campaign_fits, ("scores", name), fit)
+                scores = await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", name), fit)
                 scores_by_method[name], method_notes = scores, scores.notes
             except Conflict as refusal:
                 scores_by_method[name], method_notes = None, (Note(refusal.code, refusal.message),)
             notes += [Note(note.code, f"{title}: {note}") for note in method_notes]
         return campaign_fits.answers, scores_by_method, tuple(notes)
 
-    async def fit_table(
+    async def load_answers_and_fit_table(
         self,
         engine: AsyncEngine,
         slug: str,
@@ -127,7 +132,7 @@ class FitCache:
         method = find_registered_method(TABLE_METHODS, table_name, "table_not_found")
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
-        fit = partial(apply_table_method, method, options=relevant_options)
+        fit = partial(table_by_method, method, options=relevant_options)
         return (await self.load_answers_and_fit(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
     async def compare_methods(
@@ -141,14 +146,14 @@ class FitCache:
         group: str = "",
     ) -> tuple[Answers, Comparison]:
         """Compare two methods of `SCORE_METHODS`; refuse if one of them has no scores at all."""
-        fits = {method: score_function(method) for method in (method_name, other_method_name)}
+        fits = {method: score_function_of_method(method) for method in (method_name, other_method_name)}
         campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
         scores = [
-            await self.get_or_fit(campaign_fits, ("scores", method), fits[method])
+            await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", method), fits[method])
             for method in (method_name, other_method_name)
         ]
         result_key = ("compare", method_name, other_method_name)
-        return campaign_fits.answers, await self.get_or_fit(
+        return campaign_fits.answers, await self.cached_result_or_fit_in_thread(
             campaign_fits, result_key, lambda answers: compare_scores(answers, *scores)
         )
 
@@ -164,7 +169,7 @@ class FitCache:
     ) -> tuple[Answers, Result]:
         """Return the newest answers and the result of `fit` on them, cached as `result_key`."""
         campaign_fits = await self.load_campaign_fits(engine, slug, criterion=criterion, group=group)
-        return campaign_fits.answers, await self.get_or_fit(campaign_fits, result_key, fit)
+        return campaign_fits.answers, await self.cached_result_or_fit_in_thread(campaign_fits, result_key, fit)
 
     async def load_campaign_fits(
         self, engine: AsyncEngine, slug: str, *, criterion: str = "", group: str = ""
@@ -180,22 +185,22 @@ class FitCache:
 
     async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """Return the fits as of now. Answers are read only if they changed, and once for all concurrent callers."""
-        async with self.open_reader(engine) as connection:
+        async with self.open_answers_snapshot(engine) as connection:
             campaign = await load_campaign_by_slug(connection, slug)
             chosen = campaign.find_criterion(criterion)
-            campaign_fits = self.campaign_fits.get(criterion_key(chosen))
+            campaign_fits = self.campaign_fits.get(campaign_id_and_criterion_number(chosen))
             now, first, _ = await poll_changes(
                 connection, campaign.id, campaign_fits.watermark if campaign_fits else None
             )
             if campaign_fits is None or campaign_fits.campaign != campaign or first is not None:
                 answers = await stored.load_campaign_answers(connection, chosen)
                 campaign_fits = CampaignFits(campaign, now, answers, await load_available_methods(connection, chosen))
-                self.campaign_fits[criterion_key(chosen)] = campaign_fits
+                self.campaign_fits[campaign_id_and_criterion_number(chosen)] = campaign_fits
             campaign_fits.watermark = now
             return campaign_fits
 
     @asynccontextmanager
-    async def open_reader(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
+    async def open_answers_snapshot(self, engine: AsyncEngine) -> AsyncIterator[AsyncConnection]:
         """Open a snapshot to read a campaign's answers from: one at a time, and waiting tasks hold no connection."""
         async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
@@ -203,14 +208,14 @@ class FitCache:
     async def update_calibrated_evidence(
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> CalibratedEvidence:
-        """Return the calibrated evidence as of now, reading only new answers from an `open_reader`."""
+        """Return the calibrated evidence as of now, reading only new answers from an `open_answers_snapshot`."""
         evidence = await calibrated_intervals.update_calibrated_evidence(
-            connection, criterion, self.calibrated_evidence.get(criterion_key(criterion))
+            connection, criterion, self.calibrated_evidence.get(campaign_id_and_criterion_number(criterion))
         )
-        self.calibrated_evidence[criterion_key(criterion)] = evidence
+        self.calibrated_evidence[campaign_id_and_criterion_number(criterion)] = evidence
         return evidence
 
-    async def get_or_fit(
+    async def cached_result_or_fit_in_thread(
         self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Result]
     ) -> Result:
         """Return the result cached under this key, or run `fit` in a thread when no other fit runs.
@@ -219,13 +224,15 @@ class FitCache:
         thread next to the following one.
         """
         if result_key not in campaign_fits.results:
-            await asyncio.shield(asyncio.create_task(self.run_fit(campaign_fits, result_key, fit)))
+            await asyncio.shield(asyncio.create_task(self.fit_in_thread_and_cache(campaign_fits, result_key, fit)))
         result = campaign_fits.results[result_key]
         if isinstance(result, Inestimable):
             raise Conflict(str(result), code=result.code)
         return cast("Result", result)
 
-    async def run_fit(self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]) -> None:
+    async def fit_in_thread_and_cache(
+        self, campaign_fits: CampaignFits, result_key: Hashable, fit: Callable[[Answers], Any]
+    ) -> None:
         async with self.fit_lock:
             if result_key not in campaign_fits.results:
                 campaign_fits.results[result_key] = await run_in_daemon_thread(
@@ -233,14 +240,14 @@ class FitCache:
                 )
 
 
-def score_function(method_name: str) -> Callable[[Answers], Scores]:
+def score_function_of_method(method_name: str) -> Callable[[Answers], Scores]:
     """Return the function that computes the scores of a method.
 
     Raises:
         NotFound: `method_not_found`.
 
     """
-    return partial(apply_score_method, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
+    return partial(scores_by_method_with_notes, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
 
 
 def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:

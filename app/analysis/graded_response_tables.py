@@ -27,12 +27,12 @@ from app.analysis.result_types import (
     columns_to_cell_rows,
     natural_sort_key,
 )
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, notes_with_names
-from app.inference.observations.baseline import baseline_advice, select_baseline_judgments
+from app.inference.observations.baseline import baseline_advice, judgments_that_include_baseline
 from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
 
@@ -153,12 +153,12 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
         Inestimable: `no_systems`, `no_shared_segments`, `no_such_system`, or the code of the fit.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     always_shown = answers.always_shown
-    systems, system = number_distinct_names(
-        fill_missing_names(answers.systems, answers.ids) if always_shown else answers.systems
+    systems, system = distinct_names_and_number_of_each(
+        names_or_replacements(answers.systems, answers.ids) if always_shown else answers.systems
     )
-    segments, segment = number_distinct_names(
+    segments, segment = distinct_names_and_number_of_each(
         segments_without_shown_items(answers) if always_shown else answers.segments
     )
     comparisons = (
@@ -171,7 +171,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
         if always_shown
         else choose_baseline_number(systems, baseline, comparisons.first, comparisons.second)
     )
-    baseline_rows, compared_system, outcomes = select_baseline_judgments(
+    baseline_rows, compared_system, outcomes = judgments_that_include_baseline(
         baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
     )
     if not len(baseline_rows):
@@ -193,21 +193,21 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
         for column, size in zip((compared_system, judge, judged_segment), sizes, strict=True)
     )
     notes = (
-        *baseline_choice_notes(baseline, outcomes),
+        *notes_on_baseline_and_its_choice(baseline, outcomes),
         *reading_notes(answers, "order"),
         *notes_with_names(fit.notes, names),
     )
     return GradedFit(baseline, baseline_number, systems, segments, fit, by_system, by_annotator, by_segment, notes)
 
 
-def fill_missing_names(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
+def names_or_replacements(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
     """Return the names, with a replacement where there is none."""
     return [other if name is None else name for name, other in zip(names, replacements, strict=True)]
 
 
 def segments_without_shown_items(answers: Answers) -> list[str | None]:
     """Return the segment of each item; None for items in every HIT, which belong to all segments."""
-    names = fill_missing_names(answers.segments, [ANY_SEGMENT] * answers.n_items)
+    names = names_or_replacements(answers.segments, [ANY_SEGMENT] * answers.n_items)
     return [None if item in answers.always_shown else name for item, name in enumerate(names)]
 
 
@@ -263,7 +263,7 @@ def judged_pairs_within_segments(
     )
 
 
-def baseline_choice_notes(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
+def notes_on_baseline_and_its_choice(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
     """Return notes that name the baseline and say whether it is a good choice."""
     sentence = (
         f"The baseline is “{shorten_echo(baseline)}”, which has no score. A performance of 0 is what the "
@@ -278,7 +278,7 @@ def mask_items_with_system_and_segment(answers: Answers) -> Mask:
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
-def number_distinct_names(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+def distinct_names_and_number_of_each(names: Sequence[str | None]) -> tuple[list[str], Integers]:
     """Return the distinct names in order, and the number of each entry's name; -1 for None."""
     distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
     number = {name: k for k, name in enumerate(distinct)}

@@ -8,20 +8,20 @@ from app.analysis.agreement_table import (
     AGREEMENT_MEASURES,
     ALPHA_MEASURE_NAMES,
     PREFERENCE_AGREEMENT_MEASURES,
-    agreement_data,
-    estimate_measure,
+    estimate_or_reason_of_measure,
+    labels_scores_or_preferences_for_agreement,
 )
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
-from app.analysis.scores import require_answers
-from app.analysis.subgroups import answers_of_group, count_group_members
+from app.analysis.scores import refuse_without_answers
+from app.analysis.subgroups import answers_of_group, profile_groups_by_frequency
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 
 MAX_GROUP_ROWS = 50  # each is an estimate of its own
 MAX_GROUP_COLUMNS = 6  # groups whose means are compared
@@ -51,9 +51,13 @@ def build_profile_group_table(answers: Answers, options: Options) -> ResultTable
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = profile_groups_with_sizes(answers)
-    rows = [group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
-    notes = [*reading_notes(answers, "points" if can_read_points(answers) else answers.value_kind, options.classes)]
+    groups = profile_questions_answers_and_sizes(answers)
+    rows = [profile_group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
+    notes = [
+        *reading_notes(
+            answers, "points" if can_read_answers_as_points(answers) else answers.value_kind, options.classes
+        )
+    ]
     if len(groups) > MAX_GROUP_ROWS:
         notes.append(omitted_groups_note(f"Only the first {MAX_GROUP_ROWS} of {len(groups):,} answers are shown."))
     return ResultTable(GROUP_COLUMNS, rows, tuple(notes))
@@ -64,25 +68,27 @@ def omitted_groups_note(text: str) -> Note:
     return Note("most_groups", text)
 
 
-def profile_groups_with_sizes(answers: Answers) -> list[tuple[str, str, int]]:
+def profile_questions_answers_and_sizes(answers: Answers) -> list[tuple[str, str, int]]:
     """Return question, answer and the number of annotators who gave it.
 
     Raises:
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    require_answers(answers)
-    groups = count_group_members(answers.profile_answers)
+    refuse_without_answers(answers)
+    groups = profile_groups_by_frequency(answers.profile_answers)
     if not groups:
         raise Inestimable("No annotator has answered a profile question.", code="no_groups")
     return groups
 
 
-def can_read_points(answers: Answers) -> bool:
+def can_read_answers_as_points(answers: Answers) -> bool:
     return can_read_answers_as("points", answers.value_kind)
 
 
-def group_row(answers: Answers, options: Options, question: str, answer: str, annotator_count: int) -> tuple[Cell, ...]:
+def profile_group_row(
+    answers: Answers, options: Options, question: str, answer: str, annotator_count: int
+) -> tuple[Cell, ...]:
     """Return the figures of a group alone, and compared with annotators who gave another answer."""
     group_answers = answers_of_group(answers, f"{question}={answer}")
     measures = [
@@ -90,13 +96,15 @@ def group_row(answers: Answers, options: Options, question: str, answer: str, an
         for one in (*AGREEMENT_MEASURES, *PREFERENCE_AGREEMENT_MEASURES)
         if one.name in ALPHA_MEASURE_NAMES and can_read_answers_as(one.reads, answers.value_kind)
     ]
-    alpha = estimate_measure(
-        measures[0], agreement_data(measures[0].reads, group_answers, options.classes), group_answers
+    alpha = estimate_or_reason_of_measure(
+        measures[0],
+        labels_scores_or_preferences_for_agreement(measures[0].reads, group_answers, options.classes),
+        group_answers,
     )
     is_missing = isinstance(alpha, Inestimable)
     figures = (np.nan,) * 3 if isinstance(alpha, Inestimable) else (alpha.value, alpha.low, alpha.high)
     mean, correlation = np.nan, np.nan
-    if can_read_points(answers):
+    if can_read_answers_as_points(answers):
         mean, correlation = (
             float(group_answers.score.mean()),
             correlation_with_other_groups(answers, group_answers, question, answer),
@@ -124,7 +132,7 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
 def item_mean_scores(answers: Answers) -> Array:
     """Return the mean score of each item in points, (N,); NaN for items without scores."""
     counts = answers.judgment_counts
-    return sum_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
+    return array_of_sums_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
 
 
 def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
@@ -134,7 +142,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = profile_groups_with_sizes(answers)
+    groups = profile_questions_answers_and_sizes(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:
         words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators or more, so there is nothing to compare."

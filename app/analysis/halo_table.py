@@ -10,7 +10,7 @@ from app.analysis.answer_kinds import can_read_answers_as
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cells
-from app.analysis.scores import choose_bootstrap_draw_count, require_answers
+from app.analysis.scores import choose_bootstrap_draw_count, refuse_without_answers
 from app.analysis.view import format_interval
 from app.inference.agreement import halo
 from app.inference.agreement.halo import HaloEstimate
@@ -69,13 +69,13 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
         Inestimable: `one_criterion`, `no_judgments`.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     if len(answers.scores_by_criterion) < 2:
         sentence = "This campaign has only one criterion, so there is nothing to compare."
         raise Inestimable(sentence, code="one_criterion")
     compared_judgments, item_groups = compared_judgments_and_their_groups(answers)
     criterion_pairs = [
-        compare_criteria(answers, two, compared_judgments, item_groups)
+        correlation_and_halo_of_two_criteria(answers, two, compared_judgments, item_groups)
         for two in combinations(answers.scores_by_criterion, 2)
     ]
     rows = [
@@ -91,10 +91,10 @@ def build_halo_table(answers: Answers, _options: Options) -> ResultTable:
     ]
     notes = [] if can_read_answers_as("points", answers.value_kind) else [SAME_ITEMS_NOTE]
     notes += [note for two in criterion_pairs for note in halo_notes(two)]
-    return ResultTable(HALO_COLUMNS, rows, tuple(dict.fromkeys(notes)), halo_verdict(criterion_pairs))
+    return ResultTable(HALO_COLUMNS, rows, tuple(dict.fromkeys(notes)), sentence_on_halo_or_empty(criterion_pairs))
 
 
-def compare_criteria(
+def correlation_and_halo_of_two_criteria(
     answers: Answers, criterion_names: tuple[str, str], compared_judgments: Integers, item_groups: Integers
 ) -> CriterionPair:
     scores, other_scores = (answers.scores_by_criterion[name] for name in criterion_names)
@@ -159,7 +159,7 @@ def halo_notes(criterion_pair: CriterionPair) -> list[Note]:
     return [Note("halo", sentence), *within.notes]
 
 
-def halo_verdict(criterion_pairs: Sequence[CriterionPair]) -> str:
+def sentence_on_halo_or_empty(criterion_pairs: Sequence[CriterionPair]) -> str:
     """Return a sentence on criteria that were hardly judged apart; empty if the figures cannot tell."""
     estimable_pairs = [two for two in criterion_pairs if two.is_estimable]
     if alike := [two.quoted_names for two in estimable_pairs if two.has_halo]:

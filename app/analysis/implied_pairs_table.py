@@ -52,7 +52,7 @@ class AnsweredPairs(NamedTuple):
 
 
 @cache_last_result
-def answered_pairs_with_implications(answers: Answers, _: None) -> AnsweredPairs:
+def load_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPairs:
     """Return the answered pairs with their implications.
 
     Raises:
@@ -73,7 +73,7 @@ def answered_pairs_with_implications(answers: Answers, _: None) -> AnsweredPairs
 
 def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for all annotators together, then one for each of them."""
-    implications = answered_pairs_with_implications(answers, None).implications_by_annotator
+    implications = load_answered_and_implied_pairs(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
     total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
     return ResultTable(
@@ -83,12 +83,12 @@ def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTabl
 
 def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
     counts = (tally.answered, tally.not_asked, tally.asked_anyway, tally.answered_otherwise, tally.answered_reversed)
-    return (name, *counts, *(tally.contradicted_share_with_interval() or (None, None, None)))
+    return (name, *counts, *(tally.contradicted_share_and_interval_or_none() or (None, None, None)))
 
 
 def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
     """Return the answered pairs in the order of time, then the implied pairs without an answer, by annotator."""
-    rows = PairExportRows(answers, answered_pairs_with_implications(answers, None))
+    rows = PairExportRows(answers, load_answered_and_implied_pairs(answers, None))
     return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
 
 
@@ -114,9 +114,9 @@ class PairExportRows:
     def make_rows(self, start: int, stop: int) -> list[tuple[Cell, ...]]:
         """Return the rows from `start` to before `stop`."""
         answered = [self.answered_row(place) for place in range(start, min(stop, len(self.answered_pairs.first)))]
-        return [*answered, *self.implied_rows(start, stop)]
+        return [*answered, *self.iterate_implied_rows(start, stop)]
 
-    def implied_rows(self, start: int, stop: int) -> Iterator[tuple[Cell, ...]]:
+    def iterate_implied_rows(self, start: int, stop: int) -> Iterator[tuple[Cell, ...]]:
         """Yield the implied pairs without an answer at these places; the first item is the better one."""
         ids = self.answers.ids
         earliest = max(bisect_right(self.starts, start) - 1, 0)
@@ -127,7 +127,7 @@ class PairExportRows:
                 max(start - first, 0) : stop - first
             ]
             for other in worse_items.tolist():
-                yield *self.annotator_cells(annotator), None, ids[item], ids[other], ids[item], True, None
+                yield *self.name_and_pseudonym_cells(annotator), None, ids[item], ids[other], ids[item], True, None
 
     def answered_row(self, place: int) -> tuple[Cell, ...]:
         answers, answered_pairs = self.answers, self.answered_pairs
@@ -135,7 +135,7 @@ class PairExportRows:
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
         implied_before = self.preferred_item_id_or_tie(pair, answered_pairs.implied_before[place])
         return (
-            *self.annotator_cells(int(answers.annotator_of_hit[hit])),
+            *self.name_and_pseudonym_cells(int(answers.annotator_of_hit[hit])),
             int(answers.seq[hit]),
             *(answers.ids[item] for item in pair),
             self.preferred_item_id_or_tie(pair, outcome),
@@ -143,7 +143,7 @@ class PairExportRows:
             implied_before,
         )
 
-    def annotator_cells(self, annotator: int) -> tuple[str, str]:
+    def name_and_pseudonym_cells(self, annotator: int) -> tuple[str, str]:
         return self.answers.annotators[annotator], self.answers.names[annotator]
 
     def preferred_item_id_or_tie(self, pair: tuple[int, int], outcome: int | None) -> str | None:

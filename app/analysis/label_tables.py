@@ -6,7 +6,13 @@ from functools import partial
 
 import numpy as np
 
-from app.analysis.answer_kinds import has_class_labels, judgment_labels, label_names, number_of_labels, reading_notes
+from app.analysis.answer_kinds import (
+    count_labels_of_answers,
+    has_class_labels,
+    label_names,
+    label_of_each_judgment,
+    reading_notes,
+)
 from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
 from app.analysis.result_types import (
@@ -18,7 +24,7 @@ from app.analysis.result_types import (
     cache_last_result,
     columns_to_cell_rows,
 )
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, notes_with_names
 from app.inference.labels import dawid_skene
@@ -27,7 +33,7 @@ from app.inference.labels.dawid_skene import (
     DawidSkeneResult,
     consensus,
     expected_information,
-    probability_labels_are_right,
+    probability_of_each_label_being_right,
 )
 from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
 
@@ -54,14 +60,14 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
         Inestimable: If nothing can be fitted.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     return dawid_skene.fit(
         answers.item,
         answers.annotator,
-        judgment_labels(answers, class_count),
+        label_of_each_judgment(answers, class_count),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        n_labels=number_of_labels(answers, class_count),
+        n_labels=count_labels_of_answers(answers, class_count),
         start=DESIGN_LABEL_START_ACCURACY if has_class_labels(answers) else "votes",
     )
 
@@ -74,13 +80,13 @@ def fit_item_labels(answers: Answers, class_count: int) -> DawidSkeneResult:
         Inestimable: If nothing can be fitted.
 
     """
-    labels = judgment_labels(answers, class_count)
+    labels = label_of_each_judgment(answers, class_count)
     return make_posteriors_cautious(fit_dawid_skene(answers, class_count), answers.item, answers.annotator, labels)
 
 
 def prevalence_interval_and_notes(answers: Answers, class_count: int) -> tuple[Array, Array, tuple[Note, ...]]:
     """Return the ends of each label's interval, (K,) each, or NaN and a note where there are too many labels."""
-    labels, result = judgment_labels(answers, class_count), fit_dawid_skene(answers, class_count)
+    labels, result = label_of_each_judgment(answers, class_count), fit_dawid_skene(answers, class_count)
     if len(labels) > MAX_RESAMPLED_LABELS:
         sentence = f"{len(labels):,} labels are too many to resample, so prevalences have no intervals."
         unknown = np.full(len(result.prevalence), np.nan)
@@ -106,7 +112,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     result = fit_item_labels(answers, options.classes)
     low, high, interval_notes = prevalence_interval_and_notes(answers, options.classes)
     names = label_names(answers, options.classes)
-    label_counts = np.bincount(judgment_labels(answers, options.classes), minlength=len(names))
+    label_counts = np.bincount(label_of_each_judgment(answers, options.classes), minlength=len(names))
     best, _ = consensus(result)
     rows = columns_to_cell_rows(
         names,
@@ -202,8 +208,10 @@ def fit_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJu
         Inestimable: If nothing can be fitted.
 
     """
-    result, labels = fit_item_labels(answers, class_count), judgment_labels(answers, class_count)
-    return LabelledJudgments(labels, probability_labels_are_right(result, answers.item, labels), *consensus(result))
+    result, labels = fit_item_labels(answers, class_count), label_of_each_judgment(answers, class_count)
+    return LabelledJudgments(
+        labels, probability_of_each_label_being_right(result, answers.item, labels), *consensus(result)
+    )
 
 
 LABEL_EXPORT_COLUMNS = (

@@ -11,16 +11,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers, AnyArray
 from app.annotation.onboarding.entry_questions import parse_questions_with_choices
-from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
 from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.designs.unjudged import UNJUDGED_KEY
 from app.inference.ground.arrays import Array, Integers
-from app.record.answer_seconds import load_answer_seconds
+from app.record.answer_seconds import load_answer_second_columns
 from app.record.changes import Watermark
-from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_columns
+from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_column_by_name
 
 ITEM_ROWS_PER_BATCH = 5_000
 ANSWERED_HITS_PER_BATCH = 50_000  # about 20 MB of numbers
@@ -83,9 +83,9 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
             row.annotator_id: row.items for row in await connection.execute(COUNT_UNJUDGED_BY_ANNOTATOR, parameters)
         }
     pieces = [piece async for piece in stream_judgment_batches(connection, criterion)]
-    answers = await asyncio.to_thread(assemble_answers, criterion, items, annotators, pieces, unjudged)
+    answers = await asyncio.to_thread(build_answers_from_rows, criterion, items, annotators, pieces, unjudged)
     profile_answers = (
-        await load_entry_answers(connection, criterion.campaign.id) if criterion.campaign.questions else {}
+        await load_entry_answers_by_annotator(connection, criterion.campaign.id) if criterion.campaign.questions else {}
     )
     profile_by_pseudonym = {annotators[number].pseudonym: given for number, given in profile_answers.items()}
     answers_by_question = {
@@ -94,23 +94,23 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
     }
     return replace(
         answers,
-        seconds=await load_seconds_of_hits(connection, criterion, answers),
+        seconds=await load_seconds_of_hits_or_none(connection, criterion, answers),
         scores_by_criterion=await load_scores_by_criterion(connection, criterion, answers),
         profile_answers=answers_by_question,
     )
 
 
-async def load_seconds_of_hits(
+async def load_seconds_of_hits_or_none(
     connection: AsyncConnection, criterion: Criterion[Campaign], answers: Answers
 ) -> Array | None:
     """Return how long each answer took, (H,), NaN where it is unknown; None for designs that do not compare items."""
     if criterion.design.value_kind != "order":
         return None
-    answer_seconds = await load_answer_seconds(connection, criterion.campaign.id)
-    return align_seconds_with_hits(answers.seq, answer_seconds["seq"], answer_seconds["seconds"])
+    answer_seconds = await load_answer_second_columns(connection, criterion.campaign.id)
+    return seconds_of_responses_or_nan(answers.seq, answer_seconds["seq"], answer_seconds["seconds"])
 
 
-def align_seconds_with_hits(seq: Integers, known_seq: NumberColumn, known_seconds: NumberColumn) -> Array:
+def seconds_of_responses_or_nan(seq: Integers, known_seq: NumberColumn, known_seconds: NumberColumn) -> Array:
     """Return the seconds of the responses `seq`, (H,), in ascending order; NaN where they are not among the known."""
     seconds = np.full(len(seq), np.nan)
     places = np.searchsorted(seq, known_seq)
@@ -133,11 +133,11 @@ async def load_scores_by_criterion(
             scores[other.name] = answers.score
             continue
         values = [piece["value"] async for piece in stream_judgment_batches(connection, other)]
-        scores[other.name] = await asyncio.to_thread(criterion_points, other.design, values, answers)
+        scores[other.name] = await asyncio.to_thread(points_of_criterion_by_judgment, other.design, values, answers)
     return scores
 
 
-def criterion_points(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
+def points_of_criterion_by_judgment(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
     return design.to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 
@@ -163,13 +163,15 @@ async def stream_judgment_batches(
         "criterion": criterion.number,
     }
     while len(
-        (batch := await load_judgment_columns(connection, criterion.campaign.id, after=after_seq, **query))["seq"]
+        (batch := await load_judgment_column_by_name(connection, criterion.campaign.id, after=after_seq, **query))[
+            "seq"
+        ]
     ):
         yield batch
         after_seq = int(batch["seq"][-1])
 
 
-def assemble_answers(
+def build_answers_from_rows(
     criterion: Criterion[Campaign],
     items: Sequence[Row[Any]],
     annotators: Mapping[int, Row[Any]],
@@ -216,8 +218,8 @@ def assemble_answers(
         annotators=[annotators[number].pseudonym for number in annotator_ids.tolist()],
         names=[annotators[number].name for number in annotator_ids.tolist()],
         law=criterion.campaign.update_law,
-        prior=family.states_to_columns([row.prior or family.default_prior for row in items]),
-        state=family.states_to_columns([row.state for row in items]) if launched else None,
+        prior=family.columns_of_item_states([row.prior or family.default_prior for row in items]),
+        state=family.columns_of_item_states([row.state for row in items]) if launched else None,
         parameters=criterion.law_parameters,
         seed=criterion.campaign.seed,
         unjudged_counts=None

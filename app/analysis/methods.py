@@ -79,7 +79,7 @@ ALL_SCORES_EXPORT = MethodExport(
 
 def all_method_exports() -> list[MethodExport]:
     """Return every download that needs a fit, whatever a campaign supports."""
-    return [ALL_SCORES_EXPORT, *(one for _, one in list_table_exports(TABLE_METHODS))]
+    return [ALL_SCORES_EXPORT, *(one for _, one in iterate_exports_with_table_names(TABLE_METHODS))]
 
 
 def is_about_annotators(table_or_section: str) -> bool:
@@ -96,7 +96,7 @@ def tables_by_section(tables: Mapping[str, TableMethod]) -> dict[TableSection, d
     return sections
 
 
-def list_table_exports(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
+def iterate_exports_with_table_names(tables: Mapping[str, TableMethod]) -> Iterator[tuple[str, MethodExport]]:
     """Yield every export of these tables, with the table's name."""
     for name, method in tables.items():
         for export in method.exports:

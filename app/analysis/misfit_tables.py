@@ -55,7 +55,7 @@ def build_annotator_misfit_table(answers: Answers, _options: Options) -> ResultT
 
     """
     pairs = preference_pair_columns(answers)
-    misfit, _ = fit_misfit(answers, pairs)
+    misfit, _ = fit_annotator_and_item_misfit(answers, pairs)
     columns: list[AnyArray | list[str]] = [[*answers.annotators], [*answers.names], *misfit_cells(misfit)]
     heads = [Column("annotator", "Pseudonym", "text"), Column("name", "Annotator", "text"), *MISFIT_COLUMNS]
     if answers.seconds is not None:
@@ -63,21 +63,21 @@ def build_annotator_misfit_table(answers: Answers, _options: Options) -> ResultT
         columns.append(median_seconds_by_annotator(answers, answers.seconds))
         if answers.compares_pairs:
             heads += LEFT_COLUMNS
-            columns += left_choice_shares(answers, pairs, answers.seconds)
+            columns += left_choice_shares_and_interval_ends(answers, pairs, answers.seconds)
     return ResultTable(tuple(heads), columns_to_cell_rows(*columns), ties_in_misfit_notes(pairs))
 
 
 def build_item_misfit_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row per item. Raises as `build_annotator_misfit_table` does."""
     pairs = preference_pair_columns(answers)
-    _, misfit = fit_misfit(answers, pairs)
+    _, misfit = fit_annotator_and_item_misfit(answers, pairs)
     heads = (Column("id", "Id", "text"), Column("text", "Item", "text"), *MISFIT_COLUMNS)
     return ResultTable(
         heads, columns_to_cell_rows(answers.ids, answers.shown, *misfit_cells(misfit)), ties_in_misfit_notes(pairs)
     )
 
 
-def fit_misfit(answers: Answers, pairs: PairColumns) -> tuple[Misfit, Misfit]:
+def fit_annotator_and_item_misfit(answers: Answers, pairs: PairColumns) -> tuple[Misfit, Misfit]:
     """Return the misfit of annotators and of items to the Bradley-Terry scores of all answers."""
     first, second, outcomes, hits = pairs
     return misfit_of_annotators_and_items(
@@ -111,7 +111,9 @@ def median_seconds_by_annotator(answers: Answers, seconds: Array) -> Array:
     )
 
 
-def left_choice_shares(answers: Answers, pairs: PairColumns, seconds: Array) -> tuple[Array, Array, Array]:
+def left_choice_shares_and_interval_ends(
+    answers: Answers, pairs: PairColumns, seconds: Array
+) -> tuple[Array, Array, Array]:
     """Return the share of choices on the left and its interval, (A,) each; ties and imported answers do not count."""
     _, _, outcomes, hits = pairs
     is_choice = (outcomes != 0) & np.isfinite(seconds[hits])
@@ -123,7 +125,7 @@ def left_choice_shares(answers: Answers, pairs: PairColumns, seconds: Array) -> 
     return wilson_interval(left, choices)
 
 
-def list_choices(answers: Answers, _options: Options) -> LazyTable:
+def lazy_table_of_choices(answers: Answers, _options: Options) -> LazyTable:
     """Return a row for each pair with a preferred item, in the columns of No More Marking; ties are left out.
 
     Raises:
@@ -162,7 +164,7 @@ ANNOTATOR_MISFIT_TABLE = TableMethod(
             "Choices between two items",
             "Every preferred item with the other item, the annotator and the seconds, in the columns of No More "
             "Marking, for programs about comparative judgement. Ties are left out.",
-            list_choices,
+            lazy_table_of_choices,
         ),
     ),
 )

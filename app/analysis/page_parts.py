@@ -38,35 +38,35 @@ SCORES_PART = PagePart(
     "Scores",
     ("one", "other"),
     "admin/_analysis_scores.html",
-    score_page_part.load_scores_context,
-    score_page_part.load_scores_picture,
+    score_page_part.load_scores_template_context,
+    score_page_part.load_scores_picture_or_none,
 )
 
 
-def analysis_page_parts(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
+def page_parts_by_name(available: AvailableMethods = ALL_METHODS) -> dict[str, PagePart]:
     """Return the parts that a campaign supports; by default all parts."""
-    findings = {"findings": part_of_findings(available.tables)}
+    findings = {"findings": build_findings_page_part(available.tables)}
     scores = {"scores": SCORES_PART} if available.scores else {}
     return (
         findings
         | scores
-        | {section.name: part_of_tables(section, tables) for section, tables in available.sections.items()}
+        | {section.name: build_tables_page_part(section, tables) for section, tables in available.sections.items()}
     )
 
 
-def part_of_findings(tables: Mapping[str, TableMethod]) -> PagePart:
+def build_findings_page_part(tables: Mapping[str, TableMethod]) -> PagePart:
     """Return the part with what these tables and the scores show, in sentences."""
     return PagePart(
         "Findings",
         ("one", "other", "classes", "baseline"),
         "admin/_analysis_findings.html",
-        partial(findings_part.load_findings_context, table_names=tables),
+        partial(findings_part.load_findings_template_context, table_names=tables),
     )
 
 
-def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
+def build_tables_page_part(section: TableSection, tables: Mapping[str, TableMethod]) -> PagePart:
     reads = tuple({name: None for table in tables.values() for name in table.options})
-    content = partial(table_page_part.load_tables_context, section=section, table_names=tables)
+    content = partial(table_page_part.load_tables_template_context, section=section, table_names=tables)
     return PagePart(
         section.title,
         reads,
@@ -75,7 +75,7 @@ def part_of_tables(section: TableSection, tables: Mapping[str, TableMethod]) -> 
     )
 
 
-async def load_analysis_picture(
+async def load_analysis_picture_or_none(
     fits: FitCache, engine: AsyncEngine, slug: str, part_or_table: str, view: AnalysisView
 ) -> Scatter | None:
     """Return the picture of a part or of a table.
@@ -84,7 +84,7 @@ async def load_analysis_picture(
         NotFound: `table_not_found`.
 
     """
-    part = analysis_page_parts().get(part_or_table)
+    part = page_parts_by_name().get(part_or_table)
     if part is not None and part.load_picture is not None:
         return await part.load_picture(fits, engine, slug, view)
     return (await table_page_part.load_table_part(fits, engine, slug, part_or_table, view)).picture

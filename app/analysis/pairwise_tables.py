@@ -9,7 +9,7 @@ from scipy.special import ndtri
 
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Scores
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.designs.scale import shares_to_points
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
@@ -46,7 +46,7 @@ def preference_pair_columns(answers: Answers) -> PairColumns:
         Inestimable: `no_judgments`, `no_pairs`.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     pairs = preference_pair_columns_in_groups(answers, answers.hit, answers.item, answers.unit_score)
     if not len(pairs[0]):
         raise Inestimable("No two items were judged side by side, so there are no preferences.", code="no_pairs")
@@ -88,14 +88,14 @@ def make_pairwise_score_function(
         low, high = result.score - Z * result.standard_error, result.score + Z * result.standard_error
         if isinstance(result, ExpectedWins):
             low, high = np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
-        return scores_of_pairwise_fit(
+        return scores_from_pairwise_fit(
             answers, result, low=low, high=high, standard_error=result.standard_error, notes=method_notes
         )
 
     return fit
 
 
-def expected_win_percentages(answers: Answers) -> Scores:
+def expected_win_scores(answers: Answers) -> Scores:
     """Return expected wins in per cent, as pages show how many other items an item beats."""
     scores = make_pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
     low, high, error = (
@@ -121,10 +121,10 @@ def elo_scores(answers: Answers) -> Scores:
         notes = (*notes_with_names(ratings.notes, {"item": answers.ids}), Note("hits_drawn_again", sentence))
         return Scores(ratings.score, answers.has_judgments, ratings.low, ratings.high, ratings.standard_error, notes)
     sentence = f"{len(first):,} pairs are too many to resample, so there are no intervals."
-    return scores_of_pairwise_fit(answers, ratings, notes=(Note("too_many_to_draw_again", sentence),))
+    return scores_from_pairwise_fit(answers, ratings, notes=(Note("too_many_to_draw_again", sentence),))
 
 
-def scores_of_pairwise_fit(
+def scores_from_pairwise_fit(
     answers: Answers,
     result: PairwiseFit,
     *,
@@ -185,7 +185,7 @@ EXPECTED_WINS = ScoreMethod(
     "Expected wins",
     "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
     "chance of beating another item, %",
-    expected_win_percentages,
+    expected_win_scores,
     reads="order",
 )
 

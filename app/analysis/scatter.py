@@ -96,7 +96,7 @@ class Scatter:
         return any(dot.across or dot.upright for dot in self.dots)
 
 
-def percent_from_top(percent_from_bottom: float) -> float:
+def percent_from_top_of_percent_from_bottom(percent_from_bottom: float) -> float:
     """Convert per cent from the bottom to per cent from the top."""
     return round(100 - percent_from_bottom, 2)
 
@@ -129,7 +129,9 @@ def label_dots(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
         for i in order:
             others = [dot_box(dot, LABEL_CLEARANCE_RADII * metrics.dot_radius) for dot in dots if dot is not dots[i]]
             new_dot = (
-                None if shown[i].label else label_dot(replace(dots[i], label=names[i]), metrics, taken_boxes + others)
+                None
+                if shown[i].label
+                else labelled_dot_or_none(replace(dots[i], label=names[i]), metrics, taken_boxes + others)
             )
             if new_dot:
                 taken_boxes.append(label_box(new_dot, metrics))
@@ -143,7 +145,7 @@ MAX_DOTS_WITH_LABEL_LINES = 20  # with more dots, names without room close by ar
 LABEL_DISTANCES_PERCENT = (7.0, 11.0, 15.0, 20.0, 26.0)  # per cent of the frame, from a dot to a distant name
 
 
-def label_dot(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Dot | None:
+def labelled_dot_or_none(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> Dot | None:
     """Return a dot with its name, or None if there is no room for it."""
     return next(
         (

@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.chart_axes import Axis, DrawnArray, axis_around_intervals, interval_ends_or_values, interval_percents
+from app.analysis.chart_axes import (
+    Axis,
+    DrawnArray,
+    axis_around_intervals,
+    finite_interval_ends_or_values,
+    percents_of_interval_ends_or_none,
+)
 from app.analysis.fit_cache import FitCache, find_registered_method
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
-from app.analysis.scatter import MAX_SCATTER_DOTS, Dot, Scatter, count_dots_in_squares, percent_from_top
+from app.analysis.scatter import (
+    MAX_SCATTER_DOTS,
+    Dot,
+    Scatter,
+    count_dots_in_squares,
+    percent_from_top_of_percent_from_bottom,
+)
 from app.analysis.view import AnalysisView, build_table_page_in_order, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize
 from app.http.paging import Page
@@ -27,7 +39,7 @@ SCORE_PAGE_COLUMNS = {
 }
 
 
-def choose_two_methods(
+def names_of_two_methods_to_show(
     view: AnalysisView, law_name: str, methods: Mapping[str, ScoreMethod], default_method: str = ""
 ) -> tuple[str, str]:
     """Return the two methods to show.
@@ -92,12 +104,16 @@ class ScoresPart:
     page: Page[Any]
 
 
-async def load_scores_context(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> dict[str, Any]:
+async def load_scores_template_context(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView
+) -> dict[str, Any]:
     methods = (await fits.load_available_methods(engine, slug, criterion=view.criterion)).scores or SCORE_METHODS
     return {"part": await load_scores_part(fits, engine, slug, view), "methods": methods, "columns": SCORE_PAGE_COLUMNS}
 
 
-async def load_scores_picture(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> Scatter | None:
+async def load_scores_picture_or_none(
+    fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView
+) -> Scatter | None:
     """Return the picture for a file."""
     return (await load_scores_part(fits, engine, slug, view)).picture
 
@@ -106,14 +122,14 @@ async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view:
     """Return two methods side by side; if one has no scores, the other is shown alone."""
     answers = await fits.load_answers(engine, slug, **view.answer_filters)
     offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
-    names = choose_two_methods(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
+    names = names_of_two_methods_to_show(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
     results = [await fit_scores_or_return_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
     if not any(isinstance(result, Conflict) for result in results):
         answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
         results = [comparison.one, comparison.other]
     return await asyncio.to_thread(
-        compose_scores_part, view.view_of_table("scores"), answers, names, results, comparison
+        build_scores_part, view.view_if_of_table_else_its_start("scores"), answers, names, results, comparison
     )
 
 
@@ -126,7 +142,7 @@ async def fit_scores_or_return_refusal(
         return reason
 
 
-def compose_scores_part(
+def build_scores_part(
     view: AnalysisView,
     answers: Answers,
     names: tuple[str, str],
@@ -148,7 +164,9 @@ def compose_scores_part(
             ),
             descending_ranks(mine.values),
         )
-        for name, mine, refusal, axis in zip(names, scores, refusals, score_axes(names, scores), strict=True)
+        for name, mine, refusal, axis in zip(
+            names, scores, refusals, score_axis_of_each_method(names, scores), strict=True
+        )
     )
     picture = None if comparison is None or not comparison.n else draw_two_methods(answers, one, other)
     return ScoresPart(
@@ -180,10 +198,10 @@ def describe_judgment_counts(answers: Answers) -> str:
     return f"From {judgments} in {hits} by {annotators}; {seen:,} of {items} judged."
 
 
-def score_axes(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
+def score_axis_of_each_method(names: tuple[str, str], scores: list[Scores]) -> list[Axis]:
     """Return the axes; both methods share one scale if they have the same unit."""
     parts = [
-        tuple(interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
+        tuple(finite_interval_ends_or_values(mine.values, ends) for ends in (mine.values, mine.low, mine.high))
         for mine in scores
     ]
     if has_same_unit(*names):
@@ -205,7 +223,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
             item_score_dot(answers.shown[i], item_score_mark(one, i), item_score_mark(other, i), one, other)
             for i in scored_items.tolist()
         ]
-        return add_scatter_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
+        return scatter_with_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
     square_counts = count_dots_in_squares(
         one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
     )
@@ -213,7 +231,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
     return Scatter(title, one.axis, other.axis, squares=square_counts, has_diagonal=level, readout=readout)
 
 
-def add_scatter_readout(picture: Scatter) -> Scatter:
+def scatter_with_readout(picture: Scatter) -> Scatter:
     """Add a sentence on what dots and lines are."""
     lines = "; thin lines are 95 % intervals, some beyond the frame" * picture.has_intervals
     level = "; on the dotted line both scores are the same" * picture.has_diagonal
@@ -225,9 +243,12 @@ def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: Meth
     ends = (
         None
         if other_mark.ends is None
-        else (percent_from_top(other_mark.ends[0]), percent_from_top(other_mark.ends[1]))
+        else (
+            percent_from_top_of_percent_from_bottom(other_mark.ends[0]),
+            percent_from_top_of_percent_from_bottom(other_mark.ends[1]),
+        )
     )
-    x, y = mark.at or 0.0, percent_from_top(other_mark.at or 0.0)
+    x, y = mark.at or 0.0, percent_from_top_of_percent_from_bottom(other_mark.at or 0.0)
     return Dot(x, y, f"{shorten_dot_text(shown)}: {'; '.join(words)}", mark.ends, ends)
 
 
@@ -247,7 +268,7 @@ def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
         format_interval(low, high, side.decimals),
         f"{side.ranks[item_number]:,.0f}" if is_scored else format_with_places(None, 0),
         side.axis.percent_of(value) if is_scored else None,
-        interval_percents(side.axis, low, high) if is_scored else None,
+        percents_of_interval_ends_or_none(side.axis, low, high) if is_scored else None,
     )
 
 

@@ -30,7 +30,7 @@ def build_method_score_table(answers: Answers, scores: Scores) -> ResultTable:
     return ResultTable(
         columns,
         columns_to_cell_rows(
-            *id_text_and_count_columns(answers), *scores_and_interval_ends(scores), standard_errors_or_missing(scores)
+            *id_text_and_count_columns(answers), *scores_and_interval_ends(scores), standard_errors_or_nan(scores)
         ),
         scores.notes,
     )
@@ -53,12 +53,14 @@ def build_all_scores_table(
 ) -> ResultTable:
     """Return one row per item: score and interval by each of these methods."""
     return ResultTable(
-        all_scores_columns(scores_by_method), all_scores_rows(answers, scores_by_method, 0, answers.n_items), notes
+        columns_of_all_scores_table(scores_by_method),
+        rows_of_all_scores_table(answers, scores_by_method, 0, answers.n_items),
+        notes,
     )
 
 
-def all_scores_columns(method_names: Iterable[str]) -> tuple[Column, ...]:
-    """Return the columns of `all_scores_rows`; the item's text has the same name as in other exports."""
+def columns_of_all_scores_table(method_names: Iterable[str]) -> tuple[Column, ...]:
+    """Return the columns of `rows_of_all_scores_table`; the item's text has the same name as in other exports."""
     return (
         SCORE_ITEM_COLUMNS[0],
         Column("shown", "Item", "text"),
@@ -67,7 +69,7 @@ def all_scores_columns(method_names: Iterable[str]) -> tuple[Column, ...]:
     )
 
 
-def all_scores_rows(
+def rows_of_all_scores_table(
     answers: Answers, scores_by_method: Mapping[str, Scores | None], start: int, stop: int
 ) -> list[tuple[Cell, ...]]:
     """Return items `start` to `stop` - 1: score and interval by each method, None for a method without any scores."""
@@ -93,5 +95,5 @@ def scores_and_interval_ends(scores: Scores) -> tuple[AnyArray, AnyArray, AnyArr
     return scores.values, low, high
 
 
-def standard_errors_or_missing(scores: Scores) -> AnyArray:
+def standard_errors_or_nan(scores: Scores) -> AnyArray:
     return np.full(len(scores.values), np.nan) if scores.standard_error is None else scores.standard_error

@@ -9,7 +9,7 @@ from app.analysis.answer_kinds import can_read_answers_as, has_class_labels
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Comparison, Figure, Mask, Scores, to_cell
 from app.designs.scale import MAX_POINTS, shares_to_points
-from app.designs.unit import RATIO_UNIT, order_unit
+from app.designs.unit import RATIO_UNIT, unit_of_order_only_law
 from app.inference.agreement import score_comparison
 from app.inference.ground.arrays import Array
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
@@ -22,7 +22,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings import direct_assessment
 from app.inference.ratings import geometric_mean as geometric
 from app.inference.ratings.direct_assessment import DirectAssessment
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 
 MAX_RESAMPLED_JUDGMENTS = (
     100_000_000  # drawn again in all: some seconds; a large campaign needs fewer draws for steady ends
@@ -30,7 +30,7 @@ MAX_RESAMPLED_JUDGMENTS = (
 MIN_BOOTSTRAP_DRAWS = 100
 
 
-def require_answers(answers: Answers) -> None:
+def refuse_without_answers(answers: Answers) -> None:
     """Refuse to score before the first answer.
 
     Raises:
@@ -56,7 +56,7 @@ def mean_scores(answers: Answers) -> Scores:
         n_annotators=answers.n_annotators,
         scale=(0.0, MAX_POINTS),
     )
-    return scores_of_assessment(assessment)
+    return scores_from_assessment(assessment)
 
 
 def median_scores(answers: Answers) -> Scores:
@@ -91,12 +91,12 @@ def z_scores(answers: Answers) -> Scores:
     assessment = direct_assessment.assess_standardised_scores(
         answers.item, answers.annotator, answers.score, n_items=answers.n_items, n_annotators=answers.n_annotators
     )
-    return replace(scores_of_assessment(assessment.scores), has_judgments=answers.has_judgments)
+    return replace(scores_from_assessment(assessment.scores), has_judgments=answers.has_judgments)
 
 
 def geometric_mean_scores(answers: Answers) -> Scores:
     """Return the geometric mean of each item's ratios to the reference."""
-    require_answers(answers)
+    refuse_without_answers(answers)
     assessment = geometric.fit(
         answers.item,
         answers.annotator,
@@ -104,10 +104,10 @@ def geometric_mean_scores(answers: Answers) -> Scores:
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
     )
-    return scores_of_assessment(assessment)
+    return scores_from_assessment(assessment)
 
 
-def scores_of_assessment(assessment: DirectAssessment) -> Scores:
+def scores_from_assessment(assessment: DirectAssessment) -> Scores:
     """Return an assessment as `Scores`."""
     return Scores(
         assessment.score,
@@ -165,7 +165,7 @@ INTERVAL_OF_ASKING_NOTE = Note(
 )
 
 
-def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
+def note_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """Return a note that compares the intervals of a law of orders with the calibrated ones, with the campaign page's
     figures.
 
@@ -175,7 +175,7 @@ def interval_coverage_notes(answers: Answers, low: Array, high: Array) -> tuple[
     if not can_read_answers_as("points", answers.value_kind):
         return ()
     tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
-    share, times = moderate_means(tally).expected_coverage_and_width_ratio(low, high)
+    share, times = moderated_means_of_tally(tally).expected_coverage_and_width_ratio(low, high)
     if not np.isfinite(share):
         return ()
     wide = f"{times:.1f} times as wide" if f"{times:.1f}" != "1.0" else "about as wide"
@@ -201,13 +201,13 @@ def make_online_score_function(
     """
 
     def fit(answers: Answers) -> Scores:
-        require_answers(answers)
+        refuse_without_answers(answers)
         law = law_for_answers(law_name, answers)
         state, family = final_posterior_state(law, answers), law.family
         low, high = family.interval(*state)
         has_judgments = answers.has_judgments
         shares = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
-        columns = shares_to_ratios(*shares) if law.reads == "ratio" else tuple(map(shares_to_points, shares))
+        columns = shares_and_ends_to_ratios(*shares) if law.reads == "ratio" else tuple(map(shares_to_points, shares))
         values, low, high, error = (np.where(has_judgments, column, np.nan) for column in columns)
         return Scores(
             values,
@@ -221,7 +221,7 @@ def make_online_score_function(
     return fit
 
 
-def shares_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
+def shares_and_ends_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
     """Convert shares s = r / (1 + r) to ratios r; an error of s is multiplied by the slope, (1 + r)^2."""
     ratio, low, high = map(RATIO_UNIT.shares_to_shown_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2
@@ -231,7 +231,7 @@ def law_for_answers(law_name: str, answers: Answers) -> Law:
     """Return the law of this name, for the classes of these answers if they have any."""
     law = ONLINE_LAWS[law_name]
     return (
-        law.with_class_count(len(answers.classes))
+        law.law_with_class_count(len(answers.classes))
         if can_law_read_answers(law.reads, answers.value_kind, len(answers.classes))
         else law
     )
@@ -248,7 +248,7 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
             code="too_many_hits",
         )
     beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)
-    beliefs.apply_hits(answered_hits(answers, values_read_by_law(law, answers)))
+    beliefs.apply_hits(answered_hits(answers, answer_values_in_kind_of_law(law, answers)))
     return beliefs.state
 
 
@@ -262,7 +262,7 @@ def prior_state_for_law(law: Law, answers: Answers) -> Array:
     return np.repeat(np.array(family.default_prior)[:, None], answers.n_items, axis=1)
 
 
-def values_read_by_law(law: Law, answers: Answers) -> Array:
+def answer_values_in_kind_of_law(law: Law, answers: Answers) -> Array:
     """Return the values that the law reads, (J,)."""
     return answers.value if law.reads in CLASS_KINDS else answers.unit_score
 
@@ -284,13 +284,13 @@ def unscored_items_notes(has_judgments: Mask) -> tuple[Note, ...]:
 
 def score_method_of_law(law: Law) -> ScoreMethod:
     is_bounded = np.isfinite(law.family.support).all()
-    unit = order_unit(law).axis_title if law.reads == "order" else MEAN_METHOD.unit
+    unit = unit_of_order_only_law(law).axis_title if law.reads == "order" else MEAN_METHOD.unit
     if law.reads == "ratio":
         unit = GEOMETRIC_MEAN_METHOD.unit
     fit = (
         make_online_score_function(law.name, INTERVAL_OF_ASKING_NOTE)
         if is_bounded
-        else make_online_score_function(law.name, make_notes=interval_coverage_notes)
+        else make_online_score_function(law.name, make_notes=note_on_coverage_of_law_intervals)
     )
     return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, can_cut_scores=False)
 

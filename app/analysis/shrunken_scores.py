@@ -4,7 +4,7 @@ import numpy as np
 
 from app.analysis.method_types import ScoreMethod
 from app.analysis.result_types import Answers, Scores
-from app.analysis.scores import MEAN_METHOD, require_answers, unscored_items_notes
+from app.analysis.scores import MEAN_METHOD, refuse_without_answers, unscored_items_notes
 from app.designs.scale import shares_to_points
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
@@ -18,7 +18,7 @@ def shrunken_mean_scores(answers: Answers) -> Scores:
         Inestimable: `no_judgments`, and `nothing_varies` while no two annotators differ on any item.
 
     """
-    require_answers(answers)
+    refuse_without_answers(answers)
     tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
     shrunken = shrink_means_to_prior(tally)
     if not np.isfinite(shrunken.score).any():

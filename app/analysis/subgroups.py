@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers
 from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, parse_questions_with_choices
-from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, join_names, shorten_echo
@@ -74,7 +74,7 @@ def answers_of_annotators(answers: Answers, is_member: npt.NDArray[np.bool_]) ->
     )
 
 
-def count_group_members(profile_answers: Mapping[str, Sequence[str | None]]) -> list[tuple[str, str, int]]:
+def profile_groups_by_frequency(profile_answers: Mapping[str, Sequence[str | None]]) -> list[tuple[str, str, int]]:
     """Return question, answer and number of annotators; the most frequent answers of each question come first."""
     return [
         (question, answer, count)
@@ -87,10 +87,10 @@ async def load_group_choices(connection: AsyncConnection, criterion: Criterion[C
     """Return the groups that can be chosen on a page, with their names."""
     if not criterion.campaign.questions:
         return []
-    profile_answers = (await load_entry_answers(connection, criterion.campaign.id)).values()
+    profile_answers = (await load_entry_answers_by_annotator(connection, criterion.campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
     for name in [question.name for question in parse_questions_with_choices(criterion.campaign.questions)]:
-        answer_counts = count_group_members({name: [given.get(name) for given in profile_answers]})
+        answer_counts = profile_groups_by_frequency({name: [given.get(name) for given in profile_answers]})
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)
         if len(answer_counts) > 2:

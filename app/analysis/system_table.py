@@ -3,7 +3,7 @@
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Column, Options, ResultTable, columns_to_cell_rows
-from app.analysis.scores import require_answers
+from app.analysis.scores import refuse_without_answers
 from app.inference.ground.notes import notes_with_names
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.systems import system_clusters
@@ -23,7 +23,7 @@ SYSTEM_RANK_COLUMNS = (
 
 def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
     """Return one row per judged system, the best first."""
-    require_answers(answers)
+    refuse_without_answers(answers)
     ranking = system_clusters.fit(
         answers.hit, answers.item, answers.score, n_systems=answers.n_items, rng=answers.seeded_rng()
     )

@@ -8,7 +8,12 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.analysis.chart_axes import Axis, axis_around_intervals, interval_ends_or_values, interval_percents
+from app.analysis.chart_axes import (
+    Axis,
+    axis_around_intervals,
+    finite_interval_ends_or_values,
+    percents_of_interval_ends_or_none,
+)
 from app.analysis.fit_cache import FitCache
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.methods import TABLE_METHODS
@@ -51,7 +56,7 @@ class DotPlot:
     has_intervals: bool
     axes_by_measure: Mapping[str, Axis | None]
 
-    def axis_for_measure(self, measure: Cell) -> Axis | None:
+    def axis_of_measure_or_none(self, measure: Cell) -> Axis | None:
         """Return the axis of a row; None if it is not drawn."""
         return self.axes_by_measure.get(measure, self.axis) if isinstance(measure, str) else self.axis
 
@@ -130,7 +135,7 @@ class TablePart:
         return self.table is not None and len(self.table.rows) > ROWS_PER_ANALYSIS_PAGE
 
 
-async def load_tables_context(
+async def load_tables_template_context(
     fits: FitCache,
     engine: AsyncEngine,
     slug: str,
@@ -145,12 +150,12 @@ async def load_tables_context(
     parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
     return {
         "tables": parts,
-        "systems": find_systems_in_tables(parts),
+        "systems": names_of_systems_in_tables(parts),
         "asks": available.options_not_fixed_by_design(section),
     }
 
 
-def find_systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
+def names_of_systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
     """Return the systems that have a row in a table, from which to choose the baseline."""
     tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
     return column_values(tables[0], "system") if tables else []
@@ -181,30 +186,36 @@ async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: 
     """
     try:
         options = Options(view.classes, view.baseline or None)
-        table = await fits.fit_table(engine, slug, name, options, **view.answer_filters)
+        table = await fits.load_answers_and_fit_table(engine, slug, name, options, **view.answer_filters)
     except Conflict as reason:
-        return TablePart(name, TABLE_METHODS[name], view.view_of_table(name), refusal=reason.message)
-    return await asyncio.to_thread(compose_table_part, name, TABLE_METHODS[name], table, view.view_of_table(name))
+        return TablePart(name, TABLE_METHODS[name], view.view_if_of_table_else_its_start(name), refusal=reason.message)
+    return await asyncio.to_thread(
+        build_table_part, name, TABLE_METHODS[name], table, view.view_if_of_table_else_its_start(name)
+    )
 
 
-def compose_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
+def build_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
     page = table_page_for_view(table, view)
-    dot_plot = dot_plot_of_table(method.dot_plot, table)
+    dot_plot = dot_plot_of_table_or_none(method.dot_plot, table)
     counts_by_column = constant_counts(table)
     omitted_columns = (
-        hidden_columns(table) | set(counts_by_column) | (empty_columns(table) - {dot_plot.name if dot_plot else ""})
+        columns_shown_elsewhere_in_row(table)
+        | set(counts_by_column)
+        | (empty_columns(table) - {dot_plot.name if dot_plot else ""})
     )
     columns = tuple(column for column in table.columns if column.name not in omitted_columns)
     decimals_by_column = {
         column.name: decimals_for_values(column_values(table, column.name)) for column in table.columns
     }
-    groups = group_headings([dict(zip(decimals_by_column, row, strict=True)).get("group") for row in page.rows])
+    groups = group_names_of_first_rows(
+        [dict(zip(decimals_by_column, row, strict=True)).get("group") for row in page.rows]
+    )
     rows = tuple(
         replace(format_table_row(table, row, dot_plot, decimals_by_column, omitted_columns), group=group)
         for row, group in zip(page.rows, groups, strict=True)
     )
     if method.shade_of_cell:
-        rows = tuple(shade_cells(row, method.shade_of_cell) for row in rows)
+        rows = tuple(row_with_shaded_cells(row, method.shade_of_cell) for row in rows)
     picture = method.draw_picture(table) if method.draw_picture else None
     return TablePart(
         name,
@@ -222,18 +233,18 @@ def compose_table_part(name: str, method: TableMethod, table: ResultTable, view:
     )
 
 
-def shade_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int | None]) -> FormattedRow:
+def row_with_shaded_cells(row: FormattedRow, shade_of_cell: Callable[[Cell], int | None]) -> FormattedRow:
     """Return the row of a matrix with the shades of its cells; the first one is the row's name."""
     name, *cells = row.cells
     return replace(row, cells=[name, *(replace(cell, shade=shade_of_cell(cell.words)) for cell in cells)])
 
 
-def group_headings(groups: Sequence[Cell]) -> list[str]:
+def group_names_of_first_rows(groups: Sequence[Cell]) -> list[str]:
     """Return the name of a group on its first row, and "" on its other rows."""
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
-def hidden_columns(table: ResultTable) -> set[str]:
+def columns_shown_elsewhere_in_row(table: ResultTable) -> set[str]:
     """Return columns that the page shows elsewhere in the row: ends of intervals and sentences."""
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in PROGRAM_COLUMNS.items() if beside in names}
@@ -241,14 +252,14 @@ def hidden_columns(table: ResultTable) -> set[str]:
     return for_programs | sentences | GROUP_HEADING_COLUMNS | (set(INTERVAL_END_COLUMNS) & names)
 
 
-def dot_plot_of_table(plot_column: DotPlotColumn | None, table: ResultTable) -> DotPlot | None:
+def dot_plot_of_table_or_none(plot_column: DotPlotColumn | None, table: ResultTable) -> DotPlot | None:
     if plot_column is None or not table.rows:
         return None
     intervals = set(INTERVAL_END_COLUMNS) <= {column.name for column in table.columns}
     values = cells_to_array(column_values(table, plot_column.column))
     ends = [cells_to_array(column_values(table, end)) if intervals else None for end in INTERVAL_END_COLUMNS]
     axis = plot_column.axis or axis_around_intervals(
-        "", values, *(interval_ends_or_values(values, end) for end in ends)
+        "", values, *(finite_interval_ends_or_values(values, end) for end in ends)
     )
     return DotPlot(plot_column.column, axis, intervals, plot_column.axes_by_measure)
 
@@ -284,8 +295,13 @@ def row_axis_positions_and_interval_text(
     cells: dict[str, Cell], dot_plot: DotPlot | None, decimals_by_column: dict[str, int]
 ) -> Any:
     """Return the row's axis, the positions of its figure and interval on it, and the interval as text."""
-    if dot_plot is None or (axis := dot_plot.axis_for_measure(cells.get("measure"))) is None:
+    if dot_plot is None or (axis := dot_plot.axis_of_measure_or_none(cells.get("measure"))) is None:
         return None, None, None, ""
     value, low, high = (finite_number(cells.get(name)) for name in (dot_plot.name, *INTERVAL_END_COLUMNS))
     at = None if value is None else axis.percent_of(value)
-    return axis, at, interval_percents(axis, low, high), format_interval(low, high, decimals_by_column[dot_plot.name])
+    return (
+        axis,
+        at,
+        percents_of_interval_ends_or_none(axis, low, high),
+        format_interval(low, high, decimals_by_column[dot_plot.name]),
+    )

@@ -58,14 +58,14 @@ class AnalysisView(AddressQuery):
         """Return the fields that a form keeps in addition to those that it asks for."""
         return [(name, value) for name, value in self.query_fields(search="", page=1) if name not in form_fields]
 
-    def view_of_table(self, table_name: str) -> "AnalysisView":
+    def view_if_of_table_else_its_start(self, table_name: str) -> "AnalysisView":
         """Return this view if it shows that table, else the start of that table."""
         if self.table == table_name:
             return self
         kept = self.model_dump(include={"one", "other", "classes", "baseline", "criterion", "group"})
         return AnalysisView(table=table_name, **kept)
 
-    def sort_address(self, column: Column) -> str:
+    def url_after_click_on_column(self, column: Column) -> str:
         """Return the address after a click on a column's head: sort by it, or reverse the order."""
         order = "up" if column.kind == "text" else "down"
         if column.name == self.sort:

@@ -15,7 +15,7 @@ SHADE_COUNT = 10
 RECORD_SEPARATOR = "–"
 
 
-def count_wins_and_ties(answers: Answers) -> tuple[Integers, Integers]:
+def win_and_tie_count_matrices(answers: Answers) -> tuple[Integers, Integers]:
     """Return how often each item was preferred to each other one, and how often they tied, (N, N) each.
 
     Raises:
@@ -39,7 +39,7 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
         Inestimable: `no_judgments`, `no_pairs`, `too_many_for_matrix`.
 
     """
-    wins, ties = count_wins_and_ties(answers)
+    wins, ties = win_and_tie_count_matrices(answers)
     compared = np.flatnonzero((wins + wins.T + ties).any(axis=1))
     if len(compared) > MAX_MATRIX_SIZE:
         raise Inestimable(
@@ -53,7 +53,7 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
         (
             shorten_name(answers, item),
-            *(format_record(wins[item, other], ties[item, other], wins[other, item]) for other in order),
+            *(format_wins_ties_and_losses(wins[item, other], ties[item, other], wins[other, item]) for other in order),
         )
         for item in order
     ]
@@ -66,12 +66,12 @@ def shorten_name(answers: Answers, item: int) -> str:
     return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 1] + "…"
 
 
-def format_record(wins: int, ties: int, losses: int) -> str | None:
+def format_wins_ties_and_losses(wins: int, ties: int, losses: int) -> str | None:
     """Return wins, ties and losses as text; None without a comparison."""
     return RECORD_SEPARATOR.join(f"{count:,}" for count in (wins, ties, losses)) if wins + ties + losses else None
 
 
-def shade_of_record(cell: Cell) -> int | None:
+def shade_of_record_or_none(cell: Cell) -> int | None:
     """Return the shade of a cell, from 0 for losses alone to `SHADE_COUNT` for wins alone; None without a record."""
     if not isinstance(cell, str) or cell.count(RECORD_SEPARATOR) != 2:
         return None
@@ -82,9 +82,9 @@ def shade_of_record(cell: Cell) -> int | None:
     return round(SHADE_COUNT * (wins + ties / 2) / (wins + ties + losses))
 
 
-def list_compared_pairs(answers: Answers, _options: Options) -> LazyTable:
+def lazy_table_of_compared_pairs(answers: Answers, _options: Options) -> LazyTable:
     """Return a row for each compared pair."""
-    wins, ties = count_wins_and_ties(answers)
+    wins, ties = win_and_tie_count_matrices(answers)
     first, second = np.nonzero(np.triu(wins + wins.T + ties, 1))
     columns = ("first", "second", "wins", "ties", "losses", "share_won")
     rows: list[tuple[Cell, ...]] = []
@@ -103,13 +103,13 @@ WIN_LOSS_TABLE = TableMethod(
     build_win_loss_table,
     reads=("order",),
     compares_systems_or_pairs=True,
-    shade_of_cell=shade_of_record,
+    shade_of_cell=shade_of_record_or_none,
     exports=(
         MethodExport(
             "win_loss",
             "Compared pairs",
             "Every compared pair of systems or items with wins, ties and losses of the first, and its share of wins.",
-            list_compared_pairs,
+            lazy_table_of_compared_pairs,
         ),
     ),
 )

@@ -16,7 +16,7 @@ class CheckResult(NamedTuple):
     detail: str = ""
 
 
-def retry_pause_seconds(failures: int, pause_seconds: float) -> float:
+def seconds_until_next_try(failures: int, pause_seconds: float) -> float:
     """Return the seconds until the next try: `pause_seconds`, doubled for each failure in a row, up to a minute."""
     doubled = pause_seconds * 2.0 ** min(failures, 30)
     return max(pause_seconds, min(doubled, MAX_PAUSE_SECONDS))

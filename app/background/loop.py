@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 
-from app.background.health import CheckResult, log_background_failure, retry_pause_seconds
+from app.background.health import CheckResult, log_background_failure, seconds_until_next_try
 
 log = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ class BackgroundLoop:
             await asyncio.sleep(self._pause)
         while True:
             await self._run_round()
-            await asyncio.sleep(retry_pause_seconds(self.failures, self._pause))
+            await asyncio.sleep(seconds_until_next_try(self.failures, self._pause))
 
     async def _run_round(self) -> None:
         self._round_began = time.monotonic()
@@ -86,5 +86,5 @@ class BackgroundLoop:
         kind = type(problem).__name__
         new = not self.failures or kind != self._problem
         self.failures, self._problem = self.failures + 1, kind
-        seconds = retry_pause_seconds(self.failures, self._pause)
+        seconds = seconds_until_next_try(self.failures, self._pause)
         log_background_failure(log, f"{self.name}: failed, next try in {seconds:g} s", problem, with_trace=new)

@@ -75,7 +75,7 @@ async def run_in_process(
         await asyncio.shield(start_task)
         sender.close()  # so that this process notices when the child's end closes
         result: T
-        result, problem = await receive_result(receiver, on_progress)
+        result, problem = await receive_progress_then_result_and_problem(receiver, on_progress)
     except asyncio.CancelledError:
         start_task.add_done_callback(lambda _started: kill_process(process))
         raise
@@ -103,7 +103,7 @@ async def wait_until_readable(receiver: Connection) -> None:
         loop.remove_reader(receiver.fileno())
 
 
-async def receive_result(
+async def receive_progress_then_result_and_problem(
     receiver: Connection, on_progress: Callable[[int], None]
 ) -> tuple[Any, PortableException | None]:
     """Pass progress on until the work is done, then return its result and the exception that it raised."""

@@ -13,7 +13,7 @@ ReportRowCount = Callable[[int], None]
 ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 
 
-async def iter_job_reports(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobResult | Refusal, None]:
+async def iterate_job_reports(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobResult | Refusal, None]:
     """Yield the numbers that `job` reports, then its result or its refusal. Closing the generator cancels the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))
@@ -33,7 +33,7 @@ async def stream_job_progress(job: ReportingJob[str]) -> AsyncIterator[str]:
 
     The error has a `proposal` of columns if the refusal has one.
     """
-    async with aclosing(iter_job_reports(job)) as reports:
+    async with aclosing(iterate_job_reports(job)) as reports:
         async for report in reports:
             yield json.dumps(progress_report_json(report)) + "\n"
 

@@ -38,7 +38,7 @@ class ReadinessChecks:
         if required:
             self._required.add(name)
 
-    async def run_checks(self) -> dict[str, CheckResult]:
+    async def run_and_return_result_by_check(self) -> dict[str, CheckResult]:
         """Run all checks at once and return the result of each, within the time limit."""
         # Several load balancers may ask at once, and again while a check hangs: each check runs once for all of them.
         running_tasks = {name: task for name, task in self._running.items() if not task.done()}
@@ -68,7 +68,7 @@ class ReadinessChecks:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def create_database_check(connections: ServingConnections, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> ReadinessCheck:
+def make_database_check(connections: ServingConnections, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> ReadinessCheck:
     """Return a check that the database answers on one of the connections that annotators use."""
 
     async def check() -> CheckResult:
@@ -84,7 +84,7 @@ def create_database_check(connections: ServingConnections, *, seconds: float = C
     return check
 
 
-def readiness_document(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
+def readiness_report_as_json(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
     """Return the body of `/ready`: the state, each check, and the error of a process that is not ready."""
     checks = {name: {"ok": result.ok, "detail": result.detail} for name, result in results.items()}
     if not failed:

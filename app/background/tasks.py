@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from cachetools import LRUCache
 
-from app.background.health import CheckResult, log_background_failure, retry_pause_seconds
+from app.background.health import CheckResult, log_background_failure, seconds_until_next_try
 from app.errors import Refusal
 
 K = TypeVar("K", bound=Hashable)
@@ -86,7 +86,7 @@ class KeyedTasks(Generic[K]):
                 failures += 1
                 self._note_failure(key, problem, failures)
                 if self._retry_seconds is not None:
-                    await asyncio.sleep(retry_pause_seconds(failures, self._retry_seconds))
+                    await asyncio.sleep(seconds_until_next_try(failures, self._retry_seconds))
                     continue
                 return
             self._failed.pop(key, None)

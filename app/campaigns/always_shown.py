@@ -3,7 +3,7 @@
 from sqlalchemy import ARRAY, Integer, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import item_count_sql, load_item_numbers
+from app.database.campaign import load_item_number_by_external_id, number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 
@@ -12,7 +12,7 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 )
 
 
-async def store_always_shown(connection: AsyncConnection, campaign: Campaign) -> None:
+async def store_numbers_of_always_shown_items(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of these items at the launch.
 
     Raises `Conflict` (`no_items`) if the campaign has no other items, and what the design raises for an unknown item.
@@ -20,11 +20,11 @@ async def store_always_shown(connection: AsyncConnection, campaign: Campaign) ->
     design = campaign.design
     if not design.always_shown:
         return
-    number_by_name = await load_item_numbers(connection, campaign.id, design.always_shown)
+    number_by_name = await load_item_number_by_external_id(connection, campaign.id, design.always_shown)
     for name in design.always_shown:
         if name not in number_by_name:
             raise design.unknown_always_shown_item_error(name)
-    if await connection.scalar(select(item_count_sql(campaign.id))) == len(number_by_name):
+    if await connection.scalar(select(number_of_items_sql(campaign.id))) == len(number_by_name):
         raise Conflict(
             f"“{campaign.name}” has only the items that every task shows. Upload other items, then launch.",
             code="no_items",

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
 from app.campaigns import yaml_lines
-from app.campaigns.form_input import field_of_joint_error, setting_error_message
+from app.campaigns.form_input import path_of_joint_error_field, setting_error_message
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
@@ -131,7 +131,7 @@ def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] 
         campaign_file = CampaignFile.model_validate({**document.values, **overrides})
     except ValidationError as error:
         raise campaign_file_invalid_error(
-            name, [*document.mistakes, *mistakes_with_lines(error, document, overrides)], overrides
+            name, [*document.mistakes, *iterate_refused_settings_with_lines(error, document, overrides)], overrides
         ) from None
     if document.mistakes:
         raise campaign_file_invalid_error(name, document.mistakes, overrides)
@@ -164,7 +164,7 @@ def mistake_location(mistake: Mistake, overrides: Collection[str]) -> str:
     return option if mistake.field in overrides else f"Line {mistake.line}, {mistake.field}"
 
 
-def mistakes_with_lines(
+def iterate_refused_settings_with_lines(
     error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]
 ) -> Iterator[Mistake]:
     """Yield what the settings refuse, each at its line.
@@ -173,7 +173,7 @@ def mistakes_with_lines(
     """
     design = str({**document.values, **overrides}.get("design", CampaignSettings.model_fields["design"].default))
     setting_names = setting_names_in_file(design)
-    flat_problems = [*flatten_validation_errors(error)]
+    flat_problems = [*iterate_path_kind_and_message_of_errors(error)]
     containing_paths = {path[:depth] for path, _, _ in flat_problems for depth in range(len(path))}
     # A list is short because one of its elements is wrong.
     innermost_problems = sorted(
@@ -193,10 +193,10 @@ def mistakes_with_lines(
         yield Mistake(document.line_of(path), format_yaml_path(path), message_text)
 
 
-def flatten_validation_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:
+def iterate_path_kind_and_message_of_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:
     """Yield path, kind and message of each error; errors of a design's own settings one by one."""
     for problem in error.errors(include_url=False, include_input=False):
-        yaml_path: YamlPath = problem["loc"] or field_of_joint_error(problem)
+        yaml_path: YamlPath = problem["loc"] or path_of_joint_error_field(problem)
         design_problems: Mapping[str, str] = problem.get("ctx", {}).get("problems", {})
         for name, message in design_problems.items():
             yield (

@@ -64,7 +64,7 @@ REGISTRY_BY_SETTING: dict[str, Mapping[str, Any]] = {
 }
 
 
-def has_choice(setting_name: str) -> bool:
+def has_setting_choices(setting_name: str) -> bool:
     return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 

@@ -32,7 +32,7 @@ class ComparisonUnit:
     prompts: int
 
     @classmethod
-    def of_campaign(cls, campaign: Campaign, system_count: int) -> Self | None:
+    def comparison_unit_if_systems(cls, campaign: Campaign, system_count: int) -> Self | None:
         """Return the unit; None if the items are no systems, or if there is nothing to compare."""
         prompts = campaign.segment_count
         if not prompts or system_count < 2:
@@ -48,7 +48,7 @@ class ComparisonUnit:
         """Return how many comparisons this many judgments per system give."""
         return judgments_per_item * self.per_judgment
 
-    def judgments_for(self, comparisons: float) -> int:
+    def judgments_needed_for_comparisons(self, comparisons: float) -> int:
         """Return the judgments per system that give at least this many comparisons."""
         return max(1, math.ceil(comparisons / self.per_judgment - 1e-9))
 
@@ -59,7 +59,7 @@ class ComparisonUnit:
             return ""
         return (
             f"{self.title}: {format_comparisons(count)}, less than one, so some are never judged. "
-            f"One needs {pluralize(self.judgments_for(MIN_COMPARISONS), 'judgment')} per system."
+            f"One needs {pluralize(self.judgments_needed_for_comparisons(MIN_COMPARISONS), 'judgment')} per system."
         )
 
 
@@ -67,7 +67,9 @@ def format_comparisons(count: float) -> str:
     return f"{count:.2f}".rstrip("0").rstrip(".")
 
 
-def replace_comparisons(values: Mapping[str, str], campaign: Campaign, unit: ComparisonUnit | None) -> dict[str, str]:
+def form_values_with_judgments_for_comparisons(
+    values: Mapping[str, str], campaign: Campaign, unit: ComparisonUnit | None
+) -> dict[str, str]:
     """Return the values of a form with the judgments per item that its comparisons need.
 
     What the form showed changes nothing, although it was rounded. Raises `Invalid` (`comparisons_wrong`).
@@ -90,10 +92,10 @@ def judgments_for_comparisons(unit: ComparisonUnit, comparisons: float, setting:
     if not 0 < comparisons <= most:
         message = f"Enter a number above 0, {format_comparisons(most)} at most."
         raise Invalid(message, code="comparisons_wrong", setting=setting)
-    return unit.judgments_for(comparisons)
+    return unit.judgments_needed_for_comparisons(comparisons)
 
 
-def ask_for_comparisons(
+def sections_asking_for_comparisons(
     sections: Sequence[FormSection], unit: ComparisonUnit, values: Mapping[str, str], errors: Mapping[str, str]
 ) -> list[FormSection]:
     """Return the sections with the comparisons in place of the judgments per item."""

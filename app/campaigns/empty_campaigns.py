@@ -70,16 +70,16 @@ def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
 async def delete_empty_campaign(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items.
 
-    Raises what `lock_campaign_to_delete` raises.
+    Raises what `lock_and_load_deletable_campaign` raises.
     """
     campaign = await load_campaign_by_slug(connection, slug)
     await connection.execute(TAKE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await lock_campaign_to_delete(connection, slug)
-    await erase_campaign(connection, campaign.id)
+    campaign = await lock_and_load_deletable_campaign(connection, slug)
+    await delete_campaign_and_all_its_data(connection, campaign.id)
     await log_change(connection, "campaign.deleted", campaign, before={"name": campaign.name})
 
 
-async def lock_campaign_to_delete(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_and_load_deletable_campaign(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign, locked, if it can be deleted.
 
     Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.
@@ -97,7 +97,7 @@ async def lock_campaign_to_delete(connection: AsyncConnection, slug: str) -> Cam
     )
 
 
-async def erase_campaign(connection: AsyncConnection, campaign_id: int) -> None:
+async def delete_campaign_and_all_its_data(connection: AsyncConnection, campaign_id: int) -> None:
     """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
     conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for erased_id in list(

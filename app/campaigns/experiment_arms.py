@@ -8,7 +8,7 @@ from sqlalchemy import exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access, visible_campaigns_condition
-from app.annotation.platforms.registry import choose_link_base_and_key
+from app.annotation.platforms.registry import annotator_link_base_url_and_key
 from app.campaigns.lifecycle import lock_campaign_creation
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
@@ -36,7 +36,7 @@ async def refuse_taken_and_lock_experiment_name(connection: AsyncConnection, exp
         )
 
 
-async def create_experiment_arms(
+async def create_experiment_arms_and_link_key(
     connection: AsyncConnection, experiment: str, campaign_id_by_arm: Mapping[str, int]
 ) -> str:
     """Make campaigns, given by their ids, the arms of a new experiment; return the key of its link."""
@@ -75,7 +75,9 @@ async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> 
     return arms
 
 
-async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, access: Access | None) -> CampaignArm | None:
+async def find_experiment_arm_of_campaign(
+    connection: AsyncConnection, campaign_id: int, access: Access | None
+) -> CampaignArm | None:
     """Return the experiment of a campaign; None for a campaign that is no arm."""
     arm_row = (
         await connection.execute(select(experiment_arms).where(experiment_arms.c.campaign_id == campaign_id))
@@ -94,4 +96,4 @@ async def find_campaign_arm(connection: AsyncConnection, campaign_id: int, acces
 
 def annotator_link_base(server_url: str, campaign: Campaign, arm: CampaignArm | None) -> tuple[str, str]:
     """Return the base of a campaign's links for annotators; for an arm, the base of the links of its experiment."""
-    return choose_link_base_and_key(server_url, campaign.link_key, arm.link_key if arm else None)
+    return annotator_link_base_url_and_key(server_url, campaign.link_key, arm.link_key if arm else None)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlencode
 
-from app.annotation.onboarding.entry_questions import find_question_line_errors
-from app.campaigns.choice_titles import choice_titles, has_choice
+from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
+from app.campaigns.choice_titles import choice_titles, has_setting_choices
 from app.campaigns.form_sections import (
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
@@ -21,7 +21,7 @@ from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 from app.designs.criteria_settings import MAX_CRITERIA
-from app.designs.field_flags import editability_after_launch
+from app.designs.field_flags import editability_after_launch_or_none
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
@@ -146,8 +146,13 @@ def build_form_sections(
         FormSection(
             group.step,
             group.title,
-            [field for name in group.basic_settings if has_choice(name) for field in fields_by_setting[name]],
-            [field for name in group.advanced_settings if has_choice(name) for field in fields_by_setting[name]],
+            [field for name in group.basic_settings if has_setting_choices(name) for field in fields_by_setting[name]],
+            [
+                field
+                for name in group.advanced_settings
+                if has_setting_choices(name)
+                for field in fields_by_setting[name]
+            ],
             group.is_visible_to_annotators,
             group.help_url,
         )
@@ -155,7 +160,7 @@ def build_form_sections(
     ]
 
 
-def put_reasons_at_fields(sections: Sequence[FormSection], reasons: Mapping[str, str]) -> list[FormSection]:
+def sections_with_reasons_at_fields(sections: Sequence[FormSection], reasons: Mapping[str, str]) -> list[FormSection]:
     """Return the sections with the reasons why settings have no effect in place of the hints at their fields."""
 
     def with_reason(one_field: FormField) -> FormField:
@@ -165,7 +170,7 @@ def put_reasons_at_fields(sections: Sequence[FormSection], reasons: Mapping[str,
     return [replace(section, basic_fields=[*map(with_reason, section.basic_fields)]) for section in sections]
 
 
-def sections_of_step(sections: Sequence[FormSection], step: StepName, design_name: str) -> list[FormSection]:
+def form_sections_of_step(sections: Sequence[FormSection], step: StepName, design_name: str) -> list[FormSection]:
     """Return the sections of a step, without the fields and choices that this design does not have.
 
     The step that chooses the design keeps all of them: its page follows the choice.
@@ -199,13 +204,15 @@ def fields_of_design(fields: Sequence[FormField], design_name: str) -> list[Form
     ]
 
 
-def setting_minimums_after_launch(campaign: Campaign) -> dict[str, float]:
+def setting_minimums_by_name_after_launch(campaign: Campaign) -> dict[str, float]:
     """Return, by name, the present values of settings that can only grow after a launch."""
-    columns, fields = campaign.to_columns(), CampaignSettings.model_fields.items()
-    return {name: columns[name] for name, field in fields if editability_after_launch(field) == "only more"}
+    columns, fields = campaign.column_values_of_campaign(), CampaignSettings.model_fields.items()
+    return {name: columns[name] for name, field in fields if editability_after_launch_or_none(field) == "only more"}
 
 
-def annotator_preview_query(sections: Sequence[FormSection], design_name: str, context: Mapping[str, str]) -> str:
+def query_string_of_annotator_preview(
+    sections: Sequence[FormSection], design_name: str, context: Mapping[str, str]
+) -> str:
     """Return the query of the preview address: the fields of a form that annotators see, and what it is a form of."""
     fields = [field for section in sections if section.is_visible_to_annotators for field in section.all_fields]
     design_fields = [field for field in fields if not field.designs or design_name in field.designs.split()]
@@ -249,7 +256,7 @@ def build_criterion_fields(
     for name in CRITERION_SETTINGS:
         yield replace(
             build_form_field(name_prefix + name, properties[name], values, errors),
-            designs=joined_designs_reading_setting(name),
+            designs=text_of_designs_reading_setting(name),
         )
     for design_field in build_design_fields({}, {}):
         name = name_prefix + design_field.name
@@ -266,7 +273,7 @@ def build_form_field(
     name: str, setting_schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> FormField:
     """Return the field of one setting, as its JSON schema describes it."""
-    value_limits = value_limits_of_schema(setting_schema)
+    value_limits = type_and_limits_of_setting_value(setting_schema)
     return FormField(
         name=name,
         title=setting_schema["title"],
@@ -279,15 +286,17 @@ def build_form_field(
         max_length=value_limits.get("maxLength"),
         choices=choice_titles(name),
         error=errors.get(name),
-        designs=joined_designs_reading_setting(name),
-        laws=joined_laws_reading_setting(name),
-        designs_by_choice=designs_by_choice_of_setting(name),
+        designs=text_of_designs_reading_setting(name),
+        laws=text_of_laws_reading_setting(name),
+        designs_by_choice=design_names_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
-        line_errors=find_question_line_errors(values.get(name, "")) if name == "questions" and name in errors else {},
+        line_errors=error_by_wrong_question_line(values.get(name, ""))
+        if name == "questions" and name in errors
+        else {},
     )
 
 
-def designs_by_choice_of_setting(setting_name: str) -> dict[str, str]:
+def design_names_by_choice_of_setting(setting_name: str) -> dict[str, str]:
     """Return the designs for each choice of a setting that are limited to some designs."""
     if setting_name == "update_law":
         return designs_by_update_law()
@@ -317,7 +326,7 @@ def designs_by_selection_rule() -> dict[str, str]:
     return {name: " ".join(design for design in DESIGNS if design in able) for name, able in designs.items()}
 
 
-def joined_designs_reading_setting(setting_name: str) -> str:
+def text_of_designs_reading_setting(setting_name: str) -> str:
     """Return the designs that read a setting; empty if all do."""
     if setting_name == IMPLIED_PAIRS_SETTING:
         return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)
@@ -330,7 +339,7 @@ def joined_designs_reading_setting(setting_name: str) -> str:
     return ""
 
 
-def joined_laws_reading_setting(setting_name: str) -> str:
+def text_of_laws_reading_setting(setting_name: str) -> str:
     """Return the update laws that read a setting; empty if all do."""
     return (
         " ".join(law.name for law in ONLINE_LAWS.values() if law.reads == "order")
@@ -339,7 +348,7 @@ def joined_laws_reading_setting(setting_name: str) -> str:
     )
 
 
-def value_limits_of_schema(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def type_and_limits_of_setting_value(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the type and limits of a setting's value, which the schema of an optional setting has one level down."""
     value_limits: Mapping[str, Any] = setting_schema["anyOf"][0] if "anyOf" in setting_schema else setting_schema
     return value_limits

@@ -10,8 +10,8 @@ from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
     form_field_kind,
-    joined_designs_reading_setting,
-    value_limits_of_schema,
+    text_of_designs_reading_setting,
+    type_and_limits_of_setting_value,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
@@ -38,7 +38,7 @@ MESSAGE_BY_ERROR_TYPE = {
 }
 
 
-def error_of_refused_setting(refusal: Refusal) -> dict[str, str]:
+def refusal_message_by_field(refusal: Refusal) -> dict[str, str]:
     """Return the message at the field that a refusal is about; empty if it is about no field."""
     setting, minimum = refusal.details.get("setting"), refusal.details.get("least")
     if setting is None:
@@ -48,22 +48,24 @@ def error_of_refused_setting(refusal: Refusal) -> dict[str, str]:
 
 
 def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
-    """Return the settings in a form. Raises Pydantic's ValidationError; `form_field_errors` turns it into messages."""
+    """Return the settings in a form. Raises Pydantic's ValidationError; `error_message_by_form_field` turns it into
+    messages.
+    """
     entered = {
         name: entered_setting_value(name, values)
         for name in CampaignSettings.model_fields
         if is_switch_setting(name) or name in values
     }
     entered[DESIGN_SETTINGS_SETTING] = parse_design_fields(values)
-    entered[CRITERIA_SETTING] = [criterion for criterion in parse_criteria_fields(values) if criterion]
+    entered[CRITERIA_SETTING] = [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
     if not entered[CRITERIA_SETTING]:
         entered.pop(ASKED_BY_SETTING, None)
-    if values.get("design", USUAL_DESIGN) not in joined_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
+    if values.get("design", USUAL_DESIGN) not in text_of_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
         entered.pop(IMPLIED_PAIRS_SETTING, None)  # entered for another selection rule
     return CampaignSettings.model_validate(entered)
 
 
-def parse_criteria_fields(values: Mapping[str, str]) -> list[dict[str, object]]:
+def values_of_each_criterion_in_form(values: Mapping[str, str]) -> list[dict[str, object]]:
     """Return the values of each criterion's fields; criteria without any are left out."""
     criteria_values = []
     for start in (f"{CRITERIA_SETTING}.{number}." for number in range(MAX_CRITERIA)):
@@ -86,7 +88,7 @@ def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dic
     for name, schema in properties.items():
         field_name, kind = (
             f"{name_prefix}{values.get('design', USUAL_DESIGN)}.{name}",
-            form_field_kind(name, value_limits_of_schema(schema)),
+            form_field_kind(name, type_and_limits_of_setting_value(schema)),
         )
         entered_text = values.get(field_name, "").strip()
         if kind == "switch" and not name_prefix:
@@ -98,7 +100,7 @@ def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dic
     return design_values
 
 
-def parse_unfinished_settings_form(values: Mapping[str, str]) -> CampaignSettings:
+def settings_of_unfinished_form(values: Mapping[str, str]) -> CampaignSettings:
     """Return the settings in an unfinished form; wrong or missing values are as in a new campaign."""
     usable_values = PLACEHOLDER_VALUES | {
         name: value for name, value in values.items() if value.strip() or name not in PLACEHOLDER_VALUES
@@ -107,7 +109,7 @@ def parse_unfinished_settings_form(values: Mapping[str, str]) -> CampaignSetting
         try:
             return parse_settings_form(usable_values)
         except ValidationError as error:
-            errors = form_field_errors(error, usable_values)
+            errors = error_message_by_form_field(error, usable_values)
             if any(
                 name.startswith(f"{CRITERIA_SETTING}.") for name in errors
             ):  # a criterion with a part missing is wrong, too
@@ -132,7 +134,7 @@ def is_switch_setting(setting_name: str) -> bool:
     return CampaignSettings.model_fields[setting_name].annotation is bool
 
 
-def field_of_joint_error(validation_error: Mapping[str, Any]) -> tuple[str]:
+def path_of_joint_error_field(validation_error: Mapping[str, Any]) -> tuple[str]:
     """Return the field that shows an error of several settings together."""
     return (
         str(validation_error.get("ctx", {}).get("field", "prior"))
@@ -141,19 +143,19 @@ def field_of_joint_error(validation_error: Mapping[str, Any]) -> tuple[str]:
     )
 
 
-def setting_errors(error: ValidationError) -> dict[str, str]:
+def error_message_by_setting(error: ValidationError) -> dict[str, str]:
     """Return a message for each wrong field; an error of several fields is at the first of them."""
     message_by_setting = {}
     for problem in reversed(error.errors(include_url=False, include_input=False)):
-        message_by_setting[str((problem["loc"] or field_of_joint_error(problem))[0])] = setting_error_message(
+        message_by_setting[str((problem["loc"] or path_of_joint_error_field(problem))[0])] = setting_error_message(
             problem["type"], problem["msg"]
         )
     return message_by_setting
 
 
-def form_field_errors(error: ValidationError, values: Mapping[str, str]) -> dict[str, str]:
-    """Return messages as `setting_errors` does, with errors of a design's own settings at their fields."""
-    message_by_field, design = setting_errors(error), values.get("design", USUAL_DESIGN)
+def error_message_by_form_field(error: ValidationError, values: Mapping[str, str]) -> dict[str, str]:
+    """Return messages as `error_message_by_setting` does, with errors of a design's own settings at their fields."""
+    message_by_field, design = error_message_by_setting(error), values.get("design", USUAL_DESIGN)
     for problem in error.errors(include_url=False, include_input=False):
         if problem["loc"] == (DESIGN_SETTINGS_SETTING,):
             del message_by_field[DESIGN_SETTINGS_SETTING]
@@ -175,7 +177,9 @@ def field_of_criterion_error(validation_error: Mapping[str, Any], values: Mappin
     context = validation_error.get("ctx", {})
     default_position = context.get("number", 0), context.get("field", "name")
     number, name, *_ = (*validation_error["loc"][1:], "name") if validation_error["loc"][1:] else default_position
-    filled_criteria = [position for position, criterion in enumerate(parse_criteria_fields(values)) if criterion] or [0]
+    filled_criteria = [
+        position for position, criterion in enumerate(values_of_each_criterion_in_form(values)) if criterion
+    ] or [0]
     field_name = str(name).replace(DESIGN_SETTINGS_SETTING, values.get("design", USUAL_DESIGN))
     return f"{CRITERIA_SETTING}.{filled_criteria[number]}.{field_name}"
 

@@ -17,7 +17,7 @@ from app.goals.settings import BEST_RULE_FOR_GOAL, FEWER_JUDGMENTS_HINT, NO_GOAL
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.rule_reach import failed_checks_hint
-from app.quality.settings import parse_preset, resolve_rules
+from app.quality.settings import parse_preset, rule_choice_by_name
 from app.selection.registry import SELECTION_RULES
 
 SENTENCE_BY_GOAL_ACTION: dict[WhenReached, str] = {
@@ -41,12 +41,12 @@ class Hint:
     is_visible_initially: bool = True
 
 
-def rule_offer_text(rule_name: str) -> str:
+def reason_rule_is_offered(rule_name: str) -> str:
     """Return why a selection rule is offered to a campaign with the goal that it is for."""
     return f"The selection rule “{rule_name}” suits this goal. In simulations it {FEWER_JUDGMENTS_HINT}."
 
 
-def find_better_rule_for_goal(campaign: Campaign) -> str | None:
+def name_of_better_rule_for_goal(campaign: Campaign) -> str | None:
     """Return the selection rule that suits a campaign's goal better than its own.
 
     None if its own rule suits, or if its law keeps too little for the other one.
@@ -66,13 +66,13 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
 
 def advice_to_use_better_rule(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
-    rule = find_better_rule_for_goal(campaign)
+    rule = name_of_better_rule_for_goal(campaign)
     if rule is None:
         return ""
     fixed_sentence = " The rule can’t be changed after launch; copy the campaign to use another one."
     return (
         f"This campaign uses the rule “{campaign.rule_name}”. "
-        f"{rule_offer_text(rule)}{fixed_sentence * (campaign.status != 'draft')}"
+        f"{reason_rule_is_offered(rule)}{fixed_sentence * (campaign.status != 'draft')}"
     )
 
 
@@ -129,7 +129,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
 def checks_hint(values: Mapping[str, str]) -> str:
     """Return what rules need of gold and attention items; empty while the fields it depends on are wrong."""
     try:
-        rules = resolve_rules(
+        rules = rule_choice_by_name(
             parse_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
         )
         hits, percent = int(values.get("hits_per_annotator") or 0), float(values.get("checks_percent") or 0)

@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.registry import simulated_platform_names
-from app.database.campaign import item_count_sql
+from app.database.campaign import number_of_items_sql
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -130,7 +130,7 @@ async def count_checks_by_kind(connection: AsyncConnection, campaign_id: int) ->
     return {row.kind: row.checks for row in await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign_id})}
 
 
-def own_columns_of_rows(rows: Sequence[Row[Any]], chosen_columns: Sequence[str]) -> list[str]:
+def uploaded_columns_of_rows(rows: Sequence[Row[Any]], chosen_columns: Sequence[str]) -> list[str]:
     """Return the names of uploaded columns that a list of these rows can show, the chosen ones included."""
     return list(dict.fromkeys([name for row in rows for name in row.fields or ()] + [*chosen_columns]))
 
@@ -139,7 +139,7 @@ async def load_item_total_and_page(
     connection: AsyncConnection, campaign_id: int, *, offset: int, limit: int
 ) -> tuple[int, Sequence[Row[Any]]]:
     """Return the number of items, and one page of them in the order of their numbers."""
-    total = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
+    total = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
     # Numbers have no gaps, so any page is a range of the primary key.
     is_on_page = items.c.number.between(offset, offset + limit - 1)
     statement = select(items).where(items.c.campaign_id == campaign_id, is_on_page).order_by(items.c.number)
@@ -155,7 +155,7 @@ async def load_items_by_ids(
     ).all()
 
 
-async def draw_items_with_report_counts(
+async def render_items_and_count_media_reports(
     connection: AsyncConnection, campaign: Campaign, rows: Sequence[Row[Any]]
 ) -> tuple[RenderedItems, dict[int, int]]:
     """Return items as annotators see them, long ones shortened, and the annotators who could not open an item.
@@ -177,7 +177,7 @@ def shorten_listed_text(text: str) -> str:
     return text if len(text) <= MAX_LISTED_ITEM_CHARACTERS else text[:MAX_LISTED_ITEM_CHARACTERS] + " …"
 
 
-async def load_first_outputs(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
+async def load_first_output_rows(connection: AsyncConnection, campaign_id: int, *, limit: int) -> Sequence[Row[Any]]:
     """Return the first outputs of a campaign of systems, as they are uploaded."""
     return (await connection.execute(LOAD_FIRST_OUTPUTS, {"campaign": campaign_id, "limit": limit})).all()
 

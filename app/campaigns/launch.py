@@ -9,16 +9,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown, media_checks, systems_check
 from app.database.bulk import NumberColumn
-from app.database.campaign import item_count_sql
+from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
-from app.goals.settings import meaningless_goal_reason
-from app.inference.ground.arrays import distinct_row_positions_and_codes
+from app.goals.settings import reason_goal_is_meaningless_or_empty
+from app.inference.ground.arrays import distinct_row_positions_and_code_of_each
 from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
 from app.record import posterior_storage, replay
 from app.record.law_storage import Revision
-from app.record.retired import settle_retired_items
+from app.record.retired import mark_retired_items_as_settled
 
 STORE_DEFAULT_PRIOR = text(
     "UPDATE campaigns SET prior = CAST(:prior AS float8[]) WHERE id = :campaign AND prior IS NULL"
@@ -27,7 +27,7 @@ STORE_DEFAULT_PRIOR = text(
 
 async def check_items_and_create_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
-    item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    item_total = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
         shortage_phrase = (
             f"has {item_total} of the {campaign.fewest_items} items that one task needs"
@@ -40,7 +40,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
             campaign=campaign.slug,
         )
     refuse_if_all_items_are_best(campaign, item_total)
-    await always_shown.store_always_shown(connection, campaign)
+    await always_shown.store_numbers_of_always_shown_items(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_checks_do_not_fit(campaign)
         await refuse_impossible_checks(connection, campaign)
@@ -55,17 +55,17 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     # In a thread: a million items take a while, and answers to other campaigns keep coming in.
     for criterion in campaign.criteria:
         beliefs = await asyncio.to_thread(
-            initial_beliefs_of_possible_priors, criterion.law, priors, criterion.law_parameters
+            law_beliefs_of_priors_or_refusal, criterion.law, priors, criterion.law_parameters
         )
         await posterior_storage.store_revision(connection, Revision.of_present(criterion), criterion.law, beliefs)
-    await settle_retired_items(connection, campaign.id)
+    await mark_retired_items_as_settled(connection, campaign.id)
     # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))
 
 
 def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:
     """Raise `Conflict` (`all_are_best`) if the goal is to settle the best items and would count all items as best."""
-    if reason := meaningless_goal_reason(campaign, item_total):
+    if reason := reason_goal_is_meaningless_or_empty(campaign, item_total):
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
@@ -79,11 +79,9 @@ def refuse_systems_rule_for_items(campaign: Campaign) -> None:
         )
 
 
-def initial_beliefs_of_possible_priors(
-    law: Law, priors: Sequence[NumberColumn], parameters: LawParameters
-) -> LawBeliefs:
+def law_beliefs_of_priors_or_refusal(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
     """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
-    first_index, distinct_index = distinct_row_positions_and_codes(priors)
+    first_index, distinct_index = distinct_row_positions_and_code_of_each(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)
     possible = np.array([law.family.is_valid_prior(*prior) for prior in distinct_priors])
     impossible = np.flatnonzero(~possible[distinct_index]).tolist()
@@ -99,7 +97,7 @@ def initial_beliefs_of_possible_priors(
 COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")
 
 
-async def describe_own_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+async def sentence_on_items_with_own_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
     """Return a sentence for the launch page if items have priors of their own."""
     count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
     if not count:

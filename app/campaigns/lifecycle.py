@@ -11,15 +11,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_condition
-from app.alerts.settings import deliverable_addresses
+from app.alerts.settings import stored_addresses_that_get_mail
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import check_items_and_create_posteriors
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
-from app.database.campaign import finish_if_complete
+from app.database.campaign import finish_campaign_if_complete
 from app.database.tables import campaigns
-from app.designs.campaign import Campaign, pack_sections
+from app.designs.campaign import Campaign, column_values_with_packed_sections
 from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign, load_campaign_by_slug
@@ -109,12 +109,14 @@ async def create_draft_campaign(
     if rehearsal:
         rehearsed_slug = wanted_slug.removesuffix(f"-{REHEARSAL_SUFFIX}")
         wanted_slug = f"{rehearsed_slug[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
-    values = campaign_columns_of_settings(settings) | {
+    values = campaign_column_values_of_settings(settings) | {
         "slug": await find_free_slug(connection, wanted_slug),
         "link_key": secrets.token_urlsafe(9),
     }
     values |= {"created_at": now, "rehearsal_of": rehearsed_campaign_id}
-    rows = await connection.execute(insert(campaigns).values(pack_sections(values)).returning(campaigns))
+    rows = await connection.execute(
+        insert(campaigns).values(column_values_with_packed_sections(values)).returning(campaigns)
+    )
     campaign = Campaign.from_columns(rows.mappings().one())
     if (owner := CURRENT_ACTOR.get().user_id) and not rehearsal:
         await members.insert_campaign_owner(connection, campaign.id, owner, now=now)
@@ -139,11 +141,11 @@ async def create_copy_of_campaign(
     Raises `NotFound` (`campaign_not_found`).
     """
     campaign = await load_campaign_by_slug(connection, slug)
-    settings = settings_of_campaign(campaign)
+    settings = unchecked_settings_of_campaign(campaign)
     # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
     default_prior = list(campaign.law.family.default_prior)
     await lock_campaign_creation(connection)
-    name = name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
+    name = shortened_name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
     if not rehearsal:
         name = await find_free_copy_name(connection, settings.name, access)
     changes = {"name": name, "prior": None if settings.prior == default_prior else settings.prior}
@@ -152,12 +154,12 @@ async def create_copy_of_campaign(
     )
     for statement in (*COPY_CAMPAIGN_CONTENT, UPDATE_HAS_CHECKS_OF_COPY):
         await connection.execute(statement, {"copy": copied_campaign.id, "campaign": campaign.id})
-    await store_segment_count(connection, copied_campaign.id, campaign.segment_count)
+    await store_count_of_segments(connection, copied_campaign.id, campaign.segment_count)
     await media.copy_media_files(connection, campaign_id=campaign.id, copy_id=copied_campaign.id)
     return copied_campaign
 
 
-async def store_segment_count(connection: AsyncConnection, campaign_id: int, count: int) -> None:
+async def store_count_of_segments(connection: AsyncConnection, campaign_id: int, count: int) -> None:
     """Store for how many segments there are outputs of systems; 0 if items are no systems."""
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign_id).values(segment_count=count))
 
@@ -170,29 +172,29 @@ async def find_free_copy_name(connection: AsyncConnection, name: str, access: Ac
     )
     used_names = set(await connection.scalars(similar_names.where(visible_campaigns_condition(access))))
     suffixes = (COPY_SUFFIX, *(f" (copy {k})" for k in range(2, len(used_names) + 3)))
-    return next(copy for end in suffixes if (copy := name_with_suffix(original_name, end)) not in used_names)
+    return next(copy for end in suffixes if (copy := shortened_name_with_suffix(original_name, end)) not in used_names)
 
 
-def name_with_suffix(name: str, suffix: str) -> str:
+def shortened_name_with_suffix(name: str, suffix: str) -> str:
     """Return a name with a suffix, shortened to the length that names may have."""
     return name[: MAX_CAMPAIGN_NAME_CHARACTERS - len(suffix)] + suffix
 
 
-def unsaved_campaign(settings: CampaignSettings) -> Campaign:
+def campaign_of_unsaved_settings(settings: CampaignSettings) -> Campaign:
     """Return a campaign of these settings that is stored nowhere."""
-    return Campaign.from_columns(UNSAVED_CAMPAIGN_COLUMNS | campaign_columns_of_settings(settings))
+    return Campaign.from_columns(UNSAVED_CAMPAIGN_COLUMNS | campaign_column_values_of_settings(settings))
 
 
-def campaign_columns_of_settings(settings: CampaignSettings) -> dict[str, Any]:
+def campaign_column_values_of_settings(settings: CampaignSettings) -> dict[str, Any]:
     """Return the settings by name, and the columns of the campaign's row that follow from them."""
     design = settings.design_with_settings
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
-        "asked_criterion": selecting_criterion(settings),
+        "asked_criterion": number_of_selecting_criterion(settings),
     }
 
 
-def selecting_criterion(settings: CampaignSettings) -> int | None:
+def number_of_selecting_criterion(settings: CampaignSettings) -> int | None:
     """Return the number of the criterion that decides which items are asked; None where all do together."""
     if not settings.criteria:
         return 0
@@ -217,11 +219,13 @@ async def lock_campaign_creation(connection: AsyncConnection) -> None:
     await connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('campaigns.slug'))"))
 
 
-def settings_of_campaign(campaign: Campaign) -> CampaignSettings:
+def unchecked_settings_of_campaign(campaign: Campaign) -> CampaignSettings:
     """Return the settings of a campaign, unchecked: they were checked when they were stored."""
-    columns = campaign.to_columns()
+    columns = campaign.column_values_of_campaign()
     values = {name: columns[name] for name in CampaignSettings.model_fields}
-    return CampaignSettings.model_construct(**values | {"alert_emails": deliverable_addresses(campaign.alert_emails)})
+    return CampaignSettings.model_construct(
+        **values | {"alert_emails": stored_addresses_that_get_mail(campaign.alert_emails)}
+    )
 
 
 async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Campaign:
@@ -289,10 +293,10 @@ async def change_campaign_status(connection: AsyncConnection, slug: str, action:
     row = Campaign.from_columns(columns)
     if action == "launch":
         await check_items_and_create_posteriors(connection, row)
-        await visit_version.create_first_visit_version(connection, row)
+        await visit_version.create_first_visit_version_if_needed(connection, row)
     if action == "reopen":  # the next check of the goal marks settled items again
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
-    if action == "reopen" and await finish_if_complete(connection, row.id, now=now):
+    if action == "reopen" and await finish_campaign_if_complete(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "
             "or add items, then reopen it.",

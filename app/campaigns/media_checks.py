@@ -48,7 +48,7 @@ async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) 
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await media_store.load_media_types_and_totals(connection, campaign.id)
+    stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign.id)
     parameters = {"campaign": campaign.id, "source": content.source, "reference": content.reference}
     filled_columns: set[str] = set()
     async for rows in (await connection.stream(STREAM_SHOWN_CELLS, parameters)).partitions(ITEMS_PER_MEDIA_CHECK):
@@ -81,7 +81,9 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     Raises `Conflict`: `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
     """
     content, parameters = Content.from_campaign(campaign), {"campaign": campaign.id}
-    content_type_by_name = (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name
+    content_type_by_name = (
+        await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+    ).content_type_by_name
     outputs_with_files: list[Row[Any]] = []
     statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST
     async for rows in (await connection.stream(statement, parameters)).partitions(OUTPUTS_PER_MEDIA_CHECK):
@@ -91,7 +93,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
         batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
         names = await asyncio.to_thread(file_names_of_outputs, content, batch)
-        digest_by_file = await media_store.load_file_digests(connection, campaign.id, names)
+        digest_by_file = await media_store.load_file_digest_by_name(connection, campaign.id, names)
         output_digests = await asyncio.to_thread(
             lambda rows, digests: [*iterate_rendering_digests(content, rows, digests)], batch, digest_by_file
         )

@@ -12,11 +12,11 @@ from app.campaigns.needs import (
     CUSTOM_NUMBERS,
     NEEDS,
     Need,
+    name_of_need_of_settings,
     need_field_name,
-    need_of_settings,
 )
 from app.campaigns.settings import CampaignSettings
-from app.goals.settings import GOAL_TITLES, NO_GOAL, no_goal_hint
+from app.goals.settings import GOAL_TITLES, NO_GOAL, hint_that_design_has_no_goal_or_empty
 
 GOAL_SETTING = "goal"
 COLLECTS_ALL_NOTE = "It collects all judgments wanted."
@@ -69,17 +69,19 @@ class NeedForm:
 
     @property
     def chosen_need(self) -> str:
-        return self.values.get(NEED_FIELD) or need_of_settings(self.settings)
+        return self.values.get(NEED_FIELD) or name_of_need_of_settings(self.settings)
 
     @property
     def no_goal_note(self) -> str:
         """Return why the campaign cannot have a goal, and what it does instead; empty if it can have one."""
-        hint = no_goal_hint(self.settings.design_with_settings, has_criteria=bool(self.settings.criteria))
+        hint = hint_that_design_has_no_goal_or_empty(
+            self.settings.design_with_settings, has_criteria=bool(self.settings.criteria)
+        )
         return hint and f"{hint} {COLLECTS_ALL_NOTE}"
 
     def build_cards(self) -> list[NeedCard]:
         """Return all cards; the last one is for combinations of goal and rule that no other card stands for."""
-        return [*map(self.build_card, NEEDS), self.build_custom_card()]
+        return [*map(self.build_card, NEEDS), self.need_card_of_other_combinations()]
 
     def build_card(self, need: Need) -> NeedCard:
         goals = need.possible_goals(self.settings)
@@ -104,7 +106,7 @@ class NeedForm:
             folded_fields=fields if is_folded else [],
         )
 
-    def build_custom_card(self) -> NeedCard:
+    def need_card_of_other_combinations(self) -> NeedCard:
         return NeedCard(
             name=CUSTOM_NEED,
             title=CUSTOM_NEED_TEXT.title,

@@ -7,7 +7,7 @@ from app.campaigns.form_sections import GOAL_NUMBER_SETTINGS, NEED_FIELD
 from app.campaigns.setting_types import can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, shorten_echo
-from app.goals.settings import NO_GOAL, Goal, goal_refusal_reason
+from app.goals.settings import NO_GOAL, Goal, reason_goal_is_refused_or_empty
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
@@ -38,21 +38,21 @@ class Need:
         """Return the goals that these settings allow; without any, the campaign collects all judgments wanted."""
         return tuple(goal for goal in self.goals if is_goal_possible(settings, goal)) or (NO_GOAL,)
 
-    def is_served_by(self, settings: CampaignSettings) -> bool:
+    def is_need_of_settings(self, settings: CampaignSettings) -> bool:
         """Return whether the goal and the selection rule of these settings stand for this need."""
         return (
             settings.rule in self.rules
             and settings.goal in self.possible_goals(settings)
-            and self.of_labels == counts_labels(settings)
+            and self.of_labels == do_values_count_as_labels(settings)
         )
 
     def missing_condition(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
         """Return why a campaign with these settings cannot have this need; empty if it can."""
         if self.of_labels:
-            return "" if counts_labels(settings) else "Needs a design that asks for categories."
+            return "" if do_values_count_as_labels(settings) else "Needs a design that asks for categories."
         if not can_law_serve_rule(SELECTION_RULES[self.rules[0]], ONLINE_LAWS[settings.update_law]):
             return "Not possible with this design and its update law."
-        if counts_labels(settings):
+        if do_values_count_as_labels(settings):
             return "Categories have no scores."
         if SELECTION_RULES[self.rules[0]].for_systems_only and has_plain_items:
             return "Your items are not outputs of systems."
@@ -105,19 +105,21 @@ NEED_BY_NAME = {need.name: need for need in NEEDS}
 CUSTOM_NUMBERS = ("goal", "best_items", "threshold", *GOAL_NUMBER_SETTINGS)
 
 
-def counts_labels(settings: CampaignSettings) -> bool:
+def do_values_count_as_labels(settings: CampaignSettings) -> bool:
     return ONLINE_LAWS[settings.update_law].family.counts_classes
 
 
 def is_goal_possible(settings: CampaignSettings, goal: Goal) -> bool:
     """Return whether a campaign with these settings can have this goal."""
     tried = settings.model_copy(update={"goal": goal, "when_reached": "tell"})
-    return not goal_refusal_reason(tried, settings.design_with_settings, has_criteria=bool(settings.criteria))
+    return not reason_goal_is_refused_or_empty(
+        tried, settings.design_with_settings, has_criteria=bool(settings.criteria)
+    )
 
 
-def need_of_settings(settings: CampaignSettings) -> str:
+def name_of_need_of_settings(settings: CampaignSettings) -> str:
     """Return the name of the need that goal and selection rule stand for; `custom` if they are another combination."""
-    return next((need.name for need in NEEDS if need.is_served_by(settings)), CUSTOM_NEED)
+    return next((need.name for need in NEEDS if need.is_need_of_settings(settings)), CUSTOM_NEED)
 
 
 def need_field_name(need_name: str, setting_name: str) -> str:
@@ -125,7 +127,7 @@ def need_field_name(need_name: str, setting_name: str) -> str:
     return f"{NEED_FIELD}.{need_name}.{setting_name}"
 
 
-def settings_of_chosen_need(settings: CampaignSettings, entered: Mapping[str, str]) -> dict[str, str]:
+def form_values_of_chosen_need(settings: CampaignSettings, entered: Mapping[str, str]) -> dict[str, str]:
     """Return form values of the settings that follow from the need chosen in a form; empty if it names none.
 
     A selection rule that serves the need stays, so saving the form again changes nothing. Raises `Invalid`
@@ -142,14 +144,14 @@ def settings_of_chosen_need(settings: CampaignSettings, entered: Mapping[str, st
         for setting in (need.numbers if need else CUSTOM_NUMBERS)
         if (field := need_field_name(name, setting)) in entered
     }
-    if need is None or need.is_served_by(settings):
+    if need is None or need.is_need_of_settings(settings):
         return values
     goals = need.possible_goals(settings)
     rule = settings.rule if settings.rule in need.rules else need.rules[0]
     return {"goal": goals[0], **values, "rule": rule}
 
 
-def field_of_need_error(setting_name: str, chosen_need: str) -> str:
+def form_field_of_need_error(setting_name: str, chosen_need: str) -> str:
     """Return the field that shows an error of a setting, if this need is chosen."""
     need = NEED_BY_NAME.get(chosen_need)
     numbers = need.numbers if need else CUSTOM_NUMBERS

@@ -10,16 +10,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.database.campaign import load_item_numbers
+from app.database.campaign import load_item_number_by_external_id
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.criteria import split_submission_by_criterion
+from app.designs.criteria import submission_of_each_criterion
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
-from app.record.outputs import load_outputs_by_system
+from app.record.outputs import load_output_text_by_system
 
 NEW_CAMPAIGN_SLUG = "new"  # in addresses, for a campaign that is not created yet
 SELECT_SEGMENT_TEXTS = text(
@@ -55,21 +55,23 @@ async def load_preview_campaign(
 
     """
     if slug == NEW_CAMPAIGN_SLUG and unsaved_settings is not None:
-        unsaved_columns = lifecycle.unsaved_campaign(unsaved_settings).to_columns()
+        unsaved_columns = lifecycle.campaign_of_unsaved_settings(unsaved_settings).column_values_of_campaign()
         return CampaignOnPage.from_columns(unsaved_columns | {"item_count": 0, "has_people": False})
     campaign = await load_campaign_for_page(connection, slug)
     if unsaved_settings is None:
         return campaign
-    return CampaignOnPage.from_columns(campaign.to_columns() | unsaved_settings.model_dump())
+    return CampaignOnPage.from_columns(campaign.column_values_of_campaign() | unsaved_settings.model_dump())
 
 
-async def build_random_preview_hit(
+async def preview_hit_of_random_items(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of random items, determined by its number. Placeholders fill up a campaign with too few items."""
     if campaign.segment_count:
-        return await build_random_preview_hit_of_outputs(connection, campaign, preview_number)
-    always_shown = [*(await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()]
+        return await preview_hit_of_random_outputs(connection, campaign, preview_number)
+    always_shown = [
+        *(await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)).values()
+    ]
     rng = np.random.default_rng([campaign.seed, preview_number])
     others = np.delete(np.arange(max(campaign.item_count, campaign.items_per_hit)), always_shown)
     chosen = rng.choice(others, campaign.items_per_hit - len(always_shown), replace=False).tolist()
@@ -84,15 +86,17 @@ async def build_random_preview_hit(
     )
 
 
-async def build_random_preview_hit_of_outputs(
+async def preview_hit_of_random_outputs(
     connection: AsyncConnection, campaign: CampaignOnPage, preview_number: int
 ) -> PreviewHit:
     """Return a HIT of distinct outputs of random systems for a random segment. Placeholders fill up missing outputs."""
     rng = np.random.default_rng([campaign.seed, preview_number])
     key = {"campaign": campaign.id, "segment": int(rng.integers(campaign.segment_count))}
     source_and_reference = SourceAndReference(*(await connection.execute(SELECT_SEGMENT_TEXTS, key)).one())
-    always_shown = (await load_item_numbers(connection, campaign.id, campaign.design.always_shown)).values()
-    rows = [*(await load_outputs_by_system(connection, campaign.id, key["segment"])).items()]
+    always_shown = (
+        await load_item_number_by_external_id(connection, campaign.id, campaign.design.always_shown)
+    ).values()
+    rows = [*(await load_output_text_by_system(connection, campaign.id, key["segment"])).items()]
     rows = sorted((rows[k] for k in rng.permutation(len(rows))), key=lambda row: row[0] not in always_shown)
     texts = dict.fromkeys(text for _, text in rows)
     texts |= {f"Output {k + 1}": None for k in range(campaign.items_per_hit)}
@@ -105,12 +109,14 @@ async def build_random_preview_hit_of_outputs(
     )
 
 
-def check_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
+def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
     """Raise `Invalid` for an answer that an annotator could not submit."""
-    for criterion, part in zip(campaign.criteria, split_submission_by_criterion(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, submission_of_each_criterion(form, campaign), strict=True):
         criterion.parse_answer(part, hit.items)
 
 
 def campaign_for_preview_page(campaign: CampaignOnPage, hit: PreviewHit) -> PreviewCampaign:
     """Return the campaign as annotators' pages read it, for an annotator who has answered all earlier preview HITs."""
-    return PreviewCampaign.from_columns(campaign.to_columns() | {"hits_answered": hit.id, "answered_here": False})
+    return PreviewCampaign.from_columns(
+        campaign.column_values_of_campaign() | {"hits_answered": hit.id, "answered_here": False}
+    )

@@ -20,7 +20,7 @@ MAX_CAMPAIGN_NAME_CHARACTERS = 500
 EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
 
 
-def registry_key_type(registry: Mapping[str, Any]) -> Any:
+def type_of_registry_keys(registry: Mapping[str, Any]) -> Any:
     """Return the type of texts that are keys of the registry when they are validated."""
 
     def require_registered(key: str) -> str:
@@ -43,11 +43,11 @@ ScaleLabel = Annotated[str, StringConstraints(strip_whitespace=True, min_length=
 # Beyond these limits, squares and their ratios leave the range of floats, and a campaign could select no item.
 PositiveWidth = Annotated[float, Field(ge=0.0001, le=1_000_000, allow_inf_nan=False)]
 FinitePriorNumber = Annotated[float, Field(allow_inf_nan=False)]
-DesignName: Any = registry_key_type(DESIGNS)
-UpdateLaw: Any = registry_key_type(ONLINE_LAWS)
-RuleName: Any = registry_key_type(SELECTION_RULES)
+DesignName: Any = type_of_registry_keys(DESIGNS)
+UpdateLaw: Any = type_of_registry_keys(ONLINE_LAWS)
+RuleName: Any = type_of_registry_keys(SELECTION_RULES)
 Selection = Literal["streaming", "iterations"]
-ContentKind: Any = registry_key_type(CONTENT_KINDS)
+ContentKind: Any = type_of_registry_keys(CONTENT_KINDS)
 LanguageName: Any = Literal[(BROWSER_LANGUAGE, *LANGUAGES)]
 ColumnName = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_CAMPAIGN_NAME_CHARACTERS)

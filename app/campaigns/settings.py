@@ -49,13 +49,18 @@ from app.designs.criteria_settings import (
     refuse_unsuitable_grid,
 )
 from app.designs.design import Design
-from app.designs.field_flags import CAN_GROW, EDITABLE, editability_after_launch, require_empty_or_visible_text
+from app.designs.field_flags import (
+    CAN_GROW,
+    EDITABLE,
+    editability_after_launch_or_none,
+    empty_or_visible_text_or_refusal,
+)
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
-from app.goals.settings import GoalSettings, goal_refusal_reason
+from app.goals.settings import GoalSettings, reason_goal_is_refused_or_empty
 from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.settings import QualitySettings
@@ -220,7 +225,7 @@ class CampaignSettings(
     @classmethod
     def refuse_blank_texts(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
-        return require_empty_or_visible_text(value)
+        return empty_or_visible_text_or_refusal(value)
 
     @field_validator("design_settings")
     @classmethod
@@ -393,13 +398,15 @@ class CampaignSettings(
     @model_validator(mode="after")
     def validate_goal(self) -> Self:
         """Check that a goal is about places on one scale."""
-        if message := goal_refusal_reason(self, self.design_with_settings, has_criteria=bool(self.criteria)):
+        if message := reason_goal_is_refused_or_empty(
+            self, self.design_with_settings, has_criteria=bool(self.criteria)
+        ):
             raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
         return self
 
     @model_validator(mode="after")
     def validate_prior(self) -> Self:
-        family = ONLINE_LAWS[self.update_law].with_class_count(len(self.design_with_settings.classes)).family
+        family = ONLINE_LAWS[self.update_law].law_with_class_count(len(self.design_with_settings.classes)).family
         if self.prior is None:
             return self
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):
@@ -415,5 +422,7 @@ def validated_design(settings: Mapping[str, Any]) -> Design | None:
 
 # Title of each setting that can be changed after a launch.
 SETTINGS_EDITABLE_AFTER_LAUNCH = {
-    name: str(field.title) for name, field in CampaignSettings.model_fields.items() if editability_after_launch(field)
+    name: str(field.title)
+    for name, field in CampaignSettings.model_fields.items()
+    if editability_after_launch_or_none(field)
 }

@@ -11,19 +11,19 @@ from app.annotation.onboarding import visit_version
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.lifecycle import (
-    campaign_columns_of_settings,
+    campaign_column_values_of_settings,
+    campaign_of_unsaved_settings,
     lock_campaign,
     require_draft,
-    settings_of_campaign,
-    unsaved_campaign,
+    unchecked_settings_of_campaign,
 )
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.tags import TagSettings
-from app.database.audit_log import changed_facts, log_change
-from app.database.campaign import item_count_sql
+from app.database.audit_log import log_change, old_and_new_values_that_differ
+from app.database.campaign import number_of_items_sql
 from app.database.tables import campaigns, items
-from app.designs.campaign import Campaign, pack_sections
-from app.designs.field_flags import editability_after_launch, is_private_field
+from app.designs.campaign import Campaign, column_values_with_packed_sections
+from app.designs.field_flags import editability_after_launch_or_none, is_private_field
 from app.errors import Conflict
 from app.errors import join_names as listed_names
 
@@ -46,7 +46,7 @@ class SavedStep:
         return func.coalesce(stored_version, 0) == self.opened_version
 
 
-async def edit_settings(
+async def store_changed_settings(
     connection: AsyncConnection,
     slug: str,
     change_settings: Callable[[CampaignSettings], CampaignSettings],
@@ -60,33 +60,40 @@ async def edit_settings(
     saved step after its form was opened.
     """
     campaign = await lock_campaign(connection, slug)
-    old_settings = settings_of_campaign(campaign)
+    old_settings = unchecked_settings_of_campaign(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
     tags = {*TagSettings.model_fields}
     is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
-    old_values, new_values = changed_facts(old_settings.model_dump(), new_settings.model_dump())
-    changes = campaign_columns_of_settings(new_settings)
+    old_values, new_values = old_and_new_values_that_differ(old_settings.model_dump(), new_settings.model_dump())
+    changes = campaign_column_values_of_settings(new_settings)
     changes["newest_plan"] = campaign.newest_plan if is_unchanged else None
-    changes["step_versions"] = next_step_versions(campaign.step_versions, new_values, saved_step)
+    changes["step_versions"] = step_versions_after_change(campaign.step_versions, new_values, saved_step)
     is_current = saved_step.is_current if saved_step else true()
-    statement = update(campaigns).where(campaigns.c.id == campaign.id, is_current).values(pack_sections(changes))
+    statement = (
+        update(campaigns)
+        .where(campaigns.c.id == campaign.id, is_current)
+        .values(column_values_with_packed_sections(changes))
+    )
     columns = (await connection.execute(statement.returning(campaigns))).mappings().one_or_none()
     if columns is None:
         raise step_changed_error(campaign, saved_step)
     row = Campaign.from_columns(columns)
     if row.status != "draft" and row.goal != old_settings.goal:
-        refuse_if_all_items_are_best(row, await connection.scalar(select(item_count_sql(row.id))) or 0)
+        refuse_if_all_items_are_best(row, await connection.scalar(select(number_of_items_sql(row.id))) or 0)
     await visit_version.create_visit_version_if_consent_changed(connection, old_settings, row)
     if new_values:
-        hidden_old_values, hidden_new_values = hide_private_settings(old_values), hide_private_settings(new_values)
+        hidden_old_values, hidden_new_values = (
+            settings_without_private_values(old_values),
+            settings_without_private_values(new_values),
+        )
         await log_change(connection, "settings.changed", row, before=hidden_old_values, after=hidden_new_values)
     return row
 
 
-def next_step_versions(
+def step_versions_after_change(
     versions: Mapping[str, int], changed_settings: Collection[str], saved_step: SavedStep | None
 ) -> dict[str, int]:
     """Return the versions of steps after a change of settings: one more for each changed step.
@@ -112,7 +119,7 @@ def step_changed_error(campaign: Campaign, saved_step: SavedStep | None) -> Conf
     )
 
 
-def hide_private_settings(setting_values: Mapping[str, Any]) -> dict[str, Any]:
+def settings_without_private_values(setting_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings for the audit log, which researchers of all campaigns can read."""
     fields = CampaignSettings.model_fields
     return {
@@ -131,7 +138,7 @@ def refuse_changes_fixed_by_launch(
     """
     fields = CampaignSettings.model_fields
     launch_rule_by_changed_setting = {
-        name: editability_after_launch(fields[name])
+        name: editability_after_launch_or_none(fields[name])
         for name, value in old_settings
         if getattr(new_settings, name) != value
     }
@@ -159,7 +166,7 @@ async def refuse_law_misreading_item_priors(
 ) -> None:
     """Refuse a law that would misread the priors that items came with: alpha and beta are not mu and sigma2."""
     old_parameters, new_parameters = (
-        law.family.parameter_names for law in (campaign.law, unsaved_campaign(settings).law)
+        law.family.parameter_names for law in (campaign.law, campaign_of_unsaved_settings(settings).law)
     )
     has_own_priors = exists().where(items.c.campaign_id == campaign.id, items.c.prior.is_not(None))
     if old_parameters != new_parameters and await connection.scalar(select(has_own_priors)):

@@ -51,7 +51,7 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
             step,
             STEP_TITLES[step],
             None if step in OUTSIDE_ORDER else number,
-            campaign is not None and is_step_done(campaign, step),
+            campaign is not None and is_setup_step_done(campaign, step),
             step_url(campaign.slug, step) if campaign else "",
         )
         for number, step in enumerate(STEPS_IN_ORDER, start=1)
@@ -59,7 +59,7 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     ]
     if campaign is None:
         return SetupRail(steps, None, {})
-    visit_steps = visit_preview.required_steps(campaign, visit_preview.find_preview_platform(""))
+    visit_steps = visit_preview.onboarding_steps_of_platform(campaign, visit_preview.find_preview_platform(""))
     visit_pages = {one.name: visit_preview.title_of_step(one) for one in visit_steps}
     return SetupRail(steps, totals_of_campaign(campaign), visit_pages)
 
@@ -74,18 +74,18 @@ def step_url(slug: str, step: StepName) -> str:
     return f"/admin/campaigns/{slug}/" + ("launch/confirm" if step == "review" else f"settings/{step}")
 
 
-def is_step_done(campaign: CampaignOnPage, step: StepName) -> bool:
+def is_setup_step_done(campaign: CampaignOnPage, step: StepName) -> bool:
     """Return whether a step was saved or has settings of its own; items are done once there are any."""
     if step == "items":
         return campaign.item_count > 0
     if step == "review":
         return campaign.status != "draft"
-    return step == FIRST_STEP or step in campaign.step_versions or has_own_settings(campaign, step)
+    return step == FIRST_STEP or step in campaign.step_versions or has_step_non_default_settings(campaign, step)
 
 
-def has_own_settings(campaign: Campaign, step: StepName) -> bool:
+def has_step_non_default_settings(campaign: Campaign, step: StepName) -> bool:
     """Return whether a setting of the step is not the default of new campaigns; a template or a file sets some."""
-    columns, fields = campaign.to_columns(), CampaignSettings.model_fields
+    columns, fields = campaign.column_values_of_campaign(), CampaignSettings.model_fields
     names = [name for name, setting_step in STEP_BY_SETTING.items() if setting_step == step]
     return any(
         columns[name] != fields[name].get_default(call_default_factory=True)

@@ -36,7 +36,9 @@ def load_starter_question(name: str) -> TemplateQuestion:
     """Return one of the questions. Raises `NotFound` (`template_unknown`)."""
     if name not in QUESTION_NAMES:
         raise NotFound(f"There is no question template “{shorten_echo(name)}”.", code="template_unknown")
-    campaign_file_content = campaign_file.parse_campaign_file(question_file_path(name).read_bytes(), name).content
+    campaign_file_content = campaign_file.parse_campaign_file(
+        path_of_starter_question_file(name).read_bytes(), name
+    ).content
     return TemplateQuestion(name, About.model_validate(campaign_file_content.about), campaign_file_content.settings)
 
 
@@ -45,15 +47,15 @@ def load_starter_questions() -> list[TemplateQuestion]:
     return [load_starter_question(name) for name in QUESTION_NAMES]
 
 
-def group_starter_questions() -> dict[str, list[TemplateQuestion]]:
+def starter_questions_by_activity() -> dict[str, list[TemplateQuestion]]:
     """Return all questions by what annotators do: rate, compare, rank or label."""
     groups: dict[str, list[TemplateQuestion]] = {title: [] for title in ("Rate", "Compare", "Rank", "Label")}
     for question in load_starter_questions():
-        groups[activity_of_design(DESIGNS[question.settings.design])].append(question)
+        groups[activity_word_of_design(DESIGNS[question.settings.design])].append(question)
     return groups
 
 
-def activity_of_design(design: type[Design]) -> str:
+def activity_word_of_design(design: type[Design]) -> str:
     """Return what annotators do with a design's items, in a word."""
     if design.value_kind == "classes":
         return "Label"
@@ -62,5 +64,5 @@ def activity_of_design(design: type[Design]) -> str:
     return "Compare" if design.items_per_hit[-1] == 2 else "Rank"
 
 
-def question_file_path(name: str) -> Path:
+def path_of_starter_question_file(name: str) -> Path:
     return QUESTION_FILES_FOLDER / f"{name}.yaml"

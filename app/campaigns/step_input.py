@@ -4,11 +4,11 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from app.campaigns.form import form_field_kind, value_limits_of_schema
-from app.campaigns.form_input import form_field_errors, is_switch_setting, parse_settings_form
+from app.campaigns.form import form_field_kind, type_and_limits_of_setting_value
+from app.campaigns.form_input import error_message_by_form_field, is_switch_setting, parse_settings_form
 from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field
 from app.campaigns.form_values import form_values_of_settings
-from app.campaigns.needs import field_of_need_error, settings_of_chosen_need
+from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.designs.design import Design
@@ -19,27 +19,32 @@ from app.selection.registry import SELECTION_RULES
 DEFAULT_RULE = CampaignSettings.model_fields["rule"].default
 
 
-def parse_step(
+def parse_settings_with_step_form(
     settings: CampaignSettings, step: StepName, entered: Mapping[str, str], *, launched: bool = False
 ) -> CampaignSettings:
     """Return the settings, changed by the form of one step.
 
-    Raises Pydantic's ValidationError, which `step_errors` turns into messages, and `Invalid` (`need_unknown`).
+    Raises Pydantic's ValidationError, which `error_message_by_field_of_step` turns into messages, and `Invalid`
+    (`need_unknown`).
     """
-    return parse_settings_form(merge_step_values(settings, step, entered, launched=launched))
+    return parse_settings_form(form_values_with_entered_step(settings, step, entered, launched=launched))
 
 
-def merge_step_values(
+def form_values_with_entered_step(
     settings: CampaignSettings, step: StepName, entered: Mapping[str, str], *, launched: bool = False
 ) -> dict[str, str]:
     """Return values of the whole form: those of the step as entered, all others as stored."""
     own_values = {name: value for name, value in entered.items() if step_of_field(name) == step}
     if step == STEP_BY_SETTING["goal"]:
-        own_values |= settings_of_chosen_need(settings, entered)
-    return follow_design(settings, kept_values(settings, step, launched=launched) | own_values)
+        own_values |= form_values_of_chosen_need(settings, entered)
+    return form_values_reset_for_new_design(
+        settings, stored_form_values_without_switches(settings, step, launched=launched) | own_values
+    )
 
 
-def kept_values(settings: CampaignSettings, step: StepName, *, launched: bool) -> dict[str, str]:
+def stored_form_values_without_switches(
+    settings: CampaignSettings, step: StepName, *, launched: bool
+) -> dict[str, str]:
     """Return the stored values, without the switches of a step: browsers do not send a switch that is off."""
     return {
         name: value
@@ -53,12 +58,16 @@ def is_switch_of_form(field_name: str, *, launched: bool) -> bool:
     design_name, _, setting = field_name.partition(".")
     if design := DESIGNS.get(design_name):
         schema = design.model_json_schema()["properties"].get(setting)
-        return not launched and bool(schema) and form_field_kind(field_name, value_limits_of_schema(schema)) == "switch"
+        return (
+            not launched
+            and bool(schema)
+            and form_field_kind(field_name, type_and_limits_of_setting_value(schema)) == "switch"
+        )
     is_shown = not launched or field_name in SETTINGS_EDITABLE_AFTER_LAUNCH
     return is_shown and field_name in CampaignSettings.model_fields and is_switch_setting(field_name)
 
 
-def follow_design(settings: CampaignSettings, values: Mapping[str, str]) -> dict[str, str]:
+def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping[str, str]) -> dict[str, str]:
     """Return the values, with those reset that belong to the former way of asking if another one was chosen.
 
     These are settings that stand in other steps or were not changed: the update law and its prior, the items per HIT
@@ -68,7 +77,7 @@ def follow_design(settings: CampaignSettings, values: Mapping[str, str]) -> dict
     old_design, new_design = DESIGNS[settings.design], DESIGNS.get(values.get("design", ""))
     if new_design is None or new_design is old_design:
         return changed
-    law = fitting_law(settings.update_law, old_design, new_design)
+    law = law_name_if_kept_else_empty(settings.update_law, old_design, new_design)
     old_family, new_family = (ONLINE_LAWS[name].family for name in (settings.update_law, law or new_design.default_law))
     if values.get("update_law") == settings.update_law:
         changed["update_law"] = law
@@ -83,20 +92,20 @@ def follow_design(settings: CampaignSettings, values: Mapping[str, str]) -> dict
     return changed
 
 
-def fitting_law(law_name: str, old_design: type[Design], new_design: type[Design]) -> str:
+def law_name_if_kept_else_empty(law_name: str, old_design: type[Design], new_design: type[Design]) -> str:
     """Return the law if it was chosen on purpose and reads the answers of the new design; else empty, for the usual."""
     is_usual = law_name == old_design.default_law
     return "" if is_usual or not can_law_read_design(new_design(), ONLINE_LAWS[law_name]) else law_name
 
 
-def step_errors(
+def error_message_by_field_of_step(
     error: ValidationError, step: StepName, merged: Mapping[str, str], chosen_need: str | None
 ) -> dict[str, str]:
     """Return the message at each wrong field of a step's form, or of the field of another step.
 
     `chosen_need` is the need whose card shows the fields of the goal; None if the form has no cards.
     """
-    errors = form_field_errors(error, merged)
+    errors = error_message_by_form_field(error, merged)
     if step != STEP_BY_SETTING["goal"] or chosen_need is None:
         return errors
-    return {field_of_need_error(name, chosen_need): message for name, message in errors.items()}
+    return {form_field_of_need_error(name, chosen_need): message for name, message in errors.items()}

@@ -8,18 +8,18 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
-from app.campaigns.comparisons import ComparisonUnit, ask_for_comparisons
+from app.campaigns.comparisons import ComparisonUnit, sections_asking_for_comparisons
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
-from app.campaigns.needs import NEED_BY_NAME, need_of_settings, settings_of_chosen_need
+from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need, name_of_need_of_settings
 from app.campaigns.pay import HourlyPay, minimums_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
-from app.goals.settings import no_goal_hint
+from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.checks import no_checks_hint, no_checks_reason
 from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage
@@ -78,7 +78,7 @@ class StepPage:
         """Return the values of the fields; settings that the launch fixed show what is stored."""
         values = self.stored_values
         if self.entered:
-            kept = step_input.kept_values(self.settings, self.step, launched=self.launched)
+            kept = step_input.stored_form_values_without_switches(self.settings, self.step, launched=self.launched)
             values = kept | dict(self.entered.values)
         if self.launched:
             values = values | {name: self.stored_values.get(name, "") for name in FIXED_SETTINGS}
@@ -90,28 +90,32 @@ class StepPage:
 
     @cached_property
     def comparison_unit(self) -> ComparisonUnit | None:
-        return ComparisonUnit.of_campaign(self.campaign, self.campaign.item_count) if self.campaign else None
+        return (
+            ComparisonUnit.comparison_unit_if_systems(self.campaign, self.campaign.item_count)
+            if self.campaign
+            else None
+        )
 
     @cached_property
     def all_sections(self) -> list[form.FormSection]:
         """Return the sections of all steps: a problem of this step may be at a field of another one."""
-        minimums = form.setting_minimums_after_launch(self.campaign) if self.campaign and self.launched else {}
+        minimums = form.setting_minimums_by_name_after_launch(self.campaign) if self.campaign and self.launched else {}
         sections = form.build_form_sections(self.values, self.errors, minimums)
         if self.campaign:
-            sections = form.put_reasons_at_fields(sections, reasons_at_fields(self.campaign))
+            sections = form.sections_with_reasons_at_fields(sections, unavailability_reason_by_field(self.campaign))
         if self.comparison_unit and not self.launched:
-            return ask_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
+            return sections_asking_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
         return sections
 
     @cached_property
     def sections(self) -> list[form.FormSection]:
-        return form.sections_of_step(self.all_sections, self.step, self.design_name)
+        return form.form_sections_of_step(self.all_sections, self.step, self.design_name)
 
     def context(self) -> dict[str, Any]:
         """Return what the template of the page needs."""
-        return self.campaign_context() | self.form_context() | self.context_of_needs()
+        return self.campaign_template_context() | self.form_template_context() | self.needs_template_context()
 
-    def campaign_context(self) -> dict[str, Any]:
+    def campaign_template_context(self) -> dict[str, Any]:
         campaign, unit = self.campaign, self.comparison_unit
         return {
             "campaign": campaign,
@@ -128,26 +132,26 @@ class StepPage:
             "starter_question": load_starter_question(self.template_name) if self.template_name else None,
         }
 
-    def form_context(self) -> dict[str, Any]:
+    def form_template_context(self) -> dict[str, Any]:
         preview_context = {"step": self.step, "template": self.template_name or ""}
         return {
             "sections": self.sections,
             "errors": self.errors,
-            "problems": step_report.list_problems(self.all_sections, self.step, self.errors),
-            "differences": self.list_differences() if self.refusal else [],
+            "problems": step_report.problems_in_order_of_fields(self.all_sections, self.step, self.errors),
+            "differences": self.fields_with_entered_other_than_stored() if self.refusal else [],
             "designs": DESIGNS,
             "chosen_design": self.design_name,
             "chosen_law": self.settings.update_law,
             "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
-            "practice_answers": list_practice_answer_kinds(self.settings)
+            "practice_answers": practice_answer_input_by_criterion(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
-            "preview_query": form.annotator_preview_query(self.sections, self.design_name, preview_context),
+            "preview_query": form.query_string_of_annotator_preview(self.sections, self.design_name, preview_context),
         }
 
-    def context_of_needs(self) -> dict[str, Any]:
-        campaign, need = self.campaign, NEED_BY_NAME.get(need_of_settings(self.settings))
+    def needs_template_context(self) -> dict[str, Any]:
+        campaign, need = self.campaign, NEED_BY_NAME.get(name_of_need_of_settings(self.settings))
         context: dict[str, Any] = {"chosen_need": need.title if need else None}
         if self.step == STEP_BY_SETTING["goal"] and not self.launched:
             has_plain_items = bool(campaign and campaign.item_count and not campaign.segment_count)
@@ -156,22 +160,24 @@ class StepPage:
             context |= {"fixed_need": need or CUSTOM_NEED_TEXT, "rule": self.settings.rule}
         return context
 
-    def list_differences(self) -> list[step_report.Difference]:
+    def fields_with_entered_other_than_stored(self) -> list[step_report.Difference]:
         """Return how what was entered differs from what is stored now."""
         entered = dict(self.entered.values) if self.entered else {}
-        final_values = self.values | entered | settings_of_chosen_need(self.settings, entered)
-        return step_report.list_differences(self.all_sections, self.step, self.stored_values, final_values)
+        final_values = self.values | entered | form_values_of_chosen_need(self.settings, entered)
+        return step_report.fields_with_entered_other_than_stored(
+            self.all_sections, self.step, self.stored_values, final_values
+        )
 
 
-def reasons_at_fields(campaign: Campaign) -> dict[str, str]:
+def unavailability_reason_by_field(campaign: Campaign) -> dict[str, str]:
     """Return why a campaign cannot have a goal or checks, by the setting at which the form says so."""
     return {
-        "goal": no_goal_hint(campaign.design, has_criteria=campaign.has_criteria),
+        "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
         "checks_percent": no_checks_hint(campaign),
     }
 
 
-def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any]]:
+def practice_answer_input_by_criterion(settings: CampaignSettings) -> list[dict[str, Any]]:
     """Return how an expected answer is entered by each criterion: by labels, or within a range with two ends."""
     criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [
@@ -186,7 +192,9 @@ def list_practice_answer_kinds(settings: CampaignSettings) -> list[dict[str, Any
     ]
 
 
-async def load_check_context(connection: AsyncConnection, campaign: CampaignOnPage, step: StepName) -> dict[str, Any]:
+async def load_check_counts_context(
+    connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
+) -> dict[str, Any]:
     """Return how many checks the campaign has and an annotator meets, for the step that sets how often they are shown;
     nothing for other steps and if the campaign cannot have checks.
     """

@@ -31,7 +31,9 @@ class Difference:
     entered: str
 
 
-def list_problems(sections: Sequence[FormSection], step: StepName, errors: Mapping[str, str]) -> list[StepProblem]:
+def problems_in_order_of_fields(
+    sections: Sequence[FormSection], step: StepName, errors: Mapping[str, str]
+) -> list[StepProblem]:
     """Return the problems of a form, in the order of its fields."""
     fields = {field.name: field for section in sections for field in section.all_fields}
     positions = {name: position for position, name in enumerate(fields)}
@@ -49,12 +51,12 @@ def list_problems(sections: Sequence[FormSection], step: StepName, errors: Mappi
     return problems
 
 
-def list_differences(
+def fields_with_entered_other_than_stored(
     sections: Sequence[FormSection], step: StepName, stored: Mapping[str, str], entered: Mapping[str, str]
 ) -> list[Difference]:
     """Return the settings of a step that were entered with another value than the stored one."""
     return [
-        Difference(field.full_title, describe_value(field, before), describe_value(field, after))
+        Difference(field.full_title, field_value_in_words(field, before), field_value_in_words(field, after))
         for section in sections
         if section.step == step
         for field in section.all_fields
@@ -62,7 +64,7 @@ def list_differences(
     ]
 
 
-def describe_value(field: FormField, value: str) -> str:
+def field_value_in_words(field: FormField, value: str) -> str:
     """Return a field's value in words."""
     if field.kind == "switch":
         return "on" if value else "off"

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
 from app.accounts.roles import SEE_CAMPAIGN
-from app.database.campaign import HAS_PEOPLE_COLUMN, item_count_sql, retired_count_sql
+from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retired_count_sql
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
@@ -92,7 +92,7 @@ def campaigns_with_progress_query() -> Select[Any]:
 
     An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.
     """
-    item_total = item_count_sql(campaigns.c.id)
+    item_total = number_of_items_sql(campaigns.c.id)
     judgments_taken = (
         select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
         .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)

@@ -4,12 +4,12 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import media_checks
-from app.database.campaign import load_item_numbers
+from app.database.campaign import load_item_number_by_external_id
 from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.content import Content
-from app.errors import Conflict, join_names, shorten_names
+from app.errors import Conflict, first_names_shown_in_message, join_names
 from app.record.outputs import load_segments
 
 
@@ -44,21 +44,23 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
             code="implied_of_systems",
         )
     await media_checks.check_output_media_and_store_digests(connection, campaign)
-    if lacking_systems := await load_names_of_systems_in_no_hit(connection, campaign, system_count):
+    if lacking_systems := await load_names_of_systems_never_shown(connection, campaign, system_count):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "
             f"{join_names(lacking_systems)}. Upload more outputs, then launch.",
             code="too_few_common_segments",
-            systems=shorten_names(lacking_systems),
+            systems=first_names_shown_in_message(lacking_systems),
         )
 
 
-async def load_names_of_systems_in_no_hit(
+async def load_names_of_systems_never_shown(
     connection: AsyncConnection, campaign: Campaign, system_count: int
 ) -> list[str]:
     """Return the names of systems that can be in no HIT."""
     design = campaign.design
-    always_shown_numbers = (await load_item_numbers(connection, campaign.id, design.always_shown)).values()
+    always_shown_numbers = (
+        await load_item_number_by_external_id(connection, campaign.id, design.always_shown)
+    ).values()
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     min_systems = max(design.fewest_items, min(2, campaign.items_per_hit))
     incomparable_systems = segments.systems_without_usable_segment(min_systems, always_shown_numbers)

@@ -24,7 +24,7 @@ class CampaignTotals:
 
     @classmethod
     def from_campaign(cls, campaign: Campaign, item_count: int) -> Self:
-        tasks = planned_task_count(campaign, item_count)
+        tasks = count_planned_tasks(campaign, item_count)
         minutes, pay = campaign.minutes_per_hit, campaign.pay_per_hit
         return cls(
             item_count,
@@ -35,7 +35,7 @@ class CampaignTotals:
         )
 
 
-def planned_task_count(campaign: Campaign, item_count: int) -> int:
+def count_planned_tasks(campaign: Campaign, item_count: int) -> int:
     """Return how many tasks give each item all judgments wanted; an item of every task takes no place of others."""
     always_shown_count = len(campaign.design.always_shown)
     wanted = max(0, item_count - always_shown_count) * campaign.judgments_per_item

@@ -22,7 +22,7 @@ from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
-from app.designs.criteria import split_submission_by_criterion
+from app.designs.criteria import submission_of_each_criterion
 from app.designs.field_flags import InputModel
 from app.errors import Invalid, Refusal
 
@@ -90,13 +90,13 @@ def parse_preview_token(token: str) -> VisitPreviewState:
 
 def settings_of_visit(campaign: Campaign) -> VisitAndAnswerSettings:
     """Return the onboarding settings of a campaign as they stand."""
-    columns = campaign.to_columns()
+    columns = campaign.column_values_of_campaign()
     return VisitAndAnswerSettings.model_construct(
         **{name: columns[COLUMN_BY_ANSWERING_SETTING.get(name, name)] for name in VisitAndAnswerSettings.model_fields}
     )
 
 
-def visit_version_shown(campaign: Campaign) -> int:
+def version_of_previewed_visit(campaign: Campaign) -> int:
     """Return the version of the visit's texts; for a draft, the one that its launch will create."""
     return max(1, campaign.visit_version)
 
@@ -109,8 +109,8 @@ def find_preview_platform(name: str) -> Platform:
 
 def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:
     """Return the pages of a visit in their order, then its other ends."""
-    settings, version = settings_of_visit(campaign), visit_version_shown(campaign)
-    steps = required_steps(campaign, platform)
+    settings, version = settings_of_visit(campaign), version_of_previewed_visit(campaign)
+    steps = onboarding_steps_of_platform(campaign, platform)
     pages = first_pages(campaign, platform)
     pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps_with_own_page(settings, platform)]
     pages += [
@@ -161,7 +161,7 @@ def is_open_link(platform: Platform) -> bool:
     return platform.has_start_button and not platform.has_personal_links
 
 
-def required_steps(campaign: Campaign, platform: Platform) -> list[VisitStep]:
+def onboarding_steps_of_platform(campaign: Campaign, platform: Platform) -> list[VisitStep]:
     settings = settings_of_visit(campaign)
     return [step for step in VISIT_STEPS if step.is_required(settings, platform)]
 
@@ -207,7 +207,7 @@ def neighbouring_page(pages: Sequence[VisitPage], page: VisitPage, offset: int) 
     return usual_pages[place] if 0 <= place < len(usual_pages) else None
 
 
-def hits_answered_before(campaign: Campaign, platform: Platform, page: VisitPage) -> int:
+def count_hits_answered_before_page(campaign: Campaign, platform: Platform, page: VisitPage) -> int:
     """Return how many HITs the participant has answered when they see a page."""
     if page.hit_number is not None:
         return page.hit_number - 1
@@ -226,14 +226,14 @@ class PreviewedStep:
     step: VisitStep
     results: Sequence[StepResult]
 
-    def replay_forms(self, forms: Sequence[Mapping[str, str]]) -> VisitHistory:
+    def visit_history_after_forms(self, forms: Sequence[Mapping[str, str]]) -> VisitHistory:
         """Return the history after these forms. Raises what the step's `parse_form` raises."""
         history = VisitHistory(self.version, results=self.results)
         for form in forms:
-            history = self.add_result(history, self.step.parse_form(form, self.settings, history))
+            history = self.history_with_step_result(history, self.step.parse_form(form, self.settings, history))
         return history
 
-    def add_result(self, history: VisitHistory, result: StepResult | None) -> VisitHistory:
+    def history_with_step_result(self, history: VisitHistory, result: StepResult | None) -> VisitHistory:
         """Return the history with a result, which replaces an earlier one of the same version, as when it is stored."""
         if result is None:
             return history
@@ -247,10 +247,10 @@ class PreviewedStep:
 def step_on_page(campaign: Campaign, page: VisitPage) -> PreviewedStep:
     """Return the onboarding step of a page, which must have one."""
     assert page.step is not None  # noqa: S101  (the caller has looked)
-    return PreviewedStep(settings_of_visit(campaign), visit_version_shown(campaign), page.step, page.results)
+    return PreviewedStep(settings_of_visit(campaign), version_of_previewed_visit(campaign), page.step, page.results)
 
 
-def parse_start_form(campaign: Campaign, platform: Platform, form: Mapping[str, str]) -> StepResult | None:
+def start_form_consent_or_none(campaign: Campaign, platform: Platform, form: Mapping[str, str]) -> StepResult | None:
     """Return the answer to the consent text on the page with the Start button; None if that page does not ask for it.
 
     Raises `Invalid`.
@@ -258,23 +258,23 @@ def parse_start_form(campaign: Campaign, platform: Platform, form: Mapping[str, 
     settings = settings_of_visit(campaign)
     if not has_consent_on_start_page(settings, platform):
         return None
-    return parse_consent_form(form, settings, VisitHistory(visit_version_shown(campaign)))
+    return parse_consent_form(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
 
 
-def repeatable_form(form: Mapping[str, str]) -> dict[str, str]:
+def form_fields_of_later_replay(form: Mapping[str, str]) -> dict[str, str]:
     """Return the fields of a form that its step parses again later."""
     return {name: value for name, value in form.items() if name not in UNREPEATED_FIELDS}
 
 
-def describe_step_result(result: StepResult) -> str:
+def stored_step_result_as_json(result: StepResult) -> str:
     """Return as JSON what Easel would store of a step."""
     return json.dumps(result._asdict(), ensure_ascii=False, indent=1)
 
 
-def parse_and_describe_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> str:
+def parse_answer_as_stored_json(campaign: Campaign, hit: PreviewHit, form: Form) -> str:
     """Return as JSON what Easel would store of an answer. Raises `Invalid` for one that nobody could submit."""
     answers = {}
-    for criterion, part in zip(campaign.criteria, split_submission_by_criterion(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, submission_of_each_criterion(form, campaign), strict=True):
         answer, values = criterion.parse_answer(part, hit.items)
         details = {name: detail for name, detail in asdict(answer).items() if detail and name != "values"}
         answers[criterion.name or "answer"] = {"values": values, **details}

@@ -71,9 +71,9 @@ def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocum
         return YamlReader(decode_yaml_text(content), data_names).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        refuse_yaml(mark.line + 1 if mark else 1, yaml_error_message(error, content))
+        raise_yaml_refusal_at_line(mark.line + 1 if mark else 1, yaml_error_message(error, content))
     except yaml.reader.ReaderError as error:
-        refuse_yaml(
+        raise_yaml_refusal_at_line(
             content[: error.position].count(b"\n") + 1, "it contains a character that is not allowed in text files."
         )
 
@@ -93,7 +93,7 @@ def decode_yaml_text(content: bytes) -> str:
     return text
 
 
-def refuse_yaml(line: int, problem: str) -> NoReturn:
+def raise_yaml_refusal_at_line(line: int, problem: str) -> NoReturn:
     raise Invalid(f"Line {line}: {problem} {NOTHING_CREATED_SENTENCE}", code="yaml_unreadable", line=line)
 
 
@@ -129,11 +129,13 @@ class YamlReader:
         if isinstance(next(self.events), yaml.StreamEndEvent):
             raise Invalid(f"This file contains only comments. {NOTHING_CREATED_SENTENCE}", code="file_empty")
         if not isinstance(event := next(self.events), yaml.MappingStartEvent):
-            refuse_yaml(line_of_event(event), "expected names of settings, each followed by a colon and a value.")
+            raise_yaml_refusal_at_line(
+                line_of_event(event), "expected names of settings, each followed by a colon and a value."
+            )
         self.parsed.values = self.read_value(event, ())
         next(self.events)  # document end
         if not isinstance(event := next(self.events), yaml.StreamEndEvent):
-            refuse_yaml(
+            raise_yaml_refusal_at_line(
                 line_of_event(event), "a second document begins here. Put each campaign into a file of its own."
             )
         return self.parsed
@@ -143,29 +145,29 @@ class YamlReader:
         if isinstance(event, yaml.ScalarEvent):
             return self.read_scalar(event, path)
         if isinstance(event, yaml.MappingStartEvent):
-            return self.read_mapping(path)
-        return [None if element is MISSING_VALUE else element for element in self.read_elements(path)]
+            return self.read_mapping_as_dict(path)
+        return [None if element is MISSING_VALUE else element for element in self.iterate_elements_of_sequence(path)]
 
     def refuse_unsupported(self, event: yaml.Event, path: YamlPath) -> None:
         """Refuse features that no setting needs and that can do harm."""
         line = line_of_event(event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            refuse_yaml(line, "aliases (& and *) are not allowed. Write the value out.")
+            raise_yaml_refusal_at_line(line, "aliases (& and *) are not allowed. Write the value out.")
         if (tag := getattr(event, "tag", None)) is not None:
-            refuse_yaml(
+            raise_yaml_refusal_at_line(
                 line,
                 f"the tag “{shorten_echo(tag)}” is not allowed. If a text begins with !, put it into quotation marks.",
             )
         if len(path) > MAX_YAML_NESTING_LEVELS:
-            refuse_yaml(line, f"more than {MAX_YAML_NESTING_LEVELS} levels of nested lists and names.")
+            raise_yaml_refusal_at_line(line, f"more than {MAX_YAML_NESTING_LEVELS} levels of nested lists and names.")
 
-    def read_mapping(self, path: YamlPath) -> dict[str, Any]:
+    def read_mapping_as_dict(self, path: YamlPath) -> dict[str, Any]:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             self.refuse_unsupported(event, path)
             line = line_of_event(event)
             if not isinstance(event, yaml.ScalarEvent):
-                refuse_yaml(line, "a name must be a word.")
+                raise_yaml_refusal_at_line(line, "a name must be a word.")
             value_path = (*path, event.value)
             first_line = self.parsed.lines.setdefault(value_path, line)
             value = self.read_value(next(self.events), value_path)
@@ -176,7 +178,7 @@ class YamlReader:
                 values[event.value] = value
         return values
 
-    def read_elements(self, path: YamlPath) -> Iterator[Any]:
+    def iterate_elements_of_sequence(self, path: YamlPath) -> Iterator[Any]:
         number = 0
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             element_path = (*path, number)
@@ -188,7 +190,7 @@ class YamlReader:
         if event.style:  # quoted, or a block of text
             return event.value
         if path[0] in self.data_names:
-            return parse_json_word(event.value)
+            return json_value_of_plain_word(event.value)
         return None if event.value in YAML_NULL_WORDS else event.value or MISSING_VALUE
 
 
@@ -197,7 +199,7 @@ def line_of_event(event: yaml.Event) -> int:
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
-def parse_json_word(word: str) -> Any:
+def json_value_of_plain_word(word: str) -> Any:
     """Return the value of a plain word in a row of data: a number, true, false or null as in JSON, else a text."""
     if word in JSON_WORDS:
         return JSON_WORDS[word]
@@ -224,18 +226,18 @@ class YamlWriter(yaml.CSafeDumper):
         return True
 
 
-def represent_yaml_text(writer: YamlWriter, text: str) -> yaml.ScalarNode:
+def yaml_node_of_text(writer: YamlWriter, text: str) -> yaml.ScalarNode:
     style = None
     if not text.replace("\n", "").isprintable():
         style = '"'  # invisible characters and unusual line ends
     elif "\n" in text:
         style = "|"
-    elif parse_json_word(text) is not text:
+    elif json_value_of_plain_word(text) is not text:
         style = "'"
     return writer.represent_scalar("tag:yaml.org,2002:str", text, style)
 
 
-YamlWriter.add_representer(str, represent_yaml_text)
+YamlWriter.add_representer(str, yaml_node_of_text)
 
 
 def format_yaml(values: Any) -> str:

@@ -16,8 +16,14 @@ from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import build_all_scores_table, build_comparison_table, build_method_score_table
 from app.analysis.view import constant_counts, decimals_for_values, empty_columns
 from app.cli.exports import classes_option, criterion_option
-from app.cli.run_command import output_option, run_with_engine, write_chunks
-from app.cli.text_table import format_text_table, shorten_cell_text, terminal_width, wrap_sentences, wrap_text
+from app.cli.run_command import output_option, run_with_engine, write_chunks_to_file_or_print
+from app.cli.text_table import (
+    iterate_text_table_lines,
+    iterate_wrapped_lines_of_sentences,
+    shorten_cell_text,
+    terminal_width,
+    wrap_text,
+)
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.record.campaign import load_campaign_by_slug
@@ -28,7 +34,7 @@ COLUMNS_SHOWN_ELSEWHERE = {"sentence", "notes", "group"}
 MAX_CELL_CHARACTERS = 48  # of a cell of text in a table for people, in characters
 
 
-async def table_of_available_methods(connection: AsyncConnection, criterion: Criterion[Campaign]) -> ResultTable:
+async def result_table_of_available_methods(connection: AsyncConnection, criterion: Criterion[Campaign]) -> ResultTable:
     """Return the methods and tables that the campaign's answers and columns support."""
     available = await load_available_methods(connection, criterion)
     columns = (
@@ -68,7 +74,9 @@ class AnalysisQuery:
         """Return the output of the first that is given: table, against, names."""
         answer_filters = {"criterion": self.criterion, "group": self.group}
         if table:
-            result_table = await self.fits.fit_table(self.engine, self.slug, table, options, **answer_filters)
+            result_table = await self.fits.load_answers_and_fit_table(
+                self.engine, self.slug, table, options, **answer_filters
+            )
             return AnalysisOutput(result_table, [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation])
         if against:
             return await self.compare_methods(names[0], against)
@@ -87,7 +95,7 @@ class AnalysisQuery:
             )
         async with self.engine.connect() as connection:
             campaign = (await load_campaign_by_slug(connection, self.slug)).find_criterion(self.criterion)
-            return AnalysisOutput(await table_of_available_methods(connection, campaign))
+            return AnalysisOutput(await result_table_of_available_methods(connection, campaign))
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
         """Return two methods side by side."""
@@ -119,32 +127,36 @@ def method_heading_lines(method_name: str) -> list[str]:
 
 def format_figure_line(figure: Figure) -> str:
     interval = (
-        f" ({format_digits_with_hyphen(figure.low, 3)} to {format_digits_with_hyphen(figure.high, 3)})"
+        f" ({number_text_with_hyphen_as_minus(figure.low, 3)} to {number_text_with_hyphen_as_minus(figure.high, 3)})"
         if figure.low is not None
         else ""
     )
-    return f"{figure.title}: {format_digits_with_hyphen(figure.value, 3)}{interval}"
+    return f"{figure.title}: {number_text_with_hyphen_as_minus(figure.value, 3)}{interval}"
 
 
 # A finding as text
 
 
-def format_output_as_text(output: AnalysisOutput, width: int, *, has_explanations: bool = False) -> Iterator[str]:
+def iterate_output_as_text(output: AnalysisOutput, width: int, *, has_explanations: bool = False) -> Iterator[str]:
     """Yield text for people: verdict, aligned columns, numbers rounded as on the page, and notes."""
     head = [*output.heading_lines, *([output.table.verdict] if output.table.verdict else [])]
     counts_of_every_row = ", ".join(constant_counts(output.table).values())
     blocks = [
-        [*wrap_sentences(head, width)],
+        [*iterate_wrapped_lines_of_sentences(head, width)],
         [
             *(
-                format_figure_table(output.table, width)
+                iterate_figure_table_lines(output.table, width)
                 if any(column.kind in ("count", "number") for column in output.table.columns)
-                else format_definition_list(output.table, width)
+                else iterate_definition_list_lines(output.table, width)
             )
         ],
-        [*wrap_sentences(row_explanations(output.table, has_explanations=has_explanations), width)],
         [
-            *wrap_sentences(
+            *iterate_wrapped_lines_of_sentences(
+                iterate_explanations_of_row(output.table, has_explanations=has_explanations), width
+            )
+        ],
+        [
+            *iterate_wrapped_lines_of_sentences(
                 ([f"Every row: {counts_of_every_row}."] if counts_of_every_row else []) + [*output.table.notes], width
             )
         ],
@@ -152,14 +164,14 @@ def format_output_as_text(output: AnalysisOutput, width: int, *, has_explanation
     yield "\n\n".join("\n".join(lines) for lines in blocks if lines) + "\n"
 
 
-def format_definition_list(table: ResultTable, width: int) -> Iterator[str]:
+def iterate_definition_list_lines(table: ResultTable, width: int) -> Iterator[str]:
     """Yield a table without figures as a list: each row's name, and its texts below."""
     for *names, words in table.rows:
         yield " ".join(map(str, names))
         yield from wrap_text(str(words), width, "    ")
 
 
-def format_figure_table(table: ResultTable, width: int) -> Iterator[str]:
+def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
     """Yield the columns that people read and that identify rows; rows of a group follow its name."""
     names = [column.name for column in table.columns]
     omitted_columns = (
@@ -169,7 +181,7 @@ def format_figure_table(table: ResultTable, width: int) -> Iterator[str]:
         | empty_columns(table)
     )
     columns = [k for k, name in enumerate(names) if name not in omitted_columns]
-    decimals_of_cell = decimals_by_cell(table)
+    decimals_of_cell = function_giving_decimals_of_cell(table)
     rows, group = [], None
     for row in table.rows:
         cells = [format_cell_in_short(row[k], decimals_of_cell(row, k)) for k in columns]
@@ -179,10 +191,10 @@ def format_figure_table(table: ResultTable, width: int) -> Iterator[str]:
             cells[0] = f"  {cells[0]}"
         rows.append(cells)
     right = {place for place, k in enumerate(columns) if table.columns[k].kind != "text"}
-    return format_text_table([table.columns[k].title for k in columns], rows, right_columns=right, width=width)
+    return iterate_text_table_lines([table.columns[k].title for k in columns], rows, right_columns=right, width=width)
 
 
-def row_explanations(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
+def iterate_explanations_of_row(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
     """Yield why a row has no figure, what it omits and, if asked for, what it tells."""
     names = [column.name for column in table.columns]
     if "sentence" not in names:
@@ -194,13 +206,13 @@ def row_explanations(table: ResultTable, *, has_explanations: bool) -> Iterator[
             yield f"{cell['title']}: {' '.join(str(words) for words in texts if words)}"
 
 
-def format_output_as_csv(output: AnalysisOutput) -> Iterator[str]:
+def iterate_output_as_csv(output: AnalysisOutput) -> Iterator[str]:
     """Yield only the table, with all digits."""
     names = [column.name for column in output.table.columns]
     yield format_csv_rows(names, [names, *output.table.rows])
 
 
-def format_output_as_json(output: AnalysisOutput) -> Iterator[str]:
+def iterate_output_as_json(output: AnalysisOutput) -> Iterator[str]:
     """Yield everything; rows by the columns' names."""
     names = [column.name for column in output.table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in output.table.rows]
@@ -210,7 +222,7 @@ def format_output_as_json(output: AnalysisOutput) -> Iterator[str]:
     yield json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def decimals_by_cell(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
+def function_giving_decimals_of_cell(table: ResultTable) -> Callable[[tuple[Cell, ...], int], int]:
     """Return the decimals of a row's cell in column k: those of its column, or its own in a table of measures."""
     if table.columns[0].name == "measure":
         return lambda row, k: decimals_for_values([row[k]])
@@ -220,12 +232,12 @@ def decimals_by_cell(table: ResultTable) -> Callable[[tuple[Cell, ...], int], in
 
 def format_cell_in_short(cell: Cell, decimal_count: int) -> str:
     if isinstance(cell, int | float):
-        return format_digits_with_hyphen(float(cell), decimal_count)
+        return number_text_with_hyphen_as_minus(float(cell), decimal_count)
     words = " ".join(("-" if cell is None or cell == "" else str(cell)).split())
     return shorten_cell_text(words, MAX_CELL_CHARACTERS)
 
 
-def format_digits_with_hyphen(value: float | None, decimal_count: int) -> str:
+def number_text_with_hyphen_as_minus(value: float | None, decimal_count: int) -> str:
     """Return the number as on the page, but with a minus sign that programs can read."""
     return "-" if value is None else format_with_places(value, decimal_count).replace("−", "-")
 
@@ -233,10 +245,10 @@ def format_digits_with_hyphen(value: float | None, decimal_count: int) -> str:
 ANALYSIS_OUTPUT_FORMATS = ("table", "csv", "json")
 
 
-def format_analysis_output(output: AnalysisOutput, output_format: str, *, has_explanations: bool) -> Iterator[str]:
+def iterate_output_in_format(output: AnalysisOutput, output_format: str, *, has_explanations: bool) -> Iterator[str]:
     if output_format == "table":
-        return format_output_as_text(output, terminal_width(), has_explanations=has_explanations)
-    return format_output_as_csv(output) if output_format == "csv" else format_output_as_json(output)
+        return iterate_output_as_text(output, terminal_width(), has_explanations=has_explanations)
+    return iterate_output_as_csv(output) if output_format == "csv" else iterate_output_as_json(output)
 
 
 async def stream_texts(texts: Iterator[str]) -> AsyncIterator[str]:
@@ -294,8 +306,8 @@ def analyse(
         analysis_output = await AnalysisQuery(engine, slug, criterion, group).run(
             **selection, options=Options(classes, baseline)
         )
-        await write_chunks(
-            stream_texts(format_analysis_output(analysis_output, shape, has_explanations=explain)), output
+        await write_chunks_to_file_or_print(
+            stream_texts(iterate_output_in_format(analysis_output, shape, has_explanations=explain)), output
         )
         for note in analysis_output.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

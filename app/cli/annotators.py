@@ -13,7 +13,7 @@ from app.cli.text_table import print_text_table
 from app.designs.campaign import Campaign
 from app.quality import actions, listings
 from app.quality import annotators as listing
-from app.quality.annotator_answers import AnswerLine, list_answers_of_annotator
+from app.quality.annotator_answers import AnswerLine, load_answer_lines_of_annotator
 from app.quality.annotators import AnnotatorLine, AnnotatorSort
 from app.quality.decisions import find_annotator_id
 from app.record.campaign import load_campaign_by_slug
@@ -40,7 +40,7 @@ def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: boo
 
     async def work(connection: AsyncConnection) -> list[AnnotatorLine]:
         campaign = await load_campaign_by_slug(connection, slug)
-        return await listing.list_annotator_lines(connection, campaign, sorting=sort, limit=limit)
+        return await listing.load_annotator_lines(connection, campaign, sorting=sort, limit=limit)
 
     lines = run_in_transaction(work)
     if as_json:
@@ -99,7 +99,7 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
         campaign: Campaign = await load_campaign_by_slug(connection, slug)
         annotator_id = await find_annotator_id(connection, campaign, annotator)
-        return await list_answers_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
+        return await load_answer_lines_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
 
     lines = run_in_transaction(work)
     if as_json:
@@ -110,27 +110,27 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
         click.echo(f"{line.seq}  {line.received_at:%Y-%m-%d %H:%M}  {'' if line.counts else 'left out  '}{judged}")
 
 
-def add_annotator_action(action: str, help_text: str) -> None:
+def add_command_for_annotator_action(action: str, help_text: str) -> None:
     @annotators.command(action, help=help_text)
     @click.argument("slug")
     @click.argument("annotator")
     @reason_option
     def command(slug: str, annotator: str, reason: str) -> None:
         decide_and_revise_posteriors(
-            lambda engine: actions.decide_on_annotator(
+            lambda engine: actions.apply_decision_and_return_campaign_id(
                 engine, slug, annotator, action, reason=reason, now=current_utc_time()
             )
         )
         click.echo(f"{annotator} of {slug}: {action} done.")
 
 
-add_annotator_action("hold", "Give ANNOTATOR, such as A7, no further HITs. Their answers still count.")
-add_annotator_action("release", "Let ANNOTATOR continue after a hold.")
-add_annotator_action("exclude", "Give ANNOTATOR no further HITs, and do not count their answers.")
-add_annotator_action("restore", "Let ANNOTATOR continue after an exclusion, and count their answers again.")
+add_command_for_annotator_action("hold", "Give ANNOTATOR, such as A7, no further HITs. Their answers still count.")
+add_command_for_annotator_action("release", "Let ANNOTATOR continue after a hold.")
+add_command_for_annotator_action("exclude", "Give ANNOTATOR no further HITs, and do not count their answers.")
+add_command_for_annotator_action("restore", "Let ANNOTATOR continue after an exclusion, and count their answers again.")
 
 
-def add_answer_action(action: str, help_text: str) -> None:
+def add_command_for_answer_action(action: str, help_text: str) -> None:
     @annotators.command(f"{action}-answer", help=help_text)
     @click.argument("slug")
     @click.argument("answer", type=click.IntRange(1, 2**63 - 1))
@@ -142,8 +142,8 @@ def add_answer_action(action: str, help_text: str) -> None:
         click.echo(f"Answer {answer} of {slug}: {action} done.")
 
 
-add_answer_action("exclude", "Exclude one answer. ANSWER is its `seq` in the export of responses.")
-add_answer_action("restore", "Count one answer again.")
+add_command_for_answer_action("exclude", "Exclude one answer. ANSWER is its `seq` in the export of responses.")
+add_command_for_answer_action("restore", "Count one answer again.")
 
 
 def decide_and_revise_posteriors(decide: Callable[[AsyncEngine], Awaitable[int]]) -> None:

@@ -12,12 +12,12 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform, public_link
+from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
-from app.campaigns.launch import describe_own_priors
+from app.campaigns.launch import sentence_on_items_with_own_priors
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, question_file_path
+from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
 from app.cli.run_command import (
@@ -30,9 +30,14 @@ from app.cli.run_command import (
     progress_bar,
     run_in_transaction,
     run_with_engine,
-    write_chunks,
+    write_chunks_to_file_or_print,
 )
-from app.cli.settings_options import READABLE_FILE, add_settings_options, merge_settings_sources, parse_setting_options
+from app.cli.settings_options import (
+    READABLE_FILE,
+    add_settings_options,
+    settings_of_given_options,
+    settings_overlaid_by_file_and_options,
+)
 from app.cli.text_table import print_text_table, terminal_width, wrap_text
 from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import
@@ -41,7 +46,7 @@ from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media.media_zip import MediaZip
 from app.record.campaign import load_campaign_by_slug
-from app.record.law_editions import move_to_newest_edition
+from app.record.law_editions import move_to_newest_edition_and_return_former
 from app.settings import read_settings
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -87,13 +92,13 @@ def create(
     """
     if sum(source is not None for source in (path, template, settings_file)) > 1:
         raise click.UsageError("Give only one of FILE, --template and --settings.")
-    path = question_file_path(template) if template else path
+    path = path_of_starter_question_file(template) if template else path
     if path is None and table is not None:
         raise click.UsageError("Use --items only with FILE or --template.")
     if path is not None:
         row = create_draft_from_file(path, table, options)
     else:
-        settings = merge_settings_sources({}, settings_file, options)
+        settings = settings_overlaid_by_file_and_options({}, settings_file, options)
         row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
     click.echo(row.slug)
     if advice := hints.advice_to_use_better_rule(row):
@@ -104,7 +109,7 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
     """Create a draft from a campaign file or a zip; a table that it names is in the zip or next to the file."""
     limits = read_settings()
     with path.open("rb") as file, ExitStack() as stack:
-        upload = campaign_zip.read_sent_campaign(file, path.name, limits, parse_setting_options(options))
+        upload = campaign_zip.read_campaign_file_or_zip(file, path.name, limits, settings_of_given_options(options))
         table_name = upload.parsed_file.content.items and upload.parsed_file.content.items.file
         if table is None and upload.table is None and table_name:
             table = campaign_file_io.require_file_in_folder(path.parent, table_name)
@@ -142,7 +147,7 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
         for piece in campaign_file_io.stream_campaign_archive(archive):
             yield piece
 
-    asyncio.run(write_chunks(pieces(), output))
+    asyncio.run(write_chunks_to_file_or_print(pieces(), output))
 
 
 @campaign.command()
@@ -159,9 +164,9 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or those settings of a launched campaign that can still be changed."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
-        return merge_settings_sources(before.model_dump(), settings_file, options)
+        return settings_overlaid_by_file_and_options(before.model_dump(), settings_file, options)
 
-    row = run_in_transaction(partial(settings_edits.edit_settings, slug=slug, change_settings=change))
+    row = run_in_transaction(partial(settings_edits.store_changed_settings, slug=slug, change_settings=change))
     click.echo(f"Saved the settings of {slug}.")
     if advice := hints.advice_to_use_better_rule(row):
         click.echo(advice)
@@ -196,10 +201,10 @@ def show(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.load_campaign_with_progress, slug=slug))
-    addresses = links_by_platform(
-        *choose_link_base_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key)
+    addresses = annotator_url_by_platform(
+        *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key)
     )
-    settings = lifecycle.settings_of_campaign(row).model_dump()
+    settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
     if as_json:
         print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
         return
@@ -347,7 +352,7 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
         click.echo(sentence)
 
 
-def add_campaign_action(action: str, help_text: str) -> None:
+def add_command_for_campaign_action(action: str, help_text: str) -> None:
     @campaign.command(action, help=help_text)
     @click.argument("slug")
     def change_status(slug: str) -> None:
@@ -358,7 +363,7 @@ def add_campaign_action(action: str, help_text: str) -> None:
 
 
 for _action, _words in CAMPAIGN_ACTION_HELP.items():
-    add_campaign_action(_action, _words)
+    add_command_for_campaign_action(_action, _words)
 
 
 @campaign.command()
@@ -367,7 +372,7 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
     draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
-    if priors := run_in_transaction(partial(describe_own_priors, campaign_id=draft.id)):
+    if priors := run_in_transaction(partial(sentence_on_items_with_own_priors, campaign_id=draft.id)):
         click.echo(priors)
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):
@@ -381,7 +386,7 @@ def launch(slug: str, *, yes: bool) -> None:
 
     async def work(connection: AsyncConnection) -> tuple[Campaign, experiment_arms.CampaignArm | None]:
         row = await lifecycle.change_campaign_status(connection, slug, "launch", now=current_utc_time())
-        return row, await experiment_arms.find_campaign_arm(connection, row.id, None)
+        return row, await experiment_arms.find_experiment_arm_of_campaign(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
     link = public_link(*experiment_arms.annotator_link_base(given_or_likely_server_url(), row, arm))
@@ -405,7 +410,9 @@ def revert(slug: str) -> None:
 @click.argument("slug")
 def recompute(slug: str) -> None:
     """Recompute all scores from the same answers, under the newest edition of the campaign's update law."""
-    before = run_with_engine(lambda engine: move_to_newest_edition(engine, slug, now=current_utc_time()))
+    before = run_with_engine(
+        lambda engine: move_to_newest_edition_and_return_former(engine, slug, now=current_utc_time())
+    )
     click.echo(f"{slug} moved from edition {before.edition} to edition {before.newest} of {before.law}.")
 
 
@@ -415,7 +422,7 @@ def recompute(slug: str) -> None:
 def delete(slug: str, *, yes: bool) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
     if not yes:
-        run_in_transaction(partial(empty_campaigns.lock_campaign_to_delete, slug=slug))
+        run_in_transaction(partial(empty_campaigns.lock_and_load_deletable_campaign, slug=slug))
         click.confirm(f"Delete {slug} with its items?", abort=True)
     run_in_transaction(partial(empty_campaigns.delete_empty_campaign, slug=slug))
     click.echo(f"Deleted {slug}.")

@@ -76,12 +76,12 @@ class LazyCommandGroup(click.Group):
         except KeyboardInterrupt as interrupt:
             raise CommandInterrupted(str(interrupt) or STOPPED_TEXT) from None
         except Exception as problem:
-            if (text := expected_failure_text(problem)) is None:
+            if (text := text_of_expected_failure_or_none(problem)) is None:
                 raise
             raise CommandFailure(text) from problem
 
 
-def expected_failure_text(problem: Exception) -> str | None:
+def text_of_expected_failure_or_none(problem: Exception) -> str | None:
     """Return what to print about a failure that Easel foresees, None for any other.
 
     Imports the kinds of failures only now: the settings alone cost more than `easel --help` may take.

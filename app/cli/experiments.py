@@ -25,7 +25,7 @@ from app.experiments import (
 )
 from app.experiments import human_arms as with_arms
 from app.experiments.comparison_file import load_comparison_file
-from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing
+from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing_and_count_done
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
@@ -50,7 +50,7 @@ def experiment() -> None:
     """Repeat an experiment of the papers with simulated annotators, or with people."""
 
 
-def make_out_option(
+def make_option_of_results_folder(
     *, required: bool = True, help_text: str = OUT_HELP
 ) -> Callable[[CommandFunction], CommandFunction]:
     """Return the option for the folder of results."""
@@ -71,7 +71,7 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
             show_default=True,
             help="Number of simulated campaigns per arm.",
         ),
-        make_out_option(required=out_required),
+        make_option_of_results_folder(required=out_required),
     ):
         command = option(command)
     return command
@@ -134,7 +134,12 @@ def run_lexical_frequency(
         create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
         run_scale_experiment(
-            sakaguchi_2018.lexical_frequency_material(), out, runs, population_name=like, noise_share=context, seed=seed
+            sakaguchi_2018.load_lexical_frequency_material(),
+            out,
+            runs,
+            population_name=like,
+            noise_share=context,
+            seed=seed,
         )
 
 
@@ -153,7 +158,9 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 
 @experiment.command()
 @click.argument("name")
-@make_out_option(help_text="Folder for figures, tables and report; earlier files of this experiment are replaced.")
+@make_option_of_results_folder(
+    help_text="Folder for figures, tables and report; earlier files of this experiment are replaced."
+)
 def compare(name: str, out: Path) -> None:
     """Compare the arms of NAME, an experiment with people, with the truth and with each other."""
     prepare_out_folder(out)
@@ -183,7 +190,7 @@ def run_political_spectrum(  # noqa: PLR0917
 ) -> None:  # fmt: skip
     """Scale 150 political statements from a file, or simulated ones (Sakaguchi & Van Durme 2018, section 5.2)."""
     rows = sakaguchi_2018.load_scale_values(items, text, value, ends) if items else None
-    material = sakaguchi_2018.political_spectrum_material(rows, seed)
+    material = sakaguchi_2018.load_or_simulate_political_material(rows, seed)
     run_scale_experiment(material, out, runs, population_name=like, noise_share=context, seed=seed)
 
 
@@ -261,7 +268,7 @@ def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
 
 
 @experiment.command("word-senses")
-@make_out_option()
+@make_option_of_results_folder()
 def run_word_senses(out: Path) -> None:
     """Label the senses of four words with Dawid-Skene and by voting (Passonneau & Carpenter 2014)."""
     prepare_out_folder(out)
@@ -314,7 +321,7 @@ def make_experiment_runner(out: Path, runs: int) -> RunExperiment:
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:
-            for finished_runs in run_missing(planned_experiment, out, runs):
+            for finished_runs in run_missing_and_count_done(planned_experiment, out, runs):
                 bar.update(finished_runs - bar.pos)
         return load_runs(planned_experiment, out, runs)
 

@@ -10,7 +10,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.cli.commands import CommandFailure
-from app.cli.run_command import current_utc_time, json_option, output_option, print_json, run_with_engine, write_chunks
+from app.cli.run_command import (
+    current_utc_time,
+    json_option,
+    output_option,
+    print_json,
+    run_with_engine,
+    write_chunks_to_file_or_print,
+)
 from app.database.audit_log import log_change
 from app.database.bulk import open_snapshot
 from app.exports.registry import export_names
@@ -128,6 +135,6 @@ def export(
             "criterion": criterion,
         }
         file = await export_of(engine, slug, what, format_ or "csv", **export_options)
-        await write_chunks(file.chunks, output)
+        await write_chunks_to_file_or_print(file.chunks, output)
 
     run_with_engine(work)

@@ -22,11 +22,13 @@ def items_group() -> None:
     """Retire, restore, delete and correct single items."""
 
 
-def change_and_print(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
+def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
     """Change items, all or none, and print how many were changed."""
     ids = list(dict.fromkeys(item_ids))
     count = run_in_transaction(
-        partial(item_changes.change_items, slug=slug, action=action, item_ids=ids, now=current_utc_time())
+        partial(
+            item_changes.change_items_and_count_changed, slug=slug, action=action, item_ids=ids, now=current_utc_time()
+        )
     )
     click.echo(f"{ITEM_ACTION_PHRASES[action]} {pluralize(count, 'item')} of {slug}.")
     if count < len(ids):
@@ -38,7 +40,7 @@ def change_and_print(slug: str, action: ItemAction, item_ids: Sequence[str]) -> 
 @item_ids_argument
 def retire(slug: str, item_ids: tuple[str, ...]) -> None:
     """Ask about items no more, after the launch. Their answers and scores stay. All are changed or none."""
-    change_and_print(slug, "retire", item_ids)
+    change_items_and_print_count(slug, "retire", item_ids)
 
 
 @items_group.command()
@@ -46,7 +48,7 @@ def retire(slug: str, item_ids: tuple[str, ...]) -> None:
 @item_ids_argument
 def restore(slug: str, item_ids: tuple[str, ...]) -> None:
     """Ask about retired items again. All are changed or none."""
-    change_and_print(slug, "restore", item_ids)
+    change_items_and_print_count(slug, "restore", item_ids)
 
 
 @items_group.command()
@@ -57,7 +59,7 @@ def delete(slug: str, item_ids: tuple[str, ...], *, yes: bool) -> None:
     """Delete items, gold and attention items from a draft. All are deleted or none."""
     if not yes:
         click.confirm(f"Delete {pluralize(len(set(item_ids)), 'item')} of {slug}?", abort=True)
-    change_and_print(slug, "delete", item_ids)
+    change_items_and_print_count(slug, "delete", item_ids)
 
 
 @items_group.command()

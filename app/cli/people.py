@@ -32,7 +32,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
         if slug is None:
             return [(row.name, row.role) for row in await users.list_users(connection)]
         campaign = await load_campaign_by_slug(connection, slug)
-        return [(row.name, row.role) for row in await members.list_members(connection, campaign.id)]
+        return [(row.name, row.role) for row in await members.load_members_by_name(connection, campaign.id)]
 
     names_and_roles = run_in_transaction(work)
     if as_json:
@@ -56,7 +56,7 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
     async def work(connection: AsyncConnection) -> str:
         campaign = None if slug is None else await load_campaign_by_slug(connection, slug)
         chosen = role or (MEMBER if campaign is None else VIEWER)
-        return await invitations.create_invitation(
+        return await invitations.create_invitation_and_return_token(
             connection, campaign, chosen, words, inviter_id=None, now=current_utc_time()
         )
 
@@ -77,8 +77,8 @@ def share(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign, user_id = await load_campaign_by_slug(connection, slug), await find_user_id(connection, name)
-        if user_id in [row.user_id for row in await members.list_members(connection, campaign.id)]:
+        campaign, user_id = await load_campaign_by_slug(connection, slug), await find_user_id_by_name(connection, name)
+        if user_id in [row.user_id for row in await members.load_members_by_name(connection, campaign.id)]:
             await members.set_member_role(connection, campaign, user_id, role)
         else:
             await members.add_member(connection, campaign, name, role, now=current_utc_time())
@@ -95,7 +95,7 @@ def unshare(slug: str, name: str) -> None:
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug(connection, slug)
-        await members.remove_member(connection, campaign, await find_user_id(connection, name))
+        await members.remove_member(connection, campaign, await find_user_id_by_name(connection, name))
 
     run_in_transaction(work)
     click.echo(f"{name} no longer has a separate role in {slug}.")
@@ -108,13 +108,13 @@ def change_server_role(name: str, role: str) -> None:
     """Give the researcher NAME another role for the whole server."""
 
     async def work(connection: AsyncConnection) -> None:
-        await users.set_server_role(connection, await find_user_id(connection, name), role)
+        await users.set_server_role(connection, await find_user_id_by_name(connection, name), role)
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
 
 
-async def find_user_id(connection: AsyncConnection, name: str) -> int:
+async def find_user_id_by_name(connection: AsyncConnection, name: str) -> int:
     """Return the id of a researcher.
 
     Raises:

@@ -95,7 +95,7 @@ def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
         yield lambda far: bar.update(far - bar.pos)
 
 
-def cancellable_progress(report_progress: Callable[[int], None]) -> Callable[[int], None]:
+def progress_function_ended_by_interrupt(report_progress: Callable[[int], None]) -> Callable[[int], None]:
     """Return a progress function for work that blocks the event loop; it ends the work if Ctrl-C was pressed.
 
     The loop only marks the task as cancelled; a task that never waits does not notice.
@@ -133,7 +133,7 @@ def given_or_likely_server_url(url: str | None = None) -> str:
 # Output
 
 
-async def write_chunks(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:
+async def write_chunks_to_file_or_print(chunks: AsyncIterator[str | bytes], output: Path | None) -> None:
     """Write chunks to the file, or print them if there is none."""
     await (write_chunks_to_file(chunks, output) if output else print_chunks(chunks))
 

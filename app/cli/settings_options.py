@@ -32,7 +32,7 @@ def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any],
     `CampaignSettings` checks numbers with all other rules, so an empty option can mean none.
     """
     option = "--" + name.replace("_", "-")
-    rules = form.value_limits_of_schema(schema)
+    rules = form.type_and_limits_of_setting_value(schema)
     help_ = schema["description"] + format_option_default(schema.get("default"))
     if rules.get("type") == "boolean":
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
@@ -50,7 +50,7 @@ def format_option_default(default: Any) -> str:
     return f"  [default: {format_value_for_people(default)}]"
 
 
-def merge_settings_sources(
+def settings_overlaid_by_file_and_options(
     current: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
 ) -> CampaignSettings:
     """Return the current settings, overlaid by the file's and by the options given.
@@ -61,15 +61,15 @@ def merge_settings_sources(
     """
     try:
         return CampaignSettings.model_validate(
-            {**current, **(read_json_settings_file(file) if file else {}), **parse_setting_options(options)}
+            {**current, **(read_json_settings_file(file) if file else {}), **settings_of_given_options(options)}
         )
     except ValidationError as error:
-        problems = form_input.setting_errors(error)
+        problems = form_input.error_message_by_setting(error)
         message = " ".join(f"--{name.replace('_', '-')}: {problem}" for name, problem in problems.items())
         raise Invalid(message, code="settings_invalid", fields=problems) from None
 
 
-def parse_setting_options(options: Mapping[str, Any]) -> dict[str, Any]:
+def settings_of_given_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings from the options that were given.
 
     Raises:

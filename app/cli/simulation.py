@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import hints
-from app.cli.run_command import cancellable_progress, current_utc_time, progress_bar, run_with_engine
+from app.cli.run_command import current_utc_time, progress_bar, progress_function_ended_by_interrupt, run_with_engine
 from app.database.audit_log import log_change
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
@@ -137,7 +137,7 @@ def plan(slug: str, runs: int, **options: Any) -> None:
                 slug,
                 now=current_utc_time(),
                 runs=runs,
-                on_run=cancellable_progress(update_bar),
+                on_run=progress_function_ended_by_interrupt(update_bar),
                 **options,
             )
         async with engine.connect() as connection:

@@ -26,7 +26,7 @@ def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
     )
 
 
-def format_text_table(
+def iterate_text_table_lines(
     titles: Sequence[str], rows: TextRows, *, right_columns: Collection[int], width: int
 ) -> Iterator[str]:
     """Yield a table with aligned columns; `right_columns` are aligned to the right.
@@ -35,9 +35,9 @@ def format_text_table(
     table continues below: each further piece starts with the first column again, which is never shortened.
     """
     titles = [title.replace(" %", f"{NO_BREAK_SPACE}%") for title in titles]
-    widths = column_widths(titles, rows, right_columns, width)
+    widths = text_width_of_each_column(titles, rows, right_columns, width)
     shown = [[shorten_cell_text(cell, size) for cell, size in zip(row, widths, strict=True)] for row in rows]
-    for number, columns in enumerate(split_columns_by_width(widths, width)):
+    for number, columns in enumerate(iterate_column_groups_within_width(widths, width)):
         yield from [""] * (number > 0)
         heads = [textwrap.wrap(titles[k], widths[k], break_long_words=False) or [""] for k in columns]
         title_lines = max(map(len, heads))
@@ -49,8 +49,8 @@ def format_text_table(
 
 
 def print_text_table(titles: Sequence[str], rows: TextRows, *, right_columns: Collection[int]) -> None:
-    """Print a table of `format_text_table` as wide as the terminal."""
-    click.echo("\n".join(format_text_table(titles, rows, right_columns=right_columns, width=terminal_width())))
+    """Print a table of `iterate_text_table_lines` as wide as the terminal."""
+    click.echo("\n".join(iterate_text_table_lines(titles, rows, right_columns=right_columns, width=terminal_width())))
 
 
 def format_text_row(cells: Sequence[str], widths: Sequence[int], is_right: Sequence[bool]) -> str:
@@ -58,29 +58,33 @@ def format_text_row(cells: Sequence[str], widths: Sequence[int], is_right: Seque
     return COLUMN_GAP.join(cell.rjust(size) if number else cell.ljust(size) for cell, size, number in sides).rstrip()
 
 
-def column_widths(titles: Sequence[str], rows: TextRows, right_columns: Collection[int], width: int) -> list[int]:
+def text_width_of_each_column(
+    titles: Sequence[str], rows: TextRows, right_columns: Collection[int], width: int
+) -> list[int]:
     """Return the width of each column: its widest cell and title, or if that is too much, its title's longest word."""
     cells = [max((len(row[k]) for row in rows), default=0) for k in range(len(titles))]
     full_widths = [max(size, len(title)) for size, title in zip(cells, titles, strict=True)]
-    if total_table_width(full_widths) <= width:
+    if sum_of_column_and_gap_widths(full_widths) <= width:
         return full_widths
     min_widths = [max(size, *map(len, title.split(" "))) for size, title in zip(cells, titles, strict=True)]
     max_text_width = max(MIN_TEXT_COLUMN_CHARACTERS, (width - min_widths[0]) // 2)
     texts = (
-        {k for k in range(1, len(titles)) if k not in right_columns} if total_table_width(min_widths) > width else ()
+        {k for k in range(1, len(titles)) if k not in right_columns}
+        if sum_of_column_and_gap_widths(min_widths) > width
+        else ()
     )
     return [min(size, max_text_width) if k in texts else size for k, size in enumerate(min_widths)]
 
 
-def total_table_width(widths: Sequence[int]) -> int:
+def sum_of_column_and_gap_widths(widths: Sequence[int]) -> int:
     return sum(widths) + len(COLUMN_GAP) * (len(widths) - 1)
 
 
-def split_columns_by_width(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+def iterate_column_groups_within_width(widths: Sequence[int], width: int) -> Iterator[list[int]]:
     """Yield the columns of each piece; the first column is in every piece."""
     columns = [0]
     for k in range(1, len(widths)):
-        if len(columns) > 1 and total_table_width([widths[j] for j in (*columns, k)]) > width:
+        if len(columns) > 1 and sum_of_column_and_gap_widths([widths[j] for j in (*columns, k)]) > width:
             yield columns
             columns = [0]
         columns.append(k)
@@ -91,6 +95,6 @@ def shorten_cell_text(text: str, max_characters: int) -> str:
     return text if len(text) <= max_characters else text[: max_characters - 1] + "…"
 
 
-def wrap_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
+def iterate_wrapped_lines_of_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
     for sentence in sentences:
         yield from wrap_text(sentence, width)

@@ -17,7 +17,7 @@ from app.designs.unit import UNKNOWN_SPREAD
 from app.goals.progress import format_goal_progress, stored_goal_text
 from app.goals.settings import NO_GOAL
 from app.record import pace
-from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute, minutes_since_epoch
+from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute, minutes_since_epoch
 
 INTERVALS_BUDGET_SECONDS = 1.0  # for all campaigns; after that, an interval is shown as “being read”
 
@@ -45,18 +45,18 @@ class CampaignPace:
     goal: str = ""
 
 
-async def load_campaign_paces(
+async def load_campaign_pace_by_id(
     connection: AsyncConnection, precision_replay: PrecisionReplay, campaigns: Sequence[Campaign], *, now: datetime
 ) -> dict[int, CampaignPace]:
     """Return the pace of each campaign, by the id of its row."""
     deadline = time.monotonic() + INTERVALS_BUDGET_SECONDS
     return {
-        campaign.id: await load_campaign_pace(connection, precision_replay, campaign, deadline, now=now)
+        campaign.id: await load_pace_and_progress_of_campaign(connection, precision_replay, campaign, deadline, now=now)
         for campaign in campaigns
     }
 
 
-async def load_campaign_pace(
+async def load_pace_and_progress_of_campaign(
     connection: AsyncConnection,
     precision_replay: PrecisionReplay,
     campaign: Campaign,
@@ -71,9 +71,9 @@ async def load_campaign_pace(
         return CampaignPace()
     rate = ""
     if campaign.status == "running" and answers.first_at is not None:
-        minutes = await count_hits_per_minute(connection, campaign.id, now)
-        recent = pace.recent_hits_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
-        quiet = pace.describe_silence(minutes, minutes_since_epoch(now))
+        minutes = await load_hit_count_by_minute(connection, campaign.id, now)
+        recent = pace.recent_hit_count_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
+        quiet = pace.silence_in_words_or_none(minutes, minutes_since_epoch(now))
         rate = f"{recent[1]:,.0f} tasks/h" if recent and not quiet else ""
     design = campaign.design
     if not design.is_ordered:
@@ -86,19 +86,22 @@ async def load_campaign_pace(
         if interval is None:
             return CampaignPace(answers.last_at, rate, "loading")
         widest = max(widest, interval)
-    spread = design.unit.format_spread(widest)
+    spread = design.unit.half_width_text_or_empty(widest)
     return CampaignPace(
-        answers.last_at, rate, "" if spread == UNKNOWN_SPREAD else spread, describe_progress(precision_replay, campaign)
+        answers.last_at,
+        rate,
+        "" if spread == UNKNOWN_SPREAD else spread,
+        goal_progress_text_or_empty(precision_replay, campaign),
     )
 
 
-def describe_progress(precision_replay: PrecisionReplay, campaign: Campaign) -> str:
+def goal_progress_text_or_empty(precision_replay: PrecisionReplay, campaign: Campaign) -> str:
     """Return how near a campaign is to its goal; empty without a goal, or while that is not known."""
     if campaign.goal == NO_GOAL:
         return ""
     if campaign.goal_reached == stored_goal_text(campaign):
         return "reached"
-    if (progress := precision_replay.known_goal_progress(campaign)) is None:
+    if (progress := precision_replay.cached_goal_progress(campaign)) is None:
         return ""
     target = f"{progress.target:.2f}" if campaign.goal == "halves" else f"{100 * progress.target:.0f} %"
     return f"{format_goal_progress(campaign, progress)} of {target}"
@@ -124,7 +127,7 @@ class CampaignsView(CampaignFilter):
         return self.archived or self.status == ARCHIVED_FILTER
 
 
-def sort_campaigns(
+def campaigns_in_order(
     campaigns: Sequence[CampaignWithProgress], pace_by_campaign: Mapping[int, CampaignPace], sort: CampaignSort
 ) -> list[CampaignWithProgress]:
     """Return campaigns, which are given newest first, in another order."""

@@ -107,7 +107,7 @@ def typical_precision(snapshot: CampaignSnapshot) -> str:
     design = snapshot.criterion.design
     if not design.is_ordered:
         return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else ""
-    spread = design.unit.format_spread(typical_interval(snapshot.precision.intervals))
+    spread = design.unit.half_width_text_or_empty(typical_interval(snapshot.precision.intervals))
     return "" if spread == UNKNOWN_SPREAD else spread
 
 
@@ -121,7 +121,7 @@ def goal_card(snapshot: CampaignSnapshot, progress: Progress | None) -> GoalCard
     findings = ForecastFindings.from_stored(
         campaign.newest_plan, items=len(snapshot.score), per_item=campaign.judgments_per_item
     )
-    notes = [*forecast_notes(snapshot, findings), too_few_annotators_text(snapshot) if progress else ""]
+    notes = [*sentences_on_last_forecast(snapshot, findings), too_few_annotators_text(snapshot) if progress else ""]
     enough = findings.enough if findings else None
     ask_for = enough if enough and enough > campaign.judgments_per_item else None
     return GoalCard(
@@ -157,7 +157,7 @@ def goal_target_text(campaign: Campaign, progress: Progress) -> str:
     return f"of items; the goal is {target}" if campaign.goal == "intervals" else f"sure; the goal is {target}"
 
 
-def forecast_notes(snapshot: CampaignSnapshot, findings: ForecastFindings | None) -> list[str]:
+def sentences_on_last_forecast(snapshot: CampaignSnapshot, findings: ForecastFindings | None) -> list[str]:
     """Return how many more judgments the goal needs by the last forecast, and whether the campaign asks for enough."""
     if findings is None or not findings.totals:
         return []
@@ -176,12 +176,12 @@ def forecast_notes(snapshot: CampaignSnapshot, findings: ForecastFindings | None
 def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
     """Return the judgments of those wanted, when the rest will be done, and how long a task takes."""
     done, wanted = snapshot.judgments_wanted - snapshot.judgments_left, snapshot.judgments_wanted
-    silence = pace.describe_silence(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
+    silence = pace.silence_in_words_or_none(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
     notes = [
         pluralize(snapshot.hit_count, "task") if snapshot.hit_count else "",
         f"{format_minutes(snapshot.usual_seconds)} min a task" if snapshot.usual_seconds else "",
-        (silence or rate_text(snapshot)) if has_silence else "",
+        (silence or recent_tasks_per_hour_text(snapshot)) if has_silence else "",
     ]
     return ProgressCard(
         "Progress",
@@ -189,7 +189,7 @@ def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
         "judgments",
         done / wanted if wanted else None,
         tuple(filter(None, notes)),
-        None if silence else expected_finish_time(snapshot),
+        None if silence else expected_finish_in_seconds_since_1970(snapshot),
     )
 
 
@@ -199,23 +199,25 @@ def format_minutes(seconds: float) -> str:
     return f"{minutes:,}:{rest:02}"
 
 
-def rate_text(snapshot: CampaignSnapshot) -> str:
+def recent_tasks_per_hour_text(snapshot: CampaignSnapshot) -> str:
     """Return the recent tasks per hour; empty while there are too few."""
     recent = snapshot.recent_rate
     return f"{recent[1]:,.0f} tasks an hour" if recent and recent[0] else ""
 
 
-def hours_left(snapshot: CampaignSnapshot) -> float | None:
+def hours_left_at_recent_rate(snapshot: CampaignSnapshot) -> float | None:
     """Hours until all wanted judgments are given, at the recent rate; None where there is too little data."""
     if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
     span = snapshot.as_of - snapshot.counts.first_at
-    return pace.hours_to_completion(snapshot.judgments_left, snapshot.drawn_items_per_hit, snapshot.recent_rate, span)
+    return pace.hours_to_completion_or_none(
+        snapshot.judgments_left, snapshot.drawn_items_per_hit, snapshot.recent_rate, span
+    )
 
 
-def expected_finish_time(snapshot: CampaignSnapshot) -> int | None:
+def expected_finish_in_seconds_since_1970(snapshot: CampaignSnapshot) -> int | None:
     """Expected end, in seconds since 1970, to the minute; None while it is unknown."""
-    hours = hours_left(snapshot)
+    hours = hours_left_at_recent_rate(snapshot)
     return None if hours is None else minutes_since_epoch(snapshot.as_of + timedelta(hours=hours)) * SECONDS_PER_MINUTE
 
 
@@ -237,12 +239,14 @@ def money_card(snapshot: CampaignSnapshot) -> Card:
         paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
     hits_left = -(-snapshot.judgments_left // snapshot.drawn_items_per_hit) if campaign.status != "finished" else 0
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
-    notes = [f"{format_pay(pay, campaign)} a task"]
+    notes = [f"{pay_with_currency_text(pay, campaign)} a task"]
     if snapshot.usual_seconds:
-        notes.append(f"{format_pay(pay * SECONDS_PER_HOUR / snapshot.usual_seconds, campaign)} an hour")
-    beside = f"of about {format_pay(expected, campaign)}" if hits_left else "spent"
-    return Card("Money", format_pay(spent, campaign), beside, spent / expected if expected else None, tuple(notes))
+        notes.append(f"{pay_with_currency_text(pay * SECONDS_PER_HOUR / snapshot.usual_seconds, campaign)} an hour")
+    beside = f"of about {pay_with_currency_text(expected, campaign)}" if hits_left else "spent"
+    return Card(
+        "Money", pay_with_currency_text(spent, campaign), beside, spent / expected if expected else None, tuple(notes)
+    )
 
 
-def format_pay(amount: float, campaign: Campaign) -> str:
+def pay_with_currency_text(amount: float, campaign: Campaign) -> str:
     return format_money(amount, campaign.currency, ENGLISH)

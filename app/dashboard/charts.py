@@ -23,7 +23,7 @@ COURSE_AXIS_STEP = 10  # its ends are multiples of so many places
 COURSE_TOP, COURSE_BOTTOM = 16, 216
 
 
-def chart_titles(figures: Mapping[str, Any], item_count: int, *, is_ordered: bool) -> dict[str, str]:
+def chart_title_by_name(figures: Mapping[str, Any], item_count: int, *, is_ordered: bool) -> dict[str, str]:
     """Return the titles of the charts that the page offers, by name, in order; the first one is shown at first."""
     is_offered = {
         "match": figures["heatmap"] is not None,
@@ -42,7 +42,7 @@ def chart_titles(figures: Mapping[str, Any], item_count: int, *, is_ordered: boo
     return {name: title for name, title in titles.items() if is_offered[name]}
 
 
-def course_figures(snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
+def score_course_of_highest_items(snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
     """Return the scores of the highest items after their first judgments and now, as places 0 to 100.
 
     Empty for campaigns of many items, which have no names here, and while no item has an earlier posterior.
@@ -64,7 +64,7 @@ def course_figures(snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
     return lines if any(place is not None for line in lines for place in line["places"][:-1]) else []
 
 
-def spread_labels(heights: Array) -> Array:
+def label_heights_without_overlap(heights: Array) -> Array:
     """Return where labels stand that want to be at these heights, (n,), ascending: at least a line of text apart."""
     steps = np.arange(len(heights)) * COURSE_LABEL_HEIGHT
     spread: Array = np.maximum.accumulate(heights - steps) + steps
@@ -91,7 +91,7 @@ class CourseDrawing:
 
 
 def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
-    """Return the chart of the lines of `course_figures`; at least one line is needed."""
+    """Return the chart of the lines of `score_course_of_highest_items`; at least one line is needed."""
     places: list[float] = [place for line in course for place in line["places"] if place is not None]
     low = math.floor(min(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP
     high = max(math.ceil(max(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP, low + COURSE_AXIS_STEP)
@@ -101,7 +101,7 @@ def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
         return round(COURSE_BOTTOM - share * (COURSE_BOTTOM - COURSE_TOP), 1)
 
     lines = sorted(course, key=lambda line: -line["places"][-1])
-    labels = spread_labels(np.array([height_at(line["places"][-1]) for line in lines])).tolist()
+    labels = label_heights_without_overlap(np.array([height_at(line["places"][-1]) for line in lines])).tolist()
     drawn = [
         CourseLine(
             line["name"],

@@ -5,15 +5,15 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import summaries
-from app.campaigns.totals import planned_task_count
+from app.campaigns.totals import count_planned_tasks
 from app.simulation import rehearsal_offer
 
 
-async def load_draft_page(connection: AsyncConnection, slug: str) -> dict[str, Any]:
+async def load_draft_page_context(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """Load what the page of a draft shows. Raises `NotFound` (`campaign_not_found`)."""
     campaign = await summaries.load_campaign_with_progress(connection, slug)
     return {
         "campaign": campaign,
-        "hits": planned_task_count(campaign, campaign.item_count),
-        "rehearsal": await rehearsal_offer.load_rehearsal_offer(connection, campaign),
+        "hits": count_planned_tasks(campaign, campaign.item_count),
+        "rehearsal": await rehearsal_offer.load_rehearsal_offer_if_possible(connection, campaign),
     }

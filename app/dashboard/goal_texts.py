@@ -25,7 +25,7 @@ def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
         return ""
     sentences = [
         f"{goal_heading(campaign, progress)}: {describe_goal(campaign)}.",
-        f"Now it is {format_goal_progress(campaign, progress)}. {measured_by_text(campaign, progress)}".strip()
+        f"Now it is {format_goal_progress(campaign, progress)}. {text_on_measure_of_goal(campaign, progress)}".strip()
         if progress
         else "",
         too_few_annotators_text(snapshot) if progress and not progress.is_reached else "",
@@ -48,7 +48,7 @@ class GoalPosition(NamedTuple):
     cut_line: CutLine | None = None
 
 
-def quick_goal_position(snapshot: CampaignSnapshot) -> GoalPosition:
+def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPosition:
     """Compute the progress towards the goal; empty without a goal, or where that would take too long for a page."""
     campaign, evidence = snapshot.campaign, snapshot.precision.evidence
     if campaign.goal == NO_GOAL or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
@@ -61,7 +61,7 @@ def quick_goal_position(snapshot: CampaignSnapshot) -> GoalPosition:
     )
 
 
-def measured_by_text(campaign: Campaign, progress: Progress) -> str:
+def text_on_measure_of_goal(campaign: Campaign, progress: Progress) -> str:
     """Describe how the goal is measured, for laws that could measure it."""
     law = campaign.law
     if not law.fit:

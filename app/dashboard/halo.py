@@ -41,7 +41,7 @@ def merge_criteria_hits(hits_by_criterion: Sequence[AnsweredHit]) -> AnsweredHit
     return AnsweredHit(first.annotator, first.items, [value for hit in hits_by_criterion for value in hit.values])
 
 
-def halo_state_with_hits(state: HaloState, hits: Sequence[AnsweredHit]) -> HaloState:
+def halo_state_after_hits(state: HaloState, hits: Sequence[AnsweredHit]) -> HaloState:
     """Add these HITs, as `merge_criteria_hits` makes them, with values on 0 to 1."""
     judged = [hit for hit in hits if hit.items]
     extended = replace(state, answers=state.answers + len(hits))

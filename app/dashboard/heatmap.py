@@ -48,7 +48,7 @@ class Heatmap:
         return len(self.order) > len(self.starts)
 
 
-def grouped_match_quality_heatmap(
+def match_quality_heatmap_of_row_groups(
     score: Array, variance: Array, gamma: float, *, max_rows: int = MAX_HEATMAP_ROWS
 ) -> Heatmap:
     """Compute the heatmap of N >= 1 items.
@@ -61,13 +61,13 @@ def grouped_match_quality_heatmap(
 
     """
     order = np.argsort(score, kind="stable")
-    starts = group_starts(len(order), max_rows)
+    starts = first_row_of_each_group(len(order), max_rows)
     row_score, row_variance = (group_means(values[order], starts) for values in (score, variance))
     quality = match_quality_matrix(row_score, row_variance, gamma)
     return Heatmap(order, starts, row_score, quality)
 
 
-def group_starts(count: int, max_groups: int) -> RowNumbers:
+def first_row_of_each_group(count: int, max_groups: int) -> RowNumbers:
     """Return where each of at most `max_groups` groups of neighbours begins; their sizes differ by one at most."""
     max_groups = min(count, max_groups)
     return np.arange(max_groups, dtype=np.intp) * count // max_groups
@@ -88,7 +88,7 @@ def heatmap_row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
     return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]
 
 
-def best_matching_row_of_each(picture: Heatmap) -> RowNumbers:
+def best_matching_row_of_each_row(picture: Heatmap) -> RowNumbers:
     """Return for each row the other row of highest match quality, (k,); with a single row, itself."""
     others = picture.quality.copy()
     np.fill_diagonal(others, -1.0)

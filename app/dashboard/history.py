@@ -62,7 +62,7 @@ def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
     )
 
 
-def history_with_hits(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
+def posterior_history_after_hits(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
     """Return the history after these HITs too, in their order. A HIT without items is an answer that judged nothing.
 
     Raises what the law raises.

@@ -26,7 +26,7 @@ class ImpliedState:
         return sum((order.tally for order in self.orders.values()), ImpliedCounts())
 
 
-def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedState:
+def implied_state_after_hits(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedState:
     """Return the state after these HITs of two items too, with values as shares of a scale; `state` is not changed."""
     changed = {
         annotator: deepcopy(state.orders[annotator]) if annotator in state.orders else Implications()
@@ -40,7 +40,7 @@ def extend_implied(state: ImpliedState, hits: Sequence[AnsweredHit]) -> ImpliedS
 def implied_pairs_text(tally: ImpliedCounts) -> str:
     """Describe how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} skipped, because annotators’ own answers imply them."
-    if (interval := tally.contradicted_share_with_interval()) is None:
+    if (interval := tally.contradicted_share_and_interval_or_none()) is None:
         return f"{saved} None has been asked as a check yet."
     share, low, high = (f"{100 * value:.0f}" for value in interval)
     return (

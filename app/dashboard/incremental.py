@@ -21,14 +21,14 @@ from app.dashboard.halo import HaloState
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.implied import ImpliedState
 from app.dashboard.precision import Precision, can_measure_goal_quickly
-from app.designs.campaign import Campaign, criterion_key
+from app.designs.campaign import Campaign, campaign_id_and_criterion_number
 from app.designs.criteria import Criterion
 from app.goals.progress import Progress, goal_progress, stored_goal_text
 from app.goals.settings import NO_GOAL
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
-from app.record.campaign_law import response_as_law_hit
+from app.record.campaign_law import hit_of_response_for_law
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import Response, count_responses_that_count, load_responses
 
@@ -119,7 +119,7 @@ class IncrementalReplay(ABC, Generic[P]):
         return AnsweredHit(response.annotator, response.items, criterion.design.to_shares(response.values))
 
     @abstractmethod
-    def extend_state(self, state: P, hits: list[AnsweredHit], total: int) -> P:
+    def state_after_hits(self, state: P, hits: list[AnsweredHit], total: int) -> P:
         """Return the state after these HITs too, out of `total`. Runs in a thread and must not change `state`."""
 
     async def load_newest(
@@ -136,14 +136,14 @@ class IncrementalReplay(ABC, Generic[P]):
         position, has_polled = self.cached_position(criterion), False
         while position is None or not (position.is_done and has_polled):
             if position is None or position.is_done:
-                position, has_polled = await self.find_new_responses(connection, criterion, position), True
+                position, has_polled = await self.position_with_new_responses(connection, criterion, position), True
             else:
-                position = await self.replay_batch(connection, criterion, position)
+                position = await self.position_after_next_batch(connection, criterion, position)
                 if clock() > deadline and not position.is_done:
                     break
         return position
 
-    async def find_new_responses(
+    async def position_with_new_responses(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P] | None
     ) -> ReplayPosition[P]:
         """Poll for new responses; start from the beginning where there is no position, or the position is stale."""
@@ -151,7 +151,7 @@ class IncrementalReplay(ABC, Generic[P]):
             connection, criterion.campaign.id, position.since if position else None
         )
         if position is None or since is None:
-            self.positions.pop(criterion_key(criterion), None)
+            self.positions.pop(campaign_id_and_criterion_number(criterion), None)
             return ReplayPosition(await self.initial_state(connection, criterion), None, watermark)
         new_position = (
             ReplayPosition(position.state, watermark, watermark)
@@ -160,7 +160,7 @@ class IncrementalReplay(ABC, Generic[P]):
         )
         return self.cache_position(criterion, new_position)
 
-    async def replay_batch(
+    async def position_after_next_batch(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
         """Replay the next batch of the responses found."""
@@ -174,7 +174,7 @@ class IncrementalReplay(ABC, Generic[P]):
             total += await count_responses_that_count(
                 connection, criterion.campaign.id, after=rows[-1][0], since=since, until=until
             )
-        state = await asyncio.to_thread(self.extend_state, position.state, [hit for _, hit in rows], total)
+        state = await asyncio.to_thread(self.state_after_hits, position.state, [hit for _, hit in rows], total)
         is_last_batch = len(rows) < RESPONSES_PER_REPLAY_BATCH or answers == total
         new_position = (
             ReplayPosition(state, until, until)
@@ -185,14 +185,14 @@ class IncrementalReplay(ABC, Generic[P]):
 
     def cached_position(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
         """Return the cached position if it is of the campaign's revision."""
-        position = self.positions.get(criterion_key(criterion))
+        position = self.positions.get(campaign_id_and_criterion_number(criterion))
         return position if position is not None and position.until.revision == criterion.campaign.revision else None
 
     def cache_position(self, criterion: Criterion[Campaign], position: ReplayPosition[P]) -> ReplayPosition[P]:
         """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
         cached = self.cached_position(criterion)
         if cached is None or cached.state.answers <= position.state.answers:
-            self.positions[criterion_key(criterion)] = position
+            self.positions[campaign_id_and_criterion_number(criterion)] = position
         return position
 
 
@@ -221,7 +221,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             in_time: False if there is no time to read new answers.
 
         """
-        since, interval = self.typical_intervals.get(criterion_key(criterion), (None, 0.0))
+        since, interval = self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
         if first_new_seq is not None:
             position = await self.load_newest(connection, criterion) if in_time else None
@@ -229,11 +229,11 @@ class PrecisionReplay(IncrementalReplay[Precision]):
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
             if criterion.campaign.goal != NO_GOAL:
-                await self.update_goal_progress(connection, criterion.campaign, position.state)
-        self.typical_intervals[criterion_key(criterion)] = watermark, interval
+                await self.recompute_and_cache_goal_progress(connection, criterion.campaign, position.state)
+        self.typical_intervals[campaign_id_and_criterion_number(criterion)] = watermark, interval
         return interval
 
-    async def update_goal_progress(
+    async def recompute_and_cache_goal_progress(
         self, connection: AsyncConnection, campaign: Campaign, current_precision: Precision
     ) -> None:
         """Compute the progress towards a campaign's goal again, after new answers."""
@@ -246,7 +246,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             )
         self.goal_progress[campaign.id] = stored_goal_text(campaign), progress
 
-    def known_goal_progress(self, campaign: Campaign) -> Progress | None:
+    def cached_goal_progress(self, campaign: Campaign) -> Progress | None:
         """Return the progress at the last answers that were read; None if it is unknown, or the goal has changed."""
         goal_text, progress = self.goal_progress.get(campaign.id, ("", None))
         return progress if campaign.goal != NO_GOAL and goal_text == stored_goal_text(campaign) else None
@@ -264,8 +264,8 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             else AnsweredHit(response.annotator, [], [])
         )
 
-    def extend_state(self, state: Precision, hits: list[AnsweredHit], total: int) -> Precision:
-        return precision.extend_precision(state, hits, total=total)
+    def state_after_hits(self, state: Precision, hits: list[AnsweredHit], total: int) -> Precision:
+        return precision.precision_after_hits(state, hits, total=total)
 
 
 class HistoryReplay(IncrementalReplay[PosteriorHistory]):
@@ -276,10 +276,10 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return the response as the campaign's law reads it."""
-        return response_as_law_hit(criterion, response)
+        return hit_of_response_for_law(criterion, response)
 
-    def extend_state(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
-        return history.history_with_hits(state, hits)
+    def state_after_hits(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
+        return history.posterior_history_after_hits(state, hits)
 
 
 class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
@@ -288,8 +288,8 @@ class ImpliedPairsReplay(IncrementalReplay[ImpliedState]):
     async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> ImpliedState:  # noqa: ARG002  (nothing depends on them)
         return ImpliedState()
 
-    def extend_state(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
-        return implied.extend_implied(state, hits)
+    def state_after_hits(self, state: ImpliedState, hits: list[AnsweredHit], total: int) -> ImpliedState:  # noqa: ARG002  (it depends on no total)
+        return implied.implied_state_after_hits(state, hits)
 
 
 class HaloReplay(IncrementalReplay[HaloState]):
@@ -311,8 +311,8 @@ class HaloReplay(IncrementalReplay[HaloState]):
             for numbered_hits in zip(*hits_by_criterion, strict=True)
         ]
 
-    def extend_state(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (it depends on no total)
-        return halo.halo_state_with_hits(state, hits)
+    def state_after_hits(self, state: HaloState, hits: list[AnsweredHit], total: int) -> HaloState:  # noqa: ARG002  (it depends on no total)
+        return halo.halo_state_after_hits(state, hits)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.calibrated_intervals import shrunken_columns
-from app.dashboard.classes import LabelCount, count_labels_of_item, labels_of_class_numbers
+from app.dashboard.classes import LabelCount, label_counts_of_item, likeliest_label_of_each_class_number
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.judgment_dots import JudgmentDot, judgment_dots
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
@@ -199,26 +199,26 @@ async def load_item_page(
             f"“{criterion.campaign.name}” has no item “{shortened_id}”.", code="item_not_found", item=shortened_id
         )
     row, law = rows[criterion.number], criterion.law
-    answers, unable = await load_item_answers(connection, criterion, row.number)
-    if weight_request := law.read_judgment_weights(row.number):
+    answers, unable = await load_item_judgments_and_unable_annotators(connection, criterion, row.number)
+    if weight_request := law.judgment_weights_querying_state(row.number):
         law_state = LawRunner(
             await driver_of(connection), Revision(criterion.campaign.id, row.revision, row.criterion), law, {}
         )
         answers = add_judgment_weights(answers, *await law_state.run(weight_request))
     family = law.family
-    x = density_grid(family.support, row.score, row.variance)
+    x = middles_of_steps_for_density(family.support, row.score, row.variance)
     classes = criterion.design.classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
     earlier_curves = [
         posterior_curve(family, *moment, x, classes) for moment in history.early_states_of_item(row.number)
     ]
-    labels = count_labels_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
+    labels = label_counts_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
         None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
     )
     shrunken = shrunken_score_and_interval(row.number, shrinkage) if calibrated_mean and shrinkage else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
-    criterion_curves = curves_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
+    criterion_curves = posterior_curve_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
     item_remarks = await load_item_remarks(connection, criterion.campaign, external_id)
     return ItemPage(
         row,
@@ -239,14 +239,14 @@ async def load_item_page(
 
 async def load_item_remarks(connection: AsyncConnection, campaign: Campaign, external_id: str) -> Page[Row[Any]] | None:
     """Load the newest comments and flags on an item; None if the campaign shows none."""
-    if not await remarks.should_show_remarks(connection, campaign):
+    if not await remarks.are_remarks_asked_or_stored(connection, campaign):
         return None
     return await remarks.load_remarks_page(
         connection, campaign.id, remarks.RemarksQuery(item=external_id), size=MAX_REMARKS_ON_ITEM
     )
 
 
-def curves_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
+def posterior_curve_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
     """Return an item's posterior by each criterion, without its density."""
     family, empty_grid = campaign.law.family, np.zeros(0)
     return {
@@ -255,7 +255,7 @@ def curves_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[st
     }
 
 
-async def load_item_answers(
+async def load_item_judgments_and_unable_annotators(
     connection: AsyncConnection, criterion: Criterion[Campaign], item_number: int
 ) -> tuple[list[ItemJudgment], list[UnableAnnotator]]:
     """Load the answers about an item and the annotators who could not judge it, newest first."""
@@ -268,7 +268,7 @@ async def load_item_answers(
         for row in rows
         if row.reason is not None
     ]
-    rows_with_responses = [(row, split_answer_by_criterion(row, len(designs))) for row in rows]
+    rows_with_responses = [(row, responses_by_criterion_of_row(row, len(designs))) for row in rows]
     judgments = [
         build_item_judgment(criterion.number, designs, row, responses, item_number)
         for row, responses in rows_with_responses
@@ -277,7 +277,7 @@ async def load_item_answers(
     return judgments, unable
 
 
-def split_answer_by_criterion(row: Row[Any], criterion_count: int) -> list[Response]:
+def responses_by_criterion_of_row(row: Row[Any], criterion_count: int) -> list[Response]:
     size = len(row.items)
     parts = [row.values[k * size : (k + 1) * size] for k in range(criterion_count)]
     return [Response.from_stored(row.seq, row.annotator_id, row.items, part) for part in parts]
@@ -351,7 +351,9 @@ def posterior_curve(
     """
     score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
     label = (
-        labels_of_class_numbers(classes, family.most_counted_class_of_each_item(family.states_to_columns([state])))[0]
+        likeliest_label_of_each_class_number(
+            classes, family.most_counted_class_of_each_item(family.columns_of_item_states([state]))
+        )[0]
         if family.counts_classes
         else ""
     )
@@ -360,7 +362,7 @@ def posterior_curve(
     )
 
 
-def density_grid(support: tuple[float, float], score: float, variance: float) -> Array:
+def middles_of_steps_for_density(support: tuple[float, float], score: float, variance: float) -> Array:
     """Return where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
     low, high = support
     if not np.isfinite(low) or not np.isfinite(high):

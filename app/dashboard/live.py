@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
 from app.dashboard.incremental import IncrementalReplays
-from app.dashboard.state import ChangeMarker, DashboardState, load_change_marker, load_dashboard_state
+from app.dashboard.state import ChangeMarker, DashboardState, load_dashboard_change_marker, load_dashboard_state
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -89,7 +89,7 @@ class LiveDashboards:
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # the task failed; browsers reconnect, and the first one starts a new task
-                if not await wait_for_change(bell):
+                if not await is_changed_before_heartbeat(bell):
                     yield None
         finally:
             self.leave_broadcast(address, broadcast)
@@ -126,7 +126,9 @@ class LiveDashboards:
             pause = LIVE_POLL_SECONDS
             try:
                 stale = started_at - computed_at >= MAX_STATE_AGE_SECONDS
-                new_marker = await self.publish_if_changed(address, None if stale else old_marker, broadcast)
+                new_marker = await self.publish_state_if_changed_and_load_marker(
+                    address, None if stale else old_marker, broadcast
+                )
                 if new_marker is None or new_marker != old_marker or stale:
                     computed_at, pause = started_at, MIN_COMPUTE_SECONDS
                 old_marker = new_marker
@@ -135,7 +137,7 @@ class LiveDashboards:
                     raise
             await asyncio.sleep(max(0.0, started_at + pause - loop.time()))
 
-    async def publish_if_changed(
+    async def publish_state_if_changed_and_load_marker(
         self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast
     ) -> ChangeMarker | None:
         """Publish a new state if the campaign's marker differs from `old_marker`, and return the new marker.
@@ -147,7 +149,7 @@ class LiveDashboards:
             slug, number = address
             criterion = (await load_campaign_by_slug(connection, slug)).criteria[number]
             # Read before the state: an answer in between is in the state already, and causes one more computation.
-            new_marker = await load_change_marker(connection, criterion, old_marker, now=now)
+            new_marker = await load_dashboard_change_marker(connection, criterion, old_marker, now=now)
             if new_marker != old_marker:
                 state = await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
                 broadcast.publish(state)
@@ -196,7 +198,7 @@ class LiveDashboards:
                     signal.signal(number, handlers[number])
 
 
-async def wait_for_change(changed: asyncio.Event) -> bool:
+async def is_changed_before_heartbeat(changed: asyncio.Event) -> bool:
     """Return whether the event was set before the next heartbeat is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):

@@ -9,7 +9,7 @@ from app.alerts import listings as alerts
 from app.annotation.platforms import visit_limit
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
 from app.dashboard.state import DashboardState
-from app.dashboard.thumbnails import load_thumbnails
+from app.dashboard.thumbnails import load_image_by_item_number
 from app.database.alerts import alert_sentence
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -19,7 +19,7 @@ from app.simulation import rehearsal_offer
 from app.simulation.rehearsal_lessons import load_rehearsal_lessons
 
 
-async def load_scores_parts(
+async def load_score_table_context(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     view: table.ItemsView,
@@ -35,13 +35,17 @@ async def load_scores_parts(
     return {
         "view": view.model_copy(update={"page": items_page.number}),
         "score_table": items_page,
-        "thumbnails": await load_thumbnails(connection, campaign, items_page.rows),
-        "own_columns": await own_columns.list_own_columns(connection, campaign.id) if shows_own_columns else (),
-        "column_values": await own_columns.list_column_values(connection, campaign.id, view.by) if view.by else (),
+        "thumbnails": await load_image_by_item_number(connection, campaign, items_page.rows),
+        "own_columns": await own_columns.load_names_of_uploaded_columns(connection, campaign.id)
+        if shows_own_columns
+        else (),
+        "column_values": await own_columns.load_frequent_values_of_column(connection, campaign.id, view.by)
+        if view.by
+        else (),
     }
 
 
-async def load_campaign_parts(
+async def load_whole_campaign_context(
     connection: AsyncConnection, campaign: Campaign, state: DashboardState, *, now: datetime
 ) -> dict[str, Any]:
     """Load what the page says about the whole campaign, next to its figures."""
@@ -52,15 +56,17 @@ async def load_campaign_parts(
         "alerts": await alerts.load_newest_alerts(connection, campaign.id),
         "describe_alert": alert_sentence,
         "turned_away": await visit_limit.count_recent_refusals(connection, campaign.id, now=now),
-        "timeline": await timeline.load_timeline(connection, campaign.id),
-        "to_review": await findings.list_annotators_to_review(connection, campaign.id),
-        "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer(connection, campaign),
+        "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
+        "to_review": await findings.load_annotators_to_review(connection, campaign.id),
+        "rehearsal": None
+        if is_answered
+        else await rehearsal_offer.load_rehearsal_offer_if_possible(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons(connection, campaign),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }
 
 
-def figure_parts(criterion: Criterion[Campaign], state: DashboardState) -> dict[str, Any]:
+def figures_template_context(criterion: Criterion[Campaign], state: DashboardState) -> dict[str, Any]:
     """Return what the templates of the cards and charts read."""
     done_at = state.figures["cards"]["progress"]["done_at"]
     item_count = len(state.history.judgments)
@@ -71,7 +77,7 @@ def figure_parts(criterion: Criterion[Campaign], state: DashboardState) -> dict[
         "unit": criterion.design.score_unit(criterion.law),
         "dashes": drawings.EARLY_CURVE_DASHES,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
-        "charts": charts.chart_titles(state.figures, item_count, is_ordered=criterion.design.is_ordered),
+        "charts": charts.chart_title_by_name(state.figures, item_count, is_ordered=criterion.design.is_ordered),
         "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
         "course_drawing": charts.course_drawing,
         "pace_rows": drawings.pace_table_rows(state.figures),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.table import own_column_text
+from app.dashboard.table import sql_text_of_own_column
 from app.database.tables import items
 
 MAX_VALUES_OFFERED = 50  # a column of more values is filtered by typing one
@@ -20,17 +20,17 @@ LIST_OWN_COLUMNS = text("""
 """)
 
 
-async def list_own_columns(connection: AsyncConnection, campaign_id: int) -> Sequence[str]:
+async def load_names_of_uploaded_columns(connection: AsyncConnection, campaign_id: int) -> Sequence[str]:
     """Return the names of the columns of a campaign's items, as they were uploaded."""
     return (await connection.scalars(LIST_OWN_COLUMNS, {"campaign": campaign_id})).all()
 
 
-async def list_column_values(connection: AsyncConnection, campaign_id: int, column: str) -> Sequence[str]:
+async def load_frequent_values_of_column(connection: AsyncConnection, campaign_id: int, column: str) -> Sequence[str]:
     """Return the values of a column, the most frequent first; empty if there are more than `MAX_VALUES_OFFERED`."""
-    value = own_column_text(column).label("value")
+    value = sql_text_of_own_column(column).label("value")
     statement = (
         select(value)
-        .where(items.c.campaign_id == campaign_id, own_column_text(column) != "")
+        .where(items.c.campaign_id == campaign_id, sql_text_of_own_column(column) != "")
         .group_by(value)
         .order_by(func.count().desc(), value)
         .limit(MAX_VALUES_OFFERED + 1)

@@ -13,14 +13,14 @@ from pydantic import ValidationError
 
 from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
 from app.accounts.roles import SEE_SETTINGS
-from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
+from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
 from app.annotation.platforms.registry import platforms_with_pages, public_link
 from app.campaigns import experiment_arms, settings_edits, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
 from app.campaigns.tags import MAX_TAG_CHARACTERS, MAX_TAGS, TagSettings
 from app.dashboard import campaign_list, draft_page, drawings, item, overview, table
-from app.dashboard.heatmap import Heatmap, best_matching_row_of_each
+from app.dashboard.heatmap import Heatmap, best_matching_row_of_each_row
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import DashboardState
 from app.database.bulk import open_snapshot
@@ -34,7 +34,7 @@ from app.http.dependencies import (
     Now,
     Transaction,
     allow_external_media,
-    download_headers,
+    content_disposition_header,
     get_now,
     is_script_request,
     render_page,
@@ -91,7 +91,7 @@ async def campaigns_page(
     async with database.begin() as connection:
         all_rows = await summaries.load_campaign_list(connection, archived=view.shows_archived, access=access)
         rows = [row for row in all_rows if view.keeps(row)]
-        paces = await campaign_list.load_campaign_paces(
+        paces = await campaign_list.load_campaign_pace_by_id(
             connection, get_live_dashboards(request).followers.precisions, rows, now=now
         )
         archived_count = await summaries.count_archived_campaigns(connection, access=access)
@@ -101,7 +101,7 @@ async def campaigns_page(
             else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
         )
     context = {
-        "campaigns": campaign_list.sort_campaigns(rows, paces, view.sort),
+        "campaigns": campaign_list.campaigns_in_order(rows, paces, view.sort),
         "pace_by_campaign": paces,
         "view": view,
         "has_campaigns": bool(all_rows),
@@ -127,7 +127,9 @@ async def set_tags(values: FormFields, connection: Transaction, slug: str) -> Re
             "Nothing was changed.",
             code="tags_invalid",
         ) from error
-    await settings_edits.edit_settings(connection, slug, lambda before: before.model_copy(update={"tags": tags}))
+    await settings_edits.store_changed_settings(
+        connection, slug, lambda before: before.model_copy(update={"tags": tags})
+    )
     return RedirectResponse(f"/admin?{values.get('view', '').removeprefix('?')}", status_code=303)
 
 
@@ -138,23 +140,23 @@ async def dashboard_page(
     """Show the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
+        arm = await experiment_arms.find_experiment_arm_of_campaign(connection, campaign.id, access)
         if campaign.status == "draft":
             return render_page(
                 request,
                 "admin/_dashboard_draft.html",
-                await draft_page.load_draft_page(connection, slug) | {"experiment": arm},
+                await draft_page.load_draft_page_context(connection, slug) | {"experiment": arm},
             )
     criterion = campaign.find_criterion(view.criterion)
     state = await get_live_dashboards(request).load_state(criterion, now=now)
     shows_own = request.state.session.can(SEE_SETTINGS)
     async with database.connect() as connection:
-        parts = await overview.load_scores_parts(connection, criterion, view, state, shows_own_columns=shows_own)
-        parts |= await overview.load_campaign_parts(connection, campaign, state, now=now)
+        parts = await overview.load_score_table_context(connection, criterion, view, state, shows_own_columns=shows_own)
+        parts |= await overview.load_whole_campaign_context(connection, campaign, state, now=now)
     allow_external_media(request, campaign)
     base = request_base_url(request)
     link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
-    context = criterion_page_context(criterion) | overview.figure_parts(criterion, state) | parts
+    context = criterion_template_context(criterion) | overview.figures_template_context(criterion, state) | parts
     context |= {
         "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
         "now": now,
@@ -226,13 +228,13 @@ async def match_quality_page(request: Request, criterion: LaunchedCriterion, now
     rows = [
         (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
         for row, (score, other) in enumerate(
-            zip(heatmap.score.tolist(), best_matching_row_of_each(heatmap).tolist(), strict=True)
+            zip(heatmap.score.tolist(), best_matching_row_of_each_row(heatmap).tolist(), strict=True)
         )
     ]
     return render_page(
         request,
         "admin/_dashboard_match_quality.html",
-        criterion_page_context(criterion) | {"rows": rows, "picture": heatmap, "unit": unit},
+        criterion_template_context(criterion) | {"rows": rows, "picture": heatmap, "unit": unit},
     )
 
 
@@ -260,7 +262,7 @@ async def item_figure_svg(
     drawing = drawings.density_drawing(
         item_page, design.score_unit(law), calibrated=design.has_same_unit_as_scores_of(law)
     )
-    return inline_file_response(criterion, "item", "svg", render_drawing_svg(drawing), now)
+    return inline_file_response(criterion, "item", "svg", svg_text_of_drawing(drawing), now)
 
 
 @router.get("/figures/scores.svg")
@@ -277,7 +279,7 @@ async def scores_figure_svg(
     drawing = drawings.forest_plot_drawing(
         items_page, domain, design.score_unit(law), calibrated=design.has_same_unit_as_scores_of(law)
     )
-    return inline_file_response(criterion, "scores", "svg", render_drawing_svg(drawing), now)
+    return inline_file_response(criterion, "scores", "svg", svg_text_of_drawing(drawing), now)
 
 
 @router.get("/figures/{name}.svg")
@@ -288,18 +290,18 @@ async def campaign_figure_svg(
     state = await get_live_dashboards(request).load_state(criterion, now=now)
     if name == "pace":
         return inline_file_response(
-            criterion, name, "svg", render_drawing_svg(drawings.pace_drawing(state.figures)), now
+            criterion, name, "svg", svg_text_of_drawing(drawings.pace_drawing(state.figures)), now
         )
     if name == "uncertainty":
         if not criterion.design.is_ordered:
             raise NotFound("Labels without an order have no mean and no interval.", code="figure_not_found")
         drawing = drawings.uncertainty_drawing(state.figures, criterion.design.unit)
-        return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
+        return inline_file_response(criterion, name, "svg", svg_text_of_drawing(drawing), now)
     drawing = drawings.score_distribution_drawing(state.figures, criterion.design.score_unit(criterion.law))
-    return inline_file_response(criterion, name, "svg", render_drawing_svg(drawing), now)
+    return inline_file_response(criterion, name, "svg", svg_text_of_drawing(drawing), now)
 
 
-def render_drawing_svg(drawing: drawings.Drawing) -> str:
+def svg_text_of_drawing(drawing: drawings.Drawing) -> str:
     return english_environment.get_template("admin/_dashboard_figure.xml").render(figure=drawing)
 
 
@@ -307,5 +309,7 @@ def inline_file_response(
     criterion: Criterion[Campaign], file_kind: str, extension: str, content: str, now: datetime
 ) -> Response:
     """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
-    headers = download_headers(criterion.campaign.slug, file_kind, extension, criterion.name, now=now, inline=True)
+    headers = content_disposition_header(
+        criterion.campaign.slug, file_kind, extension, criterion.name, now=now, inline=True
+    )
     return Response(content, media_type=FIGURE_MEDIA_TYPES[extension], headers=headers)

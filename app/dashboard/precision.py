@@ -16,7 +16,7 @@ from app.goals.estimates import GoalEvidence
 from app.inference.ground.arrays import Array
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, Law
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.inference.ratings.shrunken_means import ItemShrinkage, fit_item_shrinkage
 
 MAX_ITEMS_FOR_QUICK_GOAL = 20_000  # for more, the chance of a goal takes longer than some milliseconds
@@ -57,7 +57,7 @@ class Precision:
     @cached_property
     def intervals(self) -> ModeratedMeans:
         """Mean and calibrated interval of each item."""
-        return moderate_means(self.evidence.tally)
+        return moderated_means_of_tally(self.evidence.tally)
 
     @cached_property
     def shrinkage(self) -> ItemShrinkage:
@@ -73,7 +73,7 @@ class Precision:
         """Return the typical interval after all these responses, in time linear in N."""
         return typical_interval(self.intervals)
 
-    def interval_points(self) -> list[tuple[int, float]]:
+    def typical_interval_by_response_count(self) -> list[tuple[int, float]]:
         """Return the typical interval as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
@@ -86,7 +86,7 @@ def initial_precision(law: Law, n_items: int) -> Precision:
     return Precision(GoalEvidence.empty(law, n_items), 0, 1, [MAX_POINTS / 2])
 
 
-def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total: int = 0) -> Precision:
+def precision_after_hits(precision: Precision, hits: Sequence[AnsweredHit], *, total: int = 0) -> Precision:
     """Return the precision after these HITs too, in their order, with values on 0 to 1.
 
     Until half of the items are judged, points cost nothing; by then so many HITs lie between two of them that an update
@@ -113,10 +113,15 @@ def extend_precision(precision: Precision, hits: Sequence[AnsweredHit], *, total
         answers = min(end, answers + step - answers % step)
         if answers > answers_below_half or answers == end:
             piece = slice(counted_answers - begin, answers - begin)
-            evidence, counted_answers = evidence.add_judgments(*long_form_of_hits(hits[piece])), answers
+            evidence, counted_answers = (
+                evidence.add_judgments(*item_annotator_and_value_columns_of_hits(hits[piece])),
+                answers,
+            )
         if answers % step == 0:
             points.append(
-                typical_interval(moderate_means(evidence.tally)) if answers > answers_below_half else MAX_POINTS / 2
+                typical_interval(moderated_means_of_tally(evidence.tally))
+                if answers > answers_below_half
+                else MAX_POINTS / 2
             )
         if len(points) > MAX_CURVE_POINTS:
             step, points = 2 * step, points[::2]
@@ -131,7 +136,9 @@ def count_hits_before_half_judged(tally: Tally, hits: Sequence[AnsweredHit]) -> 
     return int(np.count_nonzero(2 * judged < len(tally.judgments)))
 
 
-def long_form_of_hits(hits: Sequence[AnsweredHit]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
+def item_annotator_and_value_columns_of_hits(
+    hits: Sequence[AnsweredHit],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
     """Item, annotator and value of each judgment."""
     items = np.array([item for hit in hits for item in hit.items], np.intp)
     annotators = np.repeat(np.array([hit.annotator for hit in hits], np.intp), [len(hit.items) for hit in hits])

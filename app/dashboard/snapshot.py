@@ -18,8 +18,8 @@ from app.dashboard.history import PosteriorHistory
 from app.dashboard.implied import ImpliedState
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.precision import Precision
-from app.database.audit_log import load_changes_since_launch
-from app.database.bulk import fetch_arrays_on_driver
+from app.database.audit_log import load_log_lines_since_launch
+from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver, driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -27,9 +27,9 @@ from app.designs.criteria import Criterion
 from app.inference.ground.arrays import Array, Mask
 from app.quality.annotators import JOIN_LEASED_HITS, LOAD_USUAL_SECONDS
 from app.record import pace
-from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, count_hits_per_minute
+from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from app.record.retired import list_retired_items
+from app.record.retired import load_numbers_of_retired_items
 from app.selection.rule import Counts, Index, ItemStatus
 from app.simulation.rehearsal_offer import is_rehearsal_crowd_gone
 
@@ -140,14 +140,14 @@ class CampaignSnapshot:
         return self.hit_count - self.precision.answers
 
     @property
-    def time_span(self) -> tuple[float, float]:
+    def first_answer_and_present_time(self) -> tuple[float, float]:
         """Times of the first answer and of this moment, in seconds since 1970."""
         now = self.as_of.timestamp()
         return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
     @property
     def recent_rate(self) -> tuple[int, float] | None:
-        return pace.recent_hits_and_hourly_rate(self.hits_by_minute, *self.time_span)
+        return pace.recent_hit_count_and_hourly_rate(self.hits_by_minute, *self.first_answer_and_present_time)
 
 
 async def load_campaign_snapshot(
@@ -165,14 +165,14 @@ async def load_campaign_snapshot(
     simulated_hits = await count_simulated_hits(connection, campaign_id)
     count_parameters = {"campaign": campaign_id, "now": now, "paid": bool(criterion.campaign.pay_per_hit)}
     counts = (await connection.execute(LOAD_CAMPAIGN_COUNTS, count_parameters)).one()
-    hits_by_minute = await count_hits_per_minute(connection, campaign_id, as_of)
+    hits_by_minute = await load_hit_count_by_minute(connection, campaign_id, as_of)
     driver = await driver_of(connection)
     index = (await cache.load_current_index(driver, criterion.campaign)).index
     # These are copies: other requests change the originals while a thread draws.
     judgments, status = index.judgments.copy(), index.status.copy()
     score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
-    is_retired = np.isin(np.arange(len(status)), await list_retired_items(connection, campaign_id))
+    is_retired = np.isin(np.arange(len(status)), await load_numbers_of_retired_items(connection, campaign_id))
     precision = await replays.precisions.load_newest(connection, criterion)
     history = (await replays.histories.load_newest(connection, criterion)).state
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
@@ -186,7 +186,7 @@ async def load_campaign_snapshot(
         as_of=as_of,
         hit_count=precision.state.answers + precision.remaining,
         counts=counts,
-        usual_seconds=await load_usual_seconds(connection, campaign_id),
+        usual_seconds=await load_median_seconds_per_hit(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
         item_names=names,
@@ -199,12 +199,12 @@ async def load_campaign_snapshot(
         history=history,
         implied=implied_state,
         halo=halo,
-        changes=await load_changes_since_launch(connection, campaign_id),
+        changes=await load_log_lines_since_launch(connection, campaign_id),
         crowd_gone=await is_rehearsal_crowd_gone(connection, criterion.campaign),
     )
 
 
-async def load_usual_seconds(connection: AsyncConnection, campaign_id: int) -> float | None:
+async def load_median_seconds_per_hit(connection: AsyncConnection, campaign_id: int) -> float | None:
     """Load the median time of an answered HIT in seconds; None if it is unknown, or faster than people are."""
     seconds = (await connection.execute(LOAD_USUAL_SECONDS, {"campaign": campaign_id})).scalar()
     return seconds if seconds and seconds >= MIN_USUAL_SECONDS else None
@@ -219,7 +219,7 @@ async def load_scores_and_variances(
     """
     if not criterion.campaign.has_criteria:
         return index.score.copy(), index.variance.copy()
-    columns = await fetch_arrays_on_driver(
+    columns = await fetch_array_by_column_on_driver(
         connection, LIST_SCORES_OF_CRITERION, (criterion.campaign.id, criterion.number), score="f8", variance="f8"
     )
     item_count = len(index.score)  # an item may have joined since

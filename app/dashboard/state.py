@@ -17,10 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import cards, classes, implied
 from app.dashboard import halo as halos
-from app.dashboard.charts import course_figures
-from app.dashboard.goal_texts import goal_text, quick_goal_position
+from app.dashboard.charts import score_course_of_highest_items
+from app.dashboard.goal_texts import goal_position_if_quickly_computed, goal_text
 from app.dashboard.halo import HaloTexts
-from app.dashboard.heatmap import Heatmap, grouped_match_quality_heatmap, heatmap_row_labels
+from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap_of_row_groups
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
@@ -30,7 +30,7 @@ from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
 from app.goals.cut_line import CutLine
 from app.goals.progress import Progress
-from app.goals.settings import asks_by_scores
+from app.goals.settings import does_rule_ask_by_scores
 from app.inference.ground.arrays import Array
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
@@ -99,7 +99,7 @@ class ChangeMarker:
     watermark: Watermark = field(compare=False)
 
 
-async def load_change_marker(
+async def load_dashboard_change_marker(
     connection: AsyncConnection, criterion: Criterion[Campaign], previous: ChangeMarker | None = None, *, now: datetime
 ) -> ChangeMarker:
     """Load the marker as of now, in 0.3 ms."""
@@ -134,11 +134,11 @@ async def load_dashboard_state(
 def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     campaign, law, design = snapshot.campaign, snapshot.criterion.law, snapshot.criterion.design
     family = law.family
-    progress, cut = quick_goal_position(snapshot)
+    progress, cut = goal_position_if_quickly_computed(snapshot)
     heatmap = (
         None
         if family.counts_classes
-        else grouped_match_quality_heatmap(snapshot.score, snapshot.variance, campaign.gamma)
+        else match_quality_heatmap_of_row_groups(snapshot.score, snapshot.variance, campaign.gamma)
     )
     figures = {
         "status": campaign.status,
@@ -146,28 +146,28 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "crowd_gone": snapshot.crowd_gone,
         "cards": asdict(cards.draw_cards(snapshot, progress)),
         "cut": cut.describe if cut else "",
-        "words": summary_texts(snapshot, progress),
+        "words": summary_sentence_by_name(snapshot, progress),
         "pace": pace_figures(snapshot),
-        "histogram": histogram_figures(snapshot),
-        "uncertainty": uncertainty_figures(snapshot),
+        "histogram": histogram_figure_by_name(snapshot),
+        "uncertainty": uncertainty_figure_by_name(snapshot),
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
         "unit": design.score_unit(law).drawing_settings,
         "unit_of_means": design.unit.drawing_settings,
-        "classes": classes.item_counts_by_leading_label(design.classes, family, snapshot.history),
-        "heatmap": heatmap and heatmap_figures(heatmap, snapshot.item_names),
-        "course": course_figures(snapshot),
+        "classes": classes.judged_item_counts_by_leading_label(design.classes, family, snapshot.history),
+        "heatmap": heatmap and heatmap_figure_by_name(heatmap, snapshot.item_names),
+        "course": score_course_of_highest_items(snapshot),
     }
     replayed_answers = min(
         replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
     )
     unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
-    shrinkage = snapshot.precision.shrinkage if design.is_ordered and asks_by_scores(campaign) else None
+    shrinkage = snapshot.precision.shrinkage if design.is_ordered and does_rule_ask_by_scores(campaign) else None
     return DashboardState(
         figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, cut, shrinkage
     )
 
 
-def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
+def heatmap_figure_by_name(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
     return {
         "labels": heatmap_row_labels(heatmap, item_names),
         "grouped": heatmap.has_grouped_rows,
@@ -175,12 +175,12 @@ def heatmap_figures(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, An
     }
 
 
-def summary_texts(snapshot: CampaignSnapshot, progress: Progress | None) -> dict[str, str]:
+def summary_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None) -> dict[str, str]:
     """Return the sentences of the page that change with answers."""
     halo_texts = halos.halo_texts(snapshot.halo, snapshot.campaign.criterion_names) if snapshot.halo else HaloTexts()
     return {
         "hits": pluralize(snapshot.hit_count, "task"),
-        "held": interval_coverage_text(*interval_coverage(snapshot)),
+        "held": interval_coverage_text(*coverage_and_width_ratio_of_intervals(snapshot)),
         "simulated": simulated_answers_warning(snapshot),
         "implied": implied.implied_pairs_text(snapshot.implied.tally) if snapshot.implied else "",
         "halo": halo_texts.correlation_text,
@@ -190,7 +190,7 @@ def summary_texts(snapshot: CampaignSnapshot, progress: Progress | None) -> dict
     }
 
 
-def interval_coverage(snapshot: CampaignSnapshot) -> tuple[float, float]:
+def coverage_and_width_ratio_of_intervals(snapshot: CampaignSnapshot) -> tuple[float, float]:
     """Return the share of posterior intervals that hold the mean of all annotators, and their relative width.
 
     The second number is how many times as wide as the calibrated interval the median posterior interval is. Both are
@@ -233,17 +233,17 @@ def pace_note(snapshot: CampaignSnapshot) -> str:
 
 
 def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.time_span)
+    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.first_answer_and_present_time)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 
-def histogram_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    low, high = score_domain(snapshot.criterion.law.family, snapshot.score, snapshot.variance)
+def histogram_figure_by_name(snapshot: CampaignSnapshot) -> dict[str, Any]:
+    low, high = lowest_and_highest_drawn_score(snapshot.criterion.law.family, snapshot.score, snapshot.variance)
     counts, _ = np.histogram(np.clip(snapshot.score, low, high), bins=SCORE_HISTOGRAM_BINS, range=(low, high))
     return {"low": low * MAX_POINTS, "high": high * MAX_POINTS, "counts": counts.tolist()}
 
 
-def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def uncertainty_figure_by_name(snapshot: CampaignSnapshot) -> dict[str, Any]:
     """Typical interval as answers came in; `behind` is the number of answers not read yet."""
     return {
         "points": typical_interval_curve(snapshot),
@@ -258,11 +258,14 @@ def uncertainty_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
 def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
     """Typical interval after so many responses, in the unit of means, without points that the unit cannot express."""
     unit = snapshot.criterion.design.unit
-    known = ((answers, unit.spread_as_shown(places)) for answers, places in snapshot.precision.interval_points())
+    known = (
+        (answers, unit.half_width_in_unit_or_none(places))
+        for answers, places in snapshot.precision.typical_interval_by_response_count()
+    )
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 
 
-def score_domain(family: PosteriorFamily, score: Array, variance: Array) -> tuple[float, float]:
+def lowest_and_highest_drawn_score(family: PosteriorFamily, score: Array, variance: Array) -> tuple[float, float]:
     """Scale of the figures: the support of scores; for an unbounded one 0 to 1, widened to hold the intervals."""
     lowest, highest = family.support
     if np.isfinite(lowest) and np.isfinite(highest):

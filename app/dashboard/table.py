@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, func, liter
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.dashboard.classes import labels_of_class_numbers
+from app.dashboard.classes import likeliest_label_of_each_class_number
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -81,7 +81,7 @@ class ItemsView(AddressQuery):
     def ascending(self) -> bool:
         return self.order == "up"
 
-    def sort_query(self, sort: str) -> str:
+    def query_after_click_on_column(self, sort: str) -> str:
         """Return the query string after a click on a column's head: sort by it, or reverse the order."""
         ascending = not self.ascending if sort == self.sort else sort == "name"
         return self.query(sort=sort, order="up" if ascending else "down", page=1)
@@ -156,30 +156,30 @@ async def load_items_page(
         first_page = view.model_copy(update={"page": 1})
         return await load_items_page(connection, criterion, first_page, intervals, shrinkage)
     family = criterion.law.family
-    state = family.states_to_columns([row.state for row in rows])
+    state = family.columns_of_item_states([row.state for row in rows])
     score = np.array([row.score for row in rows])
     item_intervals = intervals.select_items([row.number for row in rows])
-    shrunken = shrunken_columns_or_missing([row.number for row in rows], shrinkage)
+    shrunken = shrunken_columns_or_nan([row.number for row in rows], shrinkage)
     values = score, *family.interval(*state), item_intervals.mean, *item_intervals.interval(), *shrunken
     place_rows = zip(*((column * MAX_POINTS).tolist() for column in values), strict=True)
     lines = [
         ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
     ]
     if family.counts_classes:
-        labels = labels_of_class_numbers(criterion.design.classes, family.most_counted_class_of_each_item(state))
-        lines = [label_item_row(line, label) for line, label in zip(lines, labels, strict=True)]
+        labels = likeliest_label_of_each_class_number(
+            criterion.design.classes, family.most_counted_class_of_each_item(state)
+        )
+        lines = [item_row_with_label(line, label) for line, label in zip(lines, labels, strict=True)]
     return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 
 
-def label_item_row(row: ItemRow, label: str) -> ItemRow:
+def item_row_with_label(row: ItemRow, label: str) -> ItemRow:
     """Add the label, and drop the values that are points, which labels do not have."""
     without_mean = replace(row, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
     return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
 
 
-def shrunken_columns_or_missing(
-    item_numbers: Sequence[int], shrinkage: ItemShrinkage | None
-) -> tuple[Array, Array, Array]:
+def shrunken_columns_or_nan(item_numbers: Sequence[int], shrinkage: ItemShrinkage | None) -> tuple[Array, Array, Array]:
     """Return the shrunken score of each item and the ends of its interval; NaN without a shrinkage."""
     if shrinkage is None:
         missing = np.full(len(item_numbers), np.nan)
@@ -203,28 +203,28 @@ def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: in
         select(posteriors, items.c.external_id, items.c.shown, items.c.fields, items.c.retired_at, rows.c.found)
         .join(rows, rows.c.number == posteriors.c.number)
         .join(items, JOIN_ITEM_TO_POSTERIOR)
-        .where(is_posterior_by_criterion(criterion))
+        .where(posterior_of_criterion_condition(criterion))
         .order_by(order, posteriors.c.number)
     )
 
 
-def is_posterior_by_criterion(criterion: Criterion[Campaign]) -> ColumnElement[bool]:
+def posterior_of_criterion_condition(criterion: Criterion[Campaign]) -> ColumnElement[bool]:
     return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 
 def select_viewed_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
-    statement = select(posteriors.c.number).where(is_posterior_by_criterion(criterion))
+    statement = select(posteriors.c.number).where(posterior_of_criterion_condition(criterion))
     if view.is_filtered or view.sort == "name":
         statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)
     if view.is_filtered_by_column:
-        statement = statement.where(own_column_text(view.by) == view.value)
+        statement = statement.where(sql_text_of_own_column(view.by) == view.value)
     if view.search:
         matches = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
         statement = statement.where(matches[0] | matches[1])
     return statement
 
 
-def own_column_text(column: str) -> ColumnElement[str]:
+def sql_text_of_own_column(column: str) -> ColumnElement[str]:
     """Return the value of a column of the uploaded items, as text."""
     return items.c.fields.op("->>")(cast(column, Text))

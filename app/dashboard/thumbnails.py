@@ -12,7 +12,9 @@ from app.media.render_items import render_campaign_items
 IMAGE_CONTENT = "image"
 
 
-async def load_thumbnails(connection: AsyncConnection, campaign: Campaign, rows: Sequence[ItemRow]) -> dict[int, str]:
+async def load_image_by_item_number(
+    connection: AsyncConnection, campaign: Campaign, rows: Sequence[ItemRow]
+) -> dict[int, str]:
     """Return the images of items, by item number; empty for items of another kind."""
     if campaign.content != IMAGE_CONTENT or campaign.segment_count or not rows:
         return {}

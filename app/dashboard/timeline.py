@@ -46,7 +46,7 @@ class TimelineEntry:
     changes: Sequence[tuple[str, str | None, str | None]] = ()
 
 
-async def load_timeline(connection: AsyncConnection, campaign_id: int) -> list[TimelineEntry]:
+async def load_newest_timeline_entries(connection: AsyncConnection, campaign_id: int) -> list[TimelineEntry]:
     """Return the newest entries of a campaign's timeline, newest first."""
     parameters = {"campaign": campaign_id, "limit": MAX_TIMELINE_ENTRIES}
     lines = (await connection.execute(LIST_NEWEST_LOG_LINES, parameters | {"kinds": [*TIMELINE_KINDS]})).all()

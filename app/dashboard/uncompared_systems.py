@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import is_open_sql, item_count_sql
+from app.database.campaign import is_open_sql, number_of_items_sql
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.record.outputs import load_segments
@@ -35,7 +35,7 @@ async def list_uncompared_systems(connection: AsyncConnection, campaign: Campaig
     systems = (await connection.execute(LIST_UNDERJUDGED_SYSTEMS, {"campaign": campaign.id, **parameters})).all()
     if len(systems) < campaign.fewest_items:
         return ()
-    count = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, count)
     asking, always = campaign.selection_settings, campaign.always_shown
     can_continue = segments.can_compare(

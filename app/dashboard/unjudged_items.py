@@ -57,7 +57,7 @@ async def list_unjudged_items(connection: AsyncConnection, campaign: Campaign) -
     """List the items of a launched campaign that annotators could not judge."""
     if not campaign.cannot_be_judged:
         return UnjudgedItems((), 0, 0)
-    reasons = await unjudged.count_unjudged_reasons(connection, campaign.id)
+    reasons = await unjudged.load_reason_counts_by_unjudged_item(connection, campaign.id)
     statement = (
         select(items.c.number, items.c.external_id, items.c.shown, posteriors.c.unjudged)
         .join_from(items, posteriors, JOIN_ITEM_TO_POSTERIOR)

@@ -169,24 +169,26 @@ async def log_change(
         "slug": campaign and campaign.slug,
         "action": action,
         "about": about,
-        "before": before and facts_as_json(before),
-        "after": after and facts_as_json(after),
+        "before": before and json_of_audit_facts(before),
+        "after": after and json_of_audit_facts(after),
         "of_course": campaign is not None and action.partition(".")[0] in CAMPAIGN_COURSE_KINDS,
     }
     await connection.execute(INSERT_AUDIT_LINE, parameters)
 
 
-def facts_as_json(facts: Mapping[str, Any]) -> str:
+def json_of_audit_facts(facts: Mapping[str, Any]) -> str:
     return json.dumps(facts, ensure_ascii=False, default=str)
 
 
-def changed_facts(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def old_and_new_values_that_differ(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the old and the new values of the names whose values differ."""
     differing = [name for name in after if before.get(name) != after[name]]
     return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}
 
 
-async def load_changes_since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_log_lines_since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the log lines of a campaign since its launch, oldest first, with its number of `answers` at each."""
     rows = await connection.execute(
         FIND_CHANGES_SINCE_LAUNCH, {"campaign": campaign_id, "kinds": list(CAMPAIGN_COURSE_KINDS)}
@@ -205,21 +207,28 @@ def format_logged_changes(line: Row[Any]) -> list[tuple[str, str | None, str | N
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))
     return [
-        (name.replace("_", " "), format_logged_fact(before, name), format_logged_fact(after, name)) for name in names
+        (name.replace("_", " "), logged_fact_text_or_none(before, name), logged_fact_text_or_none(after, name))
+        for name in names
     ]
 
 
-def list_in_words(values: Sequence[Any]) -> str:
+def list_values_as_one_text(values: Sequence[Any]) -> str:
     """Return the values of a list as one text: sentences joined by spaces, other values by semicolons."""
     words = [str(value) for value in values]
     return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
 
 
-def format_logged_fact(facts: Mapping[str, Any], name: str) -> str | None:
+def logged_fact_text_or_none(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
     value = facts[name]
     if isinstance(value, bool):
         return "yes" if value else "no"
-    text = "nothing" if value in (None, "", [], {}) else list_in_words(value) if isinstance(value, list) else str(value)
+    text = (
+        "nothing"
+        if value in (None, "", [], {})
+        else list_values_as_one_text(value)
+        if isinstance(value, list)
+        else str(value)
+    )
     return text if len(text) <= MAX_LOGGED_VALUE_CHARACTERS else text[: MAX_LOGGED_VALUE_CHARACTERS - 1] + "…"

@@ -33,9 +33,9 @@ async def insert_rows_by_copy(
 ) -> None:
     """Insert rows by PostgreSQL's COPY, many times faster than INSERT; part of the connection's open transaction.
 
-    Pass JSON as text. Identity columns take the values given, so get them from `reserve_ids`.
+    Pass JSON as text. Identity columns take the values given, so get them from `reserve_next_ids_of_column`.
     """
-    driver = await driver_in_transaction(connection)
+    driver = await driver_in_begun_transaction(connection)
     async with close_connection_when_late(driver):
         await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
@@ -44,7 +44,7 @@ async def insert_text_lines_by_copy(
     connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str
 ) -> None:
     """Insert rows as `insert_rows_by_copy` does, from lines that `format_copy_line` made, perhaps in another thread."""
-    driver = await driver_in_transaction(connection)
+    driver = await driver_in_begun_transaction(connection)
     source = BytesIO("".join(lines).encode())
     async with close_connection_when_late(driver):
         await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
@@ -62,17 +62,17 @@ def format_copy_cell(cell: str | float) -> str:
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
 
 
-async def insert_number_arrays_by_copy(
+async def insert_number_arrays_as_rows_by_copy(
     connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]
 ) -> None:
     """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
-    driver = await driver_in_transaction(connection)
+    driver = await driver_in_begun_transaction(connection)
     layout = np.dtype(
         [("values", ">i2")]
         + [
             part
             for name, values in columns.items()
-            for part in binary_column_fields(name, values.dtype, *values.shape[1:])
+            for part in dtype_fields_of_binary_column(name, values.dtype, *values.shape[1:])
         ]
     )
     rows = np.zeros(len(next(iter(columns.values()))), layout)
@@ -90,14 +90,16 @@ async def insert_number_arrays_by_copy(
         )
 
 
-async def fetch_arrays(
+async def fetch_array_by_column(
     connection: AsyncConnection, query: str, arguments: Sequence[Any], **columns: str
 ) -> dict[str, NumberColumn]:
-    """Run `fetch_arrays_on_driver` in the connection's transaction."""
-    return await fetch_arrays_on_driver(await driver_in_transaction(connection), query, arguments, **columns)
+    """Run `fetch_array_by_column_on_driver` in the connection's transaction."""
+    return await fetch_array_by_column_on_driver(
+        await driver_in_begun_transaction(connection), query, arguments, **columns
+    )
 
 
-async def fetch_arrays_on_driver(
+async def fetch_array_by_column_on_driver(
     driver: Driver, query: str, arguments: Sequence[Any], **columns: str
 ) -> dict[str, NumberColumn]:
     """Return the columns of a query as arrays, one per keyword.
@@ -120,19 +122,19 @@ async def fetch_arrays_on_driver(
             limit.reschedule(loop.time() + COPY_SILENCE_SECONDS)
 
         await driver.copy_from_query(query, *arguments, output=receive, format="binary", timeout=COPY_TIMEOUT_SECONDS)
-    layout = binary_row_dtype({name: np.dtype(kind) for name, kind in columns.items()})
+    layout = numpy_dtype_of_binary_row({name: np.dtype(kind) for name, kind in columns.items()})
     count = (len(received) - len(COPY_HEAD) - len(COPY_END)) // layout.itemsize
     rows = np.frombuffer(received, layout, count, len(COPY_HEAD))
     return {name: rows[name].astype(kind) for name, kind in columns.items()}
 
 
-def binary_row_dtype(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
+def numpy_dtype_of_binary_row(columns: Mapping[str, np.dtype[Any]]) -> np.dtype[Any]:
     """Return the layout of a row of numbers in binary COPY."""
-    parts = [part for name, kind in columns.items() for part in binary_column_fields(name, kind)]
+    parts = [part for name, kind in columns.items() for part in dtype_fields_of_binary_column(name, kind)]
     return np.dtype([("values", ">i2"), *parts])
 
 
-def binary_column_fields(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
+def dtype_fields_of_binary_column(name: str, kind: np.dtype[Any], length: int | None = None) -> list[tuple[str, Any]]:
     """Return the fields of a number, after its length in bytes; or of an array of `length` float64."""
     if length is None:
         return [(f"{name} bytes", ">i4"), (name, kind.newbyteorder(">"))]
@@ -145,7 +147,7 @@ def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
     The head of each has: bytes, dimensions, a flag for NULLs, type, length, first index.
     """
     length = values.shape[1]
-    ((_, kind),) = binary_column_fields("", values.dtype, length)
+    ((_, kind),) = dtype_fields_of_binary_column("", values.dtype, length)
     arrays = np.zeros(len(values), kind)
     arrays["head"] = 20 + 12 * length, 1, 0, FLOAT8_TYPE_OID, length, 1
     arrays["elements"]["bytes"], arrays["elements"]["value"] = 8, values
@@ -162,13 +164,13 @@ async def close_connection_when_late(driver: Driver) -> AsyncIterator[None]:
         raise
 
 
-async def driver_in_transaction(connection: AsyncConnection) -> Driver:
+async def driver_in_begun_transaction(connection: AsyncConnection) -> Driver:
     """Return the driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY bypasses it."""
     await connection.execute(text("SELECT 1"))
     return await driver_of(connection)
 
 
-async def prefetch(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
+async def iterate_while_producing_next(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
     """Yield the results of `produce` until it returns None; make each while the caller uses the one before.
 
     Close the generator (`aclosing`).
@@ -184,7 +186,7 @@ async def prefetch(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator
                 await next_piece
 
 
-async def reserve_ids(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
+async def reserve_next_ids_of_column(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
     """Reserve the next `count` numbers of an identity column, ascending, perhaps with gaps."""
     numbers = await connection.execute(
         text(
@@ -196,7 +198,7 @@ async def reserve_ids(connection: AsyncConnection, column: Column[int], count: i
     return sorted(numbers.scalars())
 
 
-async def reserve_seqs(connection: AsyncConnection, count: int) -> list[int]:
+async def reserve_next_record_numbers(connection: AsyncConnection, count: int) -> list[int]:
     """Reserve the next `count` numbers of the record, ascending, perhaps with gaps."""
     statement = text("SELECT nextval('record_seq') FROM generate_series(1, CAST(:count AS int))")
     return sorted((await connection.execute(statement, {"count": count})).scalars())

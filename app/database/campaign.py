@@ -69,7 +69,9 @@ class CampaignNames:
 
     ids_by_name: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    async def find_campaign_id(self, connections: ServingConnections, path_parts: Mapping[str, str]) -> int | None:
+    async def find_campaign_id_in_path(
+        self, connections: ServingConnections, path_parts: Mapping[str, str]
+    ) -> int | None:
         """Return the id of the campaign that a URL's path names, or None if there is no such campaign."""
         name_key = next(
             ((part, path_parts[part]) for part in FIND_CAMPAIGN_BY_ADDRESS_PART if part in path_parts), None
@@ -88,7 +90,7 @@ class CampaignNames:
 HAS_PEOPLE_COLUMN = exists().where(personal_links.c.campaign_id == campaigns.c.id).label("has_people")
 
 
-def item_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
+def number_of_items_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int]:
     """Return SQL for the number of items. Their numbers have no gaps, so only the last one is read."""
     last = func.max(items.c.number)
     return select(func.coalesce(last + 1, 0)).where(items.c.campaign_id == campaign_id).scalar_subquery()
@@ -100,7 +102,7 @@ def retired_count_sql(campaign_id: int | ColumnElement[int]) -> ScalarSelect[int
     return select(func.count()).select_from(items).where(condition).scalar_subquery()
 
 
-async def load_item_numbers(
+async def load_item_number_by_external_id(
     connection: AsyncConnection, campaign_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:
     """Return the numbers of items by the researcher's ids, without ids that do not exist."""
@@ -117,7 +119,7 @@ def campaign_not_found(slug: str) -> NotFound:
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
-async def finish_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
+async def finish_campaign_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
     """Finish a campaign whose items all have the judgments wanted, and return whether it did.
 
     A concurrent finish by hand wins.

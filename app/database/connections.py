@@ -191,7 +191,7 @@ class LimitedConnection(BaseConnection):
         self.last_used = time.monotonic()
         return True
 
-    def is_ruined_by(self, problem: BaseException) -> bool:
+    def is_connection_ruined_by(self, problem: BaseException) -> bool:
         """Return whether a statement's failure means that this connection must not be used again."""
         if isinstance(problem, TimeoutError):
             self.trust.mark_all_as_suspected()
@@ -277,7 +277,7 @@ class Connector:
 
     async def open_connection(self, host: HostAndPort, settings: Mapping[str, str]) -> LimitedConnection:
         name, port = host
-        driver = self.address.driver_parameters()
+        driver = self.address.parameters_for_driver()
         session = self.address.parameters.get("target_session_attrs")
         connection: LimitedConnection = await asyncpg.connect(
             f"postgresql://?{urlencode(driver)}" if driver else None,

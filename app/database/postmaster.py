@@ -69,7 +69,7 @@ class Postmaster:
             self.report_loss(f"PostgreSQL is no longer watched, because of a {type(problem).__name__}.")
 
     def keep_running(self) -> None:
-        while (ending := self.wait_and_describe_end()) is not None:
+        while (ending := self.wait_for_end_and_describe_it()) is not None:
             began = time.monotonic()
             try:
                 self.start_and_wait()
@@ -82,7 +82,7 @@ class Postmaster:
                     "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is kept.", ending, seconds
                 )
 
-    def wait_and_describe_end(self) -> str | None:
+    def wait_for_end_and_describe_it(self) -> str | None:
         """Wait until the process ends, and return how it ended, or None if it was stopped on purpose."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()
@@ -111,7 +111,7 @@ class Postmaster:
             log_output = self.log_path.read_bytes()[log_size:].decode(errors="replace")
             if not any(left in log_output for left in OLD_BACKENDS_LEFT_MESSAGES) or time.monotonic() > deadline:
                 raise StartupProblem(
-                    summarise_failure_output(log_output, f"PostgreSQL did not start on {self.cluster}")
+                    one_line_of_failure_output(log_output, f"PostgreSQL did not start on {self.cluster}")
                 )
             time.sleep(START_RETRY_SECONDS)
 
@@ -140,7 +140,7 @@ def signal_name(number: int) -> str:
 def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
     """Wait, and return True when PostgreSQL answers, False if it ended. Raises StartupProblem if it takes too long."""
     while not (
-        (postmaster_file := read_postmaster_file(cluster))
+        (postmaster_file := postmaster_file_or_none(cluster))
         and postmaster_file.ready
         and postmaster_file.pid == process.pid
     ):
@@ -163,7 +163,7 @@ def stop_postgres(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def summarise_failure_output(output: str, failure: str) -> str:
+def one_line_of_failure_output(output: str, failure: str) -> str:
     """Return one line for the operator from the output of a PostgreSQL program."""
     if "No space left on device" in output:
         return f"{failure}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
@@ -186,7 +186,7 @@ class PostmasterFile:
     ready: bool
 
 
-def read_postmaster_file(cluster: Path) -> PostmasterFile | None:
+def postmaster_file_or_none(cluster: Path) -> PostmasterFile | None:
     with suppress(OSError, ValueError, IndexError):  # missing, or being written
         lines = (cluster / "postmaster.pid").read_text().splitlines()
         return PostmasterFile(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
@@ -198,19 +198,19 @@ def stop_orphan(cluster: Path) -> None:
     # As `stop_postgres` does, with shorter limits: a server that was recovering can take very long to shut down.
     for stop_signal, seconds in ORPHAN_SIGNAL_SECONDS.items():
         deadline = time.monotonic() + seconds
-        while pid := orphan_pid(cluster):
+        while pid := pid_of_orphaned_server(cluster):
             with suppress(ProcessLookupError):
                 os.kill(pid, stop_signal)
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
-    if pid := orphan_pid(cluster):
+    if pid := pid_of_orphaned_server(cluster):
         raise StartupProblem(f"A PostgreSQL left over on {cluster} (process {pid}) does not end. End it first.")
 
 
-def orphan_pid(cluster: Path) -> int | None:
+def pid_of_orphaned_server(cluster: Path) -> int | None:
     """Return the process id of a server that runs on the cluster, if any."""
-    postmaster_file = read_postmaster_file(cluster)
+    postmaster_file = postmaster_file_or_none(cluster)
     return (
         postmaster_file.pid
         if postmaster_file and f"/postgres -D {cluster} " in process_command_line(postmaster_file.pid)

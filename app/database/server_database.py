@@ -10,7 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database import embedded
-from app.database.migrate import require_newest_schema, schema_revision_on_connection, upgrade_schema
+from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
 from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command_to_type
@@ -91,7 +91,7 @@ async def inspect_database(url: str) -> DatabaseState:
     try:
         async with engine.connect() as connection:
             row = (await connection.execute(INSPECT_DATABASE)).one()
-            revision = await schema_revision_on_connection(connection)
+            revision = await schema_revision_on_connection_or_none(connection)
             await connection.commit()
             if await is_session_shared(engine, row.session):
                 raise StartupProblem(POOLER_PROBLEM_MESSAGE)

@@ -59,7 +59,7 @@ def create_engine(
         settings["lock_timeout"] = f"{lock_seconds}s"
     if limits.idle_in_transaction is not None:
         settings["idle_in_transaction_session_timeout"] = f"{math.ceil(1000 * limits.idle_in_transaction)}ms"
-    connector = connector_for(url, settings, limits)
+    connector = make_connector_to_url(url, settings, limits)
     engine = create_async_engine(
         url,
         async_creator=connector.connect,
@@ -80,11 +80,11 @@ def create_engine(
 
 def create_migrating_engine(url: str) -> AsyncEngine:
     """Return an engine for migrations: PostgreSQL plans as usual, and a statement takes as long as it needs."""
-    connector = connector_for(url, {}, TimeLimits(statement=None))
+    connector = make_connector_to_url(url, {}, TimeLimits(statement=None))
     return create_async_engine(url, async_creator=connector.connect, poolclass=NullPool, hide_parameters=True)
 
 
-def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
+def make_connector_to_url(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
     """Return a connector to the database at `url`, with settings of the session."""
     address = parse_postgres_address(url)
     named = {"application_name": address.parameters.get("application_name", "easel")}
@@ -95,7 +95,7 @@ def connector_for(url: str, settings: Mapping[str, str], limits: TimeLimits) -> 
 def refuse_dead_connection(adapted: AdaptedConnection, _record: object, _proxy: object) -> None:
     """Let the pool replace a connection that no longer answers."""
     connection = adapted.driver_connection
-    if is_limited_connection(connection) and connection.needs_ping() and not adapted.run_async(ping_connection):
+    if is_limited_connection(connection) and connection.needs_ping() and not adapted.run_async(is_connection_answering):
         raise DisconnectionError("the connection does not answer")
 
 
@@ -110,12 +110,12 @@ def invalidate_lost_connection(context: ExceptionContext) -> None:
     if context.connection is None or context.connection.closed or context.connection.invalidated:
         return
     connection = context.connection.connection.driver_connection
-    if is_limited_connection(connection) and connection.is_ruined_by(context.original_exception):
+    if is_limited_connection(connection) and connection.is_connection_ruined_by(context.original_exception):
         context.is_disconnect = True
         context.invalidate_pool_on_disconnect = False  # the others are pinged before their next use
 
 
-async def ping_connection(connection: LimitedConnection) -> bool:
+async def is_connection_answering(connection: LimitedConnection) -> bool:
     return await connection.ping()
 
 
@@ -143,7 +143,7 @@ class Record(asyncpg.Record):
                 raise AttributeError(name) from None
 
 
-def row_columns_sql(row_class: type[Record], table: str, **columns: str) -> str:
+def columns_of_row_class_sql(row_class: type[Record], table: str, **columns: str) -> str:
     """Return SQL for the columns of a row class, read from one table.
 
     Args:
@@ -234,7 +234,7 @@ async def use_driver(connection: AsyncConnection) -> AsyncIterator[Driver]:
         raise
     except (TimeoutError, asyncio.CancelledError, asyncpg.PostgresError) as problem:
         if isinstance(problem, asyncio.CancelledError) or (
-            is_limited_connection(driver) and driver.is_ruined_by(problem)
+            is_limited_connection(driver) and driver.is_connection_ruined_by(problem)
         ):
             await abandon_connection(driver)
         raise
@@ -303,13 +303,13 @@ class ServingConnections:
 
 
 @cache
-def compile_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
+def sql_and_parameter_names_of_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
     """Return SQL with `$1`, `$2`, ... for its parameters, and their names in that order."""
     sql = statement.compile(dialect=DIALECT)
     return str(sql), tuple(sql.positiontup or ())
 
 
-def values_in_order(parameters: Parameters, names: Sequence[str]) -> list[Any]:
+def parameter_values_in_order(parameters: Parameters, names: Sequence[str]) -> list[Any]:
     """Return the values of a statement's parameters, in the order of their names.
 
     Raises:
@@ -326,9 +326,9 @@ def values_in_order(parameters: Parameters, names: Sequence[str]) -> list[Any]:
 
 
 async def fetch_rows(connection: Driver, statement: TextClause, parameters: Parameters, row_class: type[R]) -> list[R]:
-    """Return all rows of a statement as instances of `row_class`. Raises as `values_in_order` does."""
-    sql, names = compile_statement(statement)
-    return await connection.fetch(sql, *values_in_order(parameters, names), record_class=row_class)
+    """Return all rows of a statement as instances of `row_class`. Raises as `parameter_values_in_order` does."""
+    sql, names = sql_and_parameter_names_of_statement(statement)
+    return await connection.fetch(sql, *parameter_values_in_order(parameters, names), record_class=row_class)
 
 
 async def fetch_first_row(

@@ -57,7 +57,7 @@ class BestWorst(LabelledEndsDesign):
 
         Raises `Invalid` (`scores_unknown`).
         """
-        chosen = {name: parse_item_choice(form[name], items) for name in END_VALUES if form.get(name, "").strip()}
+        chosen = {name: position_of_chosen_item(form[name], items) for name in END_VALUES if form.get(name, "").strip()}
         values = dict.fromkeys(items, MIDDLE_VALUE) if len(chosen) == len(END_VALUES) else {}
         return values | {item: END_VALUES[name] for name, item in chosen.items()}
 
@@ -68,14 +68,14 @@ class BestWorst(LabelledEndsDesign):
     def checked_values_of_hit(self, values: list[float]) -> list[float]:
         """Refuse values without exactly one best and one worst."""
         if values.count(BEST_VALUE) != 1 or values.count(WORST_VALUE) != 1:
-            raise Invalid(self.two_choices_message(), code="answer_impossible")
+            raise Invalid(self.sentence_that_two_choices_are_needed(), code="answer_impossible")
         return values
 
     def missing_values_error(self, positions: Sequence[int], count: int) -> Invalid:  # noqa: ARG002  (two are chosen of any number)
         """Return the refusal in the words of the page."""
-        return Invalid(self.two_choices_message(), code="scores_missing", missing=positions)
+        return Invalid(self.sentence_that_two_choices_are_needed(), code="scores_missing", missing=positions)
 
-    def two_choices_message(self) -> str:
+    def sentence_that_two_choices_are_needed(self) -> str:
         """Return the sentence that says what every answer needs."""
         return (
             f"Choose one item as “{self.best_label}” and another one as “{self.worst_label}”. What you entered is kept."
@@ -89,7 +89,7 @@ class BestWorst(LabelledEndsDesign):
         return [BEST_VALUE if place == best else WORST_VALUE if place == worst else MIDDLE_VALUE for place in places]
 
 
-def parse_item_choice(name: str, items: Sequence[int]) -> int:
+def position_of_chosen_item(name: str, items: Sequence[int]) -> int:
     """Return the position of an item of the HIT, by its name. Raises `Invalid` (`scores_unknown`)."""
     item = parse_nonnegative_int_or_none(name.strip())
     if item is None or item not in items:

@@ -9,7 +9,7 @@ from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.playback import MustPlay, SoundSwitching
 from app.designs.remarks import RemarkTarget
-from app.errors import NotFound, join_names, shorten_echo, shorten_names
+from app.errors import NotFound, first_names_shown_in_message, join_names, shorten_echo
 from app.inference.online.law import Law
 from app.selection.registry import SelectingCampaign
 
@@ -175,7 +175,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
                 values[part.name] = source[name]
         return cls(**values)
 
-    def to_columns(self) -> dict[str, Any]:
+    def column_values_of_campaign(self) -> dict[str, Any]:
         """Return the values by column, and those of settings in sections by name."""
         return {part.metadata.get("column", part.name): getattr(self, part.name) for part in fields(self)}
 
@@ -204,7 +204,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
             raise NotFound(
                 f"“{self.name}” has no criterion “{shorten_echo(name)}”. {known_names}.",
                 code="criterion_not_found",
-                criteria=shorten_names(names),
+                criteria=first_names_shown_in_message(names),
             )
         return self.criteria[names.index(name)]
 
@@ -214,7 +214,7 @@ SECTION_BY_SETTING: dict[str, str] = {
 }
 
 
-def pack_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+def column_values_with_packed_sections(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by column of the table: settings of a section are together in its column."""
     columns: dict[str, Any] = {}
     for name, value in values.items():
@@ -225,6 +225,6 @@ def pack_sections(values: Mapping[str, Any]) -> dict[str, Any]:
     return columns
 
 
-def criterion_key(criterion: Criterion[Campaign]) -> tuple[int, int]:
+def campaign_id_and_criterion_number(criterion: Criterion[Campaign]) -> tuple[int, int]:
     """Return the campaign's id and the criterion's number, the key of everything that is kept per criterion."""
     return criterion.campaign.id, criterion.number

@@ -88,7 +88,7 @@ class Categories(Design):
             labels=labels,
         )
 
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         """Return the number of a label, from 0; None if there is no such label."""
         return value + 0.0 if value in range(len(self.labels)) else None
 

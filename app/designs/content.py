@@ -19,8 +19,8 @@ from markupsafe import Markup
 
 from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
-from app.designs.word_differences import mark_word_differences
-from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
+from app.designs.word_differences import mark_differing_words_or_none
+from app.text.latex import html_with_formulas_put_back, mark_formulas, markdown_with_placeholders_and_formulas
 from app.text.markdown import markdown_parser
 from app.text.result_cache import cache_results_by_size
 
@@ -235,18 +235,18 @@ class Content:
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
     def files_named_in_cells(self, cells: ItemTexts) -> set[NamedFile]:
-        context_kinds = [self.content_kind_of_context_cell(cell) for cell in cells[1:] if cell]
+        context_kinds = [self.kind_of_context_cell(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
-    def renders_to_nothing_visible(self, shown: str) -> bool:
+    def is_rendered_without_visible_content(self, shown: str) -> bool:
         """Return whether Markdown or HTML renders to nothing visible: no words, no media, no line."""
         if CONTENT_KINDS[self.kind].is_file or self.kind == "text":
             return False
         html = self.render_cell(self.kind, shown, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
-    def content_kind_of_context_cell(self, cell: str) -> str:
+    def kind_of_context_cell(self, cell: str) -> str:
         """Return the kind of a source or reference cell: a file if it looks like the name of one, else words."""
         name = cell.strip() if len(cell) <= MAX_MEDIA_URL_CHARS else ""
         kinds = (kind for kind, pattern in MEDIA_FILE_NAMES.items() if pattern.fullmatch(name))
@@ -262,7 +262,7 @@ class Content:
 
         def render_context(title: str, cell: str | None) -> RenderedContext | None:
             return (
-                RenderedContext(title, self.render_cell(self.content_kind_of_context_cell(cell), cell, resolve_address))
+                RenderedContext(title, self.render_cell(self.kind_of_context_cell(cell), cell, resolve_address))
                 if cell
                 else None
             )
@@ -272,9 +272,9 @@ class Content:
         own_contexts = [
             [one for one, common in zip(pair, is_shared, strict=True) if one and not common] for pair in contexts
         ]
-        marked = self.mark_differences(rows)
+        marked = self.marked_texts_or_none(rows)
         return RenderedItems(
-            items=self.render_differences(rows, marked)
+            items=self.texts_with_differences(rows, marked)
             if marked
             else [self.render_cell(self.kind, row.shown, resolve_address) for row in rows],
             texts=[row.shown for row in rows],
@@ -293,30 +293,30 @@ class Content:
         if not self.latex or CONTENT_KINDS[kind].is_file:
             return CONTENT_KINDS[kind].render(text, resolve_address)
         if kind == "markdown":
-            hidden, formulas = replace_formulas_by_placeholders(text)
-            return restore_formulas(CONTENT_KINDS[kind].render(hidden, resolve_address), formulas)
+            hidden, formulas = markdown_with_placeholders_and_formulas(text)
+            return html_with_formulas_put_back(CONTENT_KINDS[kind].render(hidden, resolve_address), formulas)
         return mark_formulas(CONTENT_KINDS[kind].render(text, resolve_address))
 
-    def render_differences(self, rows: Sequence[ItemTexts], marked: Sequence[Markup | None]) -> list[str]:
+    def texts_with_differences(self, rows: Sequence[ItemTexts], marked: Sequence[Markup | None]) -> list[str]:
         """Return items with their differences marked; the texts alone where comparing would take long."""
         rendered = [row.shown if text is None else text for text, row in zip(marked, rows, strict=True)]
         return [mark_formulas(text) for text in rendered] if self.latex else rendered
 
-    def mark_differences(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
+    def marked_texts_or_none(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
         """Return the texts with marked differences, None for one that would take long to compare.
 
         Empty if there is nothing to compare with.
         """
         if self.differences == "reference":
             return [
-                mark_word_differences(row.shown, row.reference, show_deletions=True)
+                mark_differing_words_or_none(row.shown, row.reference, show_deletions=True)
                 if row.reference
                 else Markup.escape(row.shown)
                 for row in rows
             ]
         if self.differences == "pair" and len(rows) == 2:
             first, second = (row.shown for row in rows)
-            return [mark_word_differences(first, second), mark_word_differences(second, first)]
+            return [mark_differing_words_or_none(first, second), mark_differing_words_or_none(second, first)]
         return []
 
 
@@ -447,7 +447,7 @@ LANGUAGE_ATTRIBUTE = re.compile(r"""(?<![\w-])(dir|lang)\s*=\s*["']?([a-z][a-z0-
 MAX_FORMAT_VARIANTS = 50  # with different attributes
 
 
-def limit_formatting_attributes(html: str) -> str:
+def html_with_limited_formatting_attributes(html: str) -> str:
     """Return HTML whose formatting elements have only a direction and a language, in few combinations.
 
     A thousand such elements that are never closed would otherwise become a million.
@@ -478,7 +478,7 @@ def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
         return value
 
     clean = nh3.clean(
-        limit_formatting_attributes(html),
+        html_with_limited_formatting_attributes(html),
         tags=ALLOWED_TAGS,
         clean_content_tags=TAGS_REMOVED_WITH_CONTENT,
         attributes=ALLOWED_ATTRIBUTES,

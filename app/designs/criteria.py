@@ -19,7 +19,7 @@ from app.designs.registry import make_design
 from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 from app.designs.scale import MAX_POINTS
 from app.designs.unjudged import UNJUDGED_PREFIX, refuse_unoffered_reasons
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 from app.inference.observations.judgment_kinds import CLASS_KINDS
 from app.inference.online.law import Law, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -164,7 +164,7 @@ class Criterion(Generic[C_co]):
     def law(self: "Criterion[LearningCampaign]") -> Law:
         """Return the campaign's update law, set up for the classes of the criterion's design if it has any."""
         law = ONLINE_LAWS[self.campaign.update_law]
-        return law.with_class_count(len(self.design.classes)) if law.reads in CLASS_KINDS else law
+        return law.law_with_class_count(len(self.design.classes)) if law.reads in CLASS_KINDS else law
 
     @property
     def tie_margin(self: "Criterion[ComparingCampaign]") -> float:
@@ -184,7 +184,7 @@ class Criterion(Generic[C_co]):
         """Return the prefix of its fields in a form; empty in a campaign with one question."""
         return f"c{self.number}-" if self.campaign.has_criteria else ""
 
-    def own_fields(self, fields: Mapping[str, T]) -> Mapping[str, T]:
+    def own_fields_without_prefix(self, fields: Mapping[str, T]) -> Mapping[str, T]:
         """Return its own fields of a form or a draft, without prefix, and the shared ones."""
         if not self.campaign.has_criteria:
             return fields
@@ -212,10 +212,13 @@ class Criterion(Generic[C_co]):
 Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
-def split_submission_by_criterion(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
+def submission_of_each_criterion(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
     """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
     if isinstance(submission, Form):
-        return [replace(submission, fields=criterion.own_fields(submission.fields)) for criterion in campaign.criteria]
+        return [
+            replace(submission, fields=criterion.own_fields_without_prefix(submission.fields))
+            for criterion in campaign.criteria
+        ]
     names = campaign.criterion_names
     by_name = submission.by_name if isinstance(submission, AnswerByCriterion) else {}
     if unknown := by_name.keys() - set(names):
@@ -223,14 +226,14 @@ def split_submission_by_criterion(submission: Submission, campaign: AskedCampaig
         raise Invalid(
             f"There is no criterion “{shorten_echo(min(unknown))}”. {known_names}. Nothing was stored.",
             code="criterion_unknown",
-            criteria=shorten_names(names),
+            criteria=first_names_shown_in_message(names),
         )
     if missing := [name for name in names if name not in by_name]:
         raise Invalid(
             f"This campaign asks about {join_names(names)}, but there is no answer for {join_names(missing)}. "
             "Nothing was stored.",
             code="criteria_missing",
-            criteria=shorten_names(missing),
+            criteria=first_names_shown_in_message(missing),
         )
     if isinstance(submission, Answer):
         return [submission]
@@ -246,7 +249,7 @@ def refuse_partly_judged(answers: AnswerByCriterion) -> None:
         )
 
 
-def criterion_order_extra(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
+def criterion_order_as_stored_extra(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
     """Return the order of the criteria as it is stored with an answer; empty for a campaign with one question."""
     if not campaign.has_criteria:
         return {}

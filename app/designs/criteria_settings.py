@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, Vali
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from app.designs.design import Design, require_plain_text
+from app.designs.design import Design, plain_text_or_refusal
 from app.designs.field_flags import OneLine
 from app.designs.registry import make_design
 
@@ -16,7 +16,7 @@ MIN_CRITERIA, MAX_CRITERIA = 2, 5
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
-PlainText = BeforeValidator(require_plain_text)
+PlainText = BeforeValidator(plain_text_or_refusal)
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
 CriterionLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
@@ -62,14 +62,14 @@ def checked_criteria_as_stored(
     """
     if len(criteria) == 1:
         raise ValueError(f"give {MIN_CRITERIA} to {MAX_CRITERIA} criteria, or none to ask only the campaign’s question")
-    names = [fold_lookalike_name(criterion["name"]) for criterion in criteria]
+    names = [name_folded_for_lookalikes(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise criterion_error(number, "name", "each criterion needs a different name")
     return [checked_criterion_as_stored(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
-def fold_lookalike_name(name: str) -> str:
+def name_folded_for_lookalikes(name: str) -> str:
     """Return a form of the name that is equal for names that look alike."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
 

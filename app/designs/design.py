@@ -10,17 +10,17 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
-from app.designs.answer import Answer, AnswerValue, Form, parse_touches
-from app.designs.field_flags import InputModel, require_empty_or_visible_text
+from app.designs.answer import Answer, AnswerValue, Form, touch_by_item_of_form
+from app.designs.field_flags import InputModel, empty_or_visible_text_or_refusal
 from app.designs.item_names import form_fields_named_by_position, item_names
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
-from app.designs.playback import parse_playbacks
-from app.designs.remarks import parse_remarks
+from app.designs.playback import playback_by_item_of_form
+from app.designs.remarks import remark_by_subject_of_form
 from app.designs.scale import MAX_POINTS
-from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, order_unit
+from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, unit_of_order_only_law
 from app.designs.unit import POINTS_UNIT as IN_POINTS
-from app.designs.unjudged import parse_unjudged_reasons
-from app.errors import Conflict, Invalid, Refusal, join_names, shorten_echo, shorten_names
+from app.designs.unjudged import unjudged_reason_by_item_of_form
+from app.errors import Conflict, Invalid, Refusal, first_names_shown_in_message, join_names, shorten_echo
 from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -33,7 +33,7 @@ SCORE_PREFIX = "score-"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def require_plain_number(value: object) -> object:
+def plain_number_or_refusal(value: object) -> object:
     """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
@@ -41,12 +41,12 @@ def require_plain_number(value: object) -> object:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(require_plain_number)
+PlainNumber = BeforeValidator(plain_number_or_refusal)
 
 
-def require_plain_text(value: object) -> object:
+def plain_text_or_refusal(value: object) -> object:
     """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
-    require_empty_or_visible_text(value)
+    empty_or_visible_text_or_refusal(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
@@ -109,7 +109,7 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        return require_plain_text(value)
+        return plain_text_or_refusal(value)
 
     @property
     @abstractmethod
@@ -147,9 +147,9 @@ class Design(InputModel, ABC):
         """Return the unit of a law's scores of these answers."""
         if law.family.counts_classes:
             return LIKELIEST_LABEL_UNIT
-        return order_unit(law) if law.reads == "order" else self.unit
+        return unit_of_order_only_law(law) if law.reads == "order" else self.unit
 
-    def class_number_of_label(self, value: AnswerValue) -> float:
+    def number_or_class_of_label(self, value: AnswerValue) -> float:
         """Return a number unchanged, and the class of a label. Raises `Invalid` (`class_unknown`)."""
         if not isinstance(value, str):
             return value
@@ -158,7 +158,7 @@ class Design(InputModel, ABC):
             raise Invalid(
                 f"“{shorten_echo(value)}” is {expected}. Nothing was stored.",
                 code="class_unknown",
-                classes=shorten_names(self.classes),
+                classes=first_names_shown_in_message(self.classes),
             )
         return float(self.classes.index(value))
 
@@ -176,7 +176,7 @@ class Design(InputModel, ABC):
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         """Return a value as it is stored, None if it is invalid."""
 
     @abstractmethod
@@ -191,22 +191,22 @@ class Design(InputModel, ABC):
         if isinstance(submission, Answer):
             return submission
         form, names = form_fields_named_by_position(submission.fields, items), item_names(len(items))
-        unjudged = parse_unjudged_reasons(form, names)
+        unjudged = unjudged_reason_by_item_of_form(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
         values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
         if not values.keys() <= {*names}:
             raise unknown_items_error()
         viewport = form.get("viewport", "")[:40] or None
-        remarks = parse_remarks(form, names)
+        remarks = remark_by_subject_of_form(form, names)
         return Answer(
             values,
-            parse_touches(form, names),
+            touch_by_item_of_form(form, names),
             viewport,
             submission.source,
             unjudged,
             remarks,
-            playbacks=parse_playbacks(form, names),
+            playbacks=playback_by_item_of_form(form, names),
         ).with_item_numbers(items)
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
@@ -249,7 +249,7 @@ class Design(InputModel, ABC):
 
         NaN marks an item without a value, since it cannot be judged, or too few others can. Raises `Invalid`:
         `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`, and what
-        `class_number_of_label` and `checked_values_of_hit` raise.
+        `number_or_class_of_label` and `checked_values_of_hit` raise.
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
@@ -261,7 +261,7 @@ class Design(InputModel, ABC):
             raise self.missing_values_error(missing, len(items))
         if len(answer.values) != len(positions):
             raise unknown_items_error()
-        numbers = {item: self.class_number_of_label(answer.values[item]) for item in positions}
+        numbers = {item: self.number_or_class_of_label(answer.values[item]) for item in positions}
         combined = self.checked_values_of_hit(
             [self.checked_value_as_stored(numbers[item], place) for item, place in positions.items()]
         )
@@ -278,7 +278,7 @@ class Design(InputModel, ABC):
 
     def checked_value_as_stored(self, value: float, position: int) -> float:
         """Return a value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
-        normalised = self.normalise_value(value)
+        normalised = self.stored_value_or_none(value)
         if normalised is None:
             raise Invalid(
                 f"The {self.noun} of item {position} must be {self.allowed_values_text}. What you entered is kept.",

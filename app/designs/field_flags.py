@@ -19,7 +19,7 @@ CAN_GROW: dict[str, Any] = {AFTER_LAUNCH_KEY: "only more"}
 PRIVATE: dict[str, Any] = {"private": True}
 
 
-def editability_after_launch(field: FieldInfo) -> str | None:
+def editability_after_launch_or_none(field: FieldInfo) -> str | None:
     """Return how a setting can be changed after the launch: `open`, `only more`, or None if it is fixed."""
     flags = field.json_schema_extra
     return str(flags[AFTER_LAUNCH_KEY]) if isinstance(flags, dict) and AFTER_LAUNCH_KEY in flags else None
@@ -55,7 +55,7 @@ def is_invisible(character: str) -> bool:
     return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
 
 
-def require_empty_or_visible_text(value: object) -> object:
+def empty_or_visible_text_or_refusal(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
@@ -63,14 +63,14 @@ def require_empty_or_visible_text(value: object) -> object:
     return value
 
 
-def require_visible_text(text: str) -> str:
+def visible_text_or_refusal(text: str) -> str:
     """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("must contain visible text")
     return text
 
 
-def require_one_line(text: str) -> str:
+def one_line_text_or_refusal(text: str) -> str:
     """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
         raise ValueError("must be on one line")
@@ -79,24 +79,24 @@ def require_one_line(text: str) -> str:
     return text
 
 
-OneLine = AfterValidator(require_one_line)
+OneLine = AfterValidator(one_line_text_or_refusal)
 
 
-def refuse_truth_value_as_int(value: object) -> object:
+def value_unless_truth_value_as_int(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value
 
 
-def refuse_truth_value_as_float(value: object) -> object:
+def value_unless_truth_value_as_float(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
     return value
 
 
-REFUSE_TRUTH_VALUE = {"int": refuse_truth_value_as_int, "float": refuse_truth_value_as_float}
+REFUSE_TRUTH_VALUE = {"int": value_unless_truth_value_as_int, "float": value_unless_truth_value_as_float}
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 

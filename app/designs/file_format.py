@@ -71,12 +71,12 @@ class ValueFormat:
 
     def parse_number(self, cell: str) -> float | None:
         """Return a number as it is stored, None where it is no valid value. Raises ValueError for other text."""
-        return self.design.normalise_value(parse_strict_decimal(cell))
+        return self.design.stored_value_or_none(parse_strict_decimal(cell))
 
     def parse_value(self, cell: str) -> float | None:
         """Return a label's class, or a number. Raises ValueError for any other text."""
         if cell in self.class_by_label:
-            return self.design.normalise_value(float(self.class_by_label[cell]))
+            return self.design.stored_value_or_none(float(self.class_by_label[cell]))
         if self.has_number_labels:
             raise ValueError(cell)
         return self.parse_number(cell)

@@ -31,37 +31,40 @@ def form_fields_named_by_position(fields: Mapping[str, str], items: Sequence[int
 
     A page that was opened before an upgrade names them by number; a form that does so throughout is renamed.
     """
-    names = position_names_by_number(items)
-    if not fields_refer_to_known_items(fields, names):
+    names = position_name_by_item_number(items)
+    if not do_fields_name_known_items(fields, names):
         return fields
-    return {rename_field(name, names): translate_choice(name, value, names) for name, value in fields.items()}
-
-
-def rename_draft_entries_to_positions(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
-    """Return the entries of a draft by position, also of one that an earlier page saved by number."""
-    names = position_names_by_number(items)
-    values = {name: str(entry.get("value", "")) for name, entry in entries.items()}
-    if not fields_refer_to_known_items(values, names):
-        return entries
-    translated = {name: translate_choice(name, value, names) for name, value in values.items()}
     return {
-        rename_field(name, names): {**entry, "value": translated[name]} if "value" in entry else entry
+        field_name_with_item_renamed(name, names): choice_value_with_item_renamed(name, value, names)
+        for name, value in fields.items()
+    }
+
+
+def draft_entries_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
+    """Return the entries of a draft by position, also of one that an earlier page saved by number."""
+    names = position_name_by_item_number(items)
+    values = {name: str(entry.get("value", "")) for name, entry in entries.items()}
+    if not do_fields_name_known_items(values, names):
+        return entries
+    translated = {name: choice_value_with_item_renamed(name, value, names) for name, value in values.items()}
+    return {
+        field_name_with_item_renamed(name, names): {**entry, "value": translated[name]} if "value" in entry else entry
         for name, entry in entries.items()
     }
 
 
-def item_by_page_name(name: str, items: Sequence[int]) -> int | None:
+def find_item_number_by_page_name(name: str, items: Sequence[int]) -> int | None:
     """Return the number of the item that has this name on the page of its HIT, also on an earlier one; else None."""
     numbers_by_name = {str(item): item for item in items}
     numbers_by_name |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}
     return numbers_by_name.get(name)
 
 
-def position_names_by_number(items: Iterable[int]) -> dict[str, str]:
+def position_name_by_item_number(items: Iterable[int]) -> dict[str, str]:
     return {str(item): str(ItemName(position)) for position, item in enumerate(items)}
 
 
-def fields_refer_to_known_items(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
+def do_fields_name_known_items(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
     """Return whether every field that names an item names one of these, by its number."""
     references = {reference for name, value in fields.items() if (reference := find_item_of_form_field(name, value))}
     return bool(references) and references <= names.keys()
@@ -81,10 +84,10 @@ def is_choice_field(name: str) -> bool:
     return name.rpartition("-")[2] in CHOICE_FIELDS and not name.startswith((COMMENT_PREFIX, FLAG_PREFIX))
 
 
-def rename_field(name: str, names: Mapping[str, str]) -> str:
+def field_name_with_item_renamed(name: str, names: Mapping[str, str]) -> str:
     match = NAME_ENDING_IN_ITEM.fullmatch(name)
     return f"{match[1]}{names[match[2]]}" if match else name
 
 
-def translate_choice(name: str, value: str, names: Mapping[str, str]) -> str:
+def choice_value_with_item_renamed(name: str, value: str, names: Mapping[str, str]) -> str:
     return names.get(value.strip(), value) if is_choice_field(name) else value

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, TaskSettings, ValueKind
-from app.designs.field_flags import require_visible_text
+from app.designs.field_flags import visible_text_or_refusal
 from app.designs.number_parsing import AmbiguousNumber, parse_typed_decimal
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import RATIO_UNIT, Unit, format_three_digits
@@ -43,7 +43,7 @@ class Magnitude(Design):
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO_UNIT
 
-    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_text)] = Field(
+    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(visible_text_or_refusal)] = Field(
         default="An item of average quality",
         title="Reference",
         description="Text that items are compared with. Choose one of average quality.",
@@ -94,7 +94,7 @@ class Magnitude(Design):
         value = values[position]
         return f"{format_plain_number(value)}, {format_three_digits(value / self.reference_value)} × the reference"
 
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         low, high = self.value_range
         return float(value) if low <= value <= high else None
 

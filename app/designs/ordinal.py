@@ -77,7 +77,7 @@ class Ordinal(Design):
             **scale,
         )
 
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         """Return the number of a point, from 0; None if there is no such point."""
         return value + 0.0 if value in range(len(self.labels)) else None
 

@@ -25,7 +25,7 @@ ENOUGH_HEARD = 0.9  # share of the length that counts as all of it: the last mom
 MAX_SECONDS = 1e6
 
 
-def parse_playbacks(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[int, Playback]:
+def playback_by_item_of_form(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[int, Playback]:
     """Return the playbacks from a form's fields `plays-NAME`, `seconds_heard-NAME` and `switches-NAME`.
 
     Invalid fields are dropped.
@@ -33,7 +33,7 @@ def parse_playbacks(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[
     playbacks = {
         item: Playback(
             parse_nonnegative_int_or_none(form.get(f"{PLAYS_PREFIX}{item}")),
-            parse_seconds(form.get(f"{HEARD_PREFIX}{item}")),
+            parse_seconds_or_none(form.get(f"{HEARD_PREFIX}{item}")),
             parse_nonnegative_int_or_none(form.get(f"{SWITCHES_PREFIX}{item}")),
         )
         for item in items
@@ -41,7 +41,7 @@ def parse_playbacks(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[
     return {item: playback for item, playback in playbacks.items() if playback != Playback()}
 
 
-def parse_seconds(text: str | None) -> float | None:
+def parse_seconds_or_none(text: str | None) -> float | None:
     """Return a number of seconds, rounded to hundredths; None for anything else."""
     try:
         seconds = parse_strict_decimal(text or "")
@@ -80,6 +80,6 @@ def is_unplayed(must_play: str, fields: Mapping[str, str], name: ItemName) -> bo
     plays = parse_nonnegative_int_or_none(fields.get(f"{PLAYS_PREFIX}{name}"))
     if plays is None or fields.get(f"{UNJUDGED_PREFIX}{name}"):
         return False
-    heard = parse_seconds(fields.get(f"{HEARD_PREFIX}{name}")) or 0.0
-    length = parse_seconds(fields.get(f"{LENGTH_PREFIX}{name}")) or 0.0
+    heard = parse_seconds_or_none(fields.get(f"{HEARD_PREFIX}{name}")) or 0.0
+    length = parse_seconds_or_none(fields.get(f"{LENGTH_PREFIX}{name}")) or 0.0
     return plays < 1 or (must_play == "end" and heard < ENOUGH_HEARD * length)

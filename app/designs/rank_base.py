@@ -38,7 +38,7 @@ class PlaceDesign(Design):
         tied = ", tied" if list(values).count(values[position]) > 1 else ""
         return f"{format_ordinal(int(values[position]))} of {len(values)}{tied}"
 
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         """Return a whole number in the range of the places; None for other values."""
         return float(value) if value in range(1, int(self.value_range[1]) + 1) else None
 
@@ -55,7 +55,7 @@ class PlaceDesign(Design):
 
     def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
         """Return a hundred times the share in the item's HIT."""
-        return 100.0 * shares_of_other_items_beaten(values, np.zeros(len(values), np.intp) if hit is None else hit)
+        return 100.0 * beaten_share_of_each_item(values, np.zeros(len(values), np.intp) if hit is None else hit)
 
 
 class OrderDesign(PlaceDesign):
@@ -92,7 +92,7 @@ def format_ordinal(number: int) -> str:
     return f"{number}{ORDINAL_SUFFIXES.get(number, 'th')}"
 
 
-def shares_of_other_items_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Array:
+def beaten_share_of_each_item(values: Array, hit: npt.NDArray[np.intp]) -> Array:
     """Return the shares of `PlaceDesign` for many HITs at once, (M,) in [0, 1]. Time: that of sorting.
 
     `values` and `hit` are (M,), the place of an item and the number of its HIT, in any order.
@@ -100,15 +100,19 @@ def shares_of_other_items_beaten(values: Array, hit: npt.NDArray[np.intp]) -> Ar
     order = np.lexsort((-values, hit))  # the items of a HIT together, the last place first
     value, hit_numbers = values[order], hit[order]
     new_hit = np.append(True, hit_numbers[1:] != hit_numbers[:-1])[: len(hit_numbers)]
-    first, size = span_starts_and_lengths(new_hit)
-    tie, tied = span_starts_and_lengths(new_hit | np.append(True, value[1:] != value[:-1])[: len(hit_numbers)])
+    first, size = span_start_and_length_of_each_position(new_hit)
+    tie, tied = span_start_and_length_of_each_position(
+        new_hit | np.append(True, value[1:] != value[:-1])[: len(hit_numbers)]
+    )
     shares = np.full(len(values), 0.5)
     several = size > 1
     shares[order[several]] = (2 * (tie - first) + tied - 1)[several] / (2 * (size - 1))[several]
     return shares
 
 
-def span_starts_and_lengths(is_start: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def span_start_and_length_of_each_position(
+    is_start: npt.NDArray[np.bool_],
+) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Return, for each position, the start and the length of its span.
 
     `is_start` is True where a span begins; its first entry is True.

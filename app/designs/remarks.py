@@ -77,7 +77,7 @@ class Remark:
     flag: str | None = None
 
 
-def parse_remarks(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
+def remark_by_subject_of_form(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
     """Return the remarks in a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by subject.
 
     The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks.
@@ -88,10 +88,13 @@ def parse_remarks(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Re
 
 def read_comment_and_flag(form: Mapping[str, str], subject: str) -> Remark:
     comment = form.get(f"{COMMENT_PREFIX}{subject}", "")
-    return Remark(clean_comment(comment) if comment else "", form.get(f"{FLAG_PREFIX}{subject}", "").strip() or None)
+    return Remark(
+        comment_without_invisible_characters(comment) if comment else "",
+        form.get(f"{FLAG_PREFIX}{subject}", "").strip() or None,
+    )
 
 
-def clean_comment(comment: str) -> str:
+def comment_without_invisible_characters(comment: str) -> str:
     """Return a comment without invisible characters, cut to the maximum length."""
     text = comment.replace("\r\n", "\n")
     visible = (one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs"))
@@ -114,7 +117,7 @@ class RemarkOffer(Protocol):
     def flag_reasons(self) -> Sequence[str]: ...
 
 
-def keep_offered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
+def remarks_that_campaign_asks_for(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
     """Return the remarks that the campaign asks for."""
     reasons = {reason: reason for reason in campaign.flag_reasons} or {FLAG_WITHOUT_REASON: "", "": ""}
     offered_remarks = {
@@ -139,7 +142,7 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
             raise Invalid(
                 f"This campaign does not take flags on {where}. Nothing was stored.", code="remark_not_offered"
             )
-    if keep_offered_remarks(campaign, remarks) != remarks:
+    if remarks_that_campaign_asks_for(campaign, remarks) != remarks:
         expected = f"one of {join_names(campaign.flag_reasons)}" if campaign.flag_reasons else "left empty"
         raise Invalid(f"What is wrong must be {expected}. Nothing was stored.", code="reason_unknown")
 

@@ -9,7 +9,7 @@ from app.inference.ground.arrays import Array
 MAX_POINTS = 100.0
 
 
-def normalise_points(score: float) -> float | None:
+def points_as_stored_or_none(score: float) -> float | None:
     """Return a score as it is stored, where -0 is 0; None if it is not in 0..100."""
     return score + 0.0 if 0 <= score <= MAX_POINTS else None
 
@@ -20,6 +20,6 @@ def shares_to_points(shares: Array) -> Array:
     return points
 
 
-def competition_ranks(scores: Sequence[float]) -> list[int]:
+def competition_ranks_best_first(scores: Sequence[float]) -> list[int]:
     """Competition ranks, best first: the highest score is 1, equal scores share a rank, the next one is skipped."""
     return [1 + sum(other > score for other in scores) for score in scores]

@@ -47,7 +47,7 @@ class Unit:
     mean_phrase: str = "mean score"
     mean_title: str = "Mean"
 
-    def value_at_place(self, place: float) -> float:
+    def value_in_unit_at_place(self, place: float) -> float:
         """Return the number at a place, 0 to 100."""
         return place
 
@@ -78,11 +78,11 @@ class Unit:
         """Return the number with fewer digits, for an end of an interval."""
         return format_with_places(place, 0)
 
-    def format_spread(self, places: float) -> str:
+    def half_width_text_or_empty(self, places: float) -> str:
         """Return half the width of an interval as text; empty for the whole scale, which says nothing."""
         return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN_SPREAD
 
-    def spread_as_shown(self, half_width: float) -> float | None:
+    def half_width_in_unit_or_none(self, half_width: float) -> float | None:
         """Return half the width of an interval as a number, None where it says nothing."""
         return half_width
 
@@ -106,7 +106,7 @@ class Unit:
 class RatioUnit(Unit):
     """Ratios to a reference: 1 is in the middle, and 0 and infinity are at the ends."""
 
-    def value_at_place(self, place: float) -> float:
+    def value_in_unit_at_place(self, place: float) -> float:
         """Return the odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else math.inf
 
@@ -123,25 +123,25 @@ class RatioUnit(Unit):
 
     def format_value(self, place: float) -> str:
         """Return the ratio in three digits."""
-        return format_three_digits(self.value_at_place(place))
+        return format_three_digits(self.value_in_unit_at_place(place))
 
     def format_place_rounded(self, place: float) -> str:
         """Return the ratio in two digits."""
-        return format_three_digits(float(f"{self.value_at_place(place):.1e}"))
+        return format_three_digits(float(f"{self.value_in_unit_at_place(place):.1e}"))
 
     def format_deviation(self, variance: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.spread_as_shown(STEPS * math.sqrt(variance))
+        factor = self.half_width_in_unit_or_none(STEPS * math.sqrt(variance))
         return "–" if factor is None else f"×/÷ {format_three_digits(factor)}"
 
-    def format_spread(self, places: float) -> str:
+    def half_width_text_or_empty(self, places: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.spread_as_shown(places)
+        factor = self.half_width_in_unit_or_none(places)
         return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_digits(factor)}"
 
-    def spread_as_shown(self, half_width: float) -> float | None:
+    def half_width_in_unit_or_none(self, half_width: float) -> float | None:
         """Return the factor from the middle to the upper end."""
-        return self.value_at_place(STEPS / 2 + half_width) if half_width < STEPS / 2 - 0.5 else None
+        return self.value_in_unit_at_place(STEPS / 2 + half_width) if half_width < STEPS / 2 - 0.5 else None
 
     @property
     def spread_axis_title(self) -> str:
@@ -200,7 +200,7 @@ LIKELIEST_LABEL_UNIT = Unit(
 )
 
 
-def order_unit(law: Law) -> Unit:
+def unit_of_order_only_law(law: Law) -> Unit:
     """Return the unit of a law that reads only an order: its own scale, on which only distances are meaningful."""
     return Unit(
         "Score",

@@ -66,7 +66,7 @@ class UnjudgedOffer(Protocol):
     def unjudged_reasons(self) -> Sequence[str]: ...
 
 
-def parse_unjudged_reasons(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
+def unjudged_reason_by_item_of_form(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
     """Return the reasons in a form's fields `unjudged-NAME`, by item; empty fields are no reasons."""
     reasons = {item: form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in items}
     return {item: reason for item, reason in reasons.items() if reason}

@@ -38,14 +38,14 @@ class SpacedWord(NamedTuple):
     word: str
 
 
-def mark_word_differences(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
+def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
     """Return `text` with the words marked that are not in `other`; with `show_deletions`, as the changes from `other`.
 
     None where that would take long, because the texts are long or repeat the same words again and again.
     """
-    before, after = split_words(other), split_words(text)
-    start = common_prefix_length(before, after)
-    end = common_prefix_length(before[start:][::-1], after[start:][::-1])
+    before, after = split_text_into_spaced_words(other), split_text_into_spaced_words(text)
+    start = count_common_words_at_beginning(before, after)
+    end = count_common_words_at_beginning(before[start:][::-1], after[start:][::-1])
     old, new = ([one.word for one in side[start : len(side) - end]] for side in (before, after))
     counts = Counter(old)
     if sum(counts[word] for word in new) > MAX_EQUAL_WORD_PAIRS or len(old) * len(new) > MAX_WORD_COMPARISONS:
@@ -57,16 +57,16 @@ def mark_word_differences(text: str, other: str, *, show_deletions: bool = False
             parts.append(Markup.escape(join_words(added)))
             continue
         if show_deletions and left_out:
-            parts.append(mark_words("del", left_out))
+            parts.append(words_with_mark("del", left_out))
         if show_deletions and left_out and added and not added[0].space:
             parts.append(Markup(" "))  # at the beginning of the text, where no space stands before the words
         if added:
-            parts.append(mark_words("ins" if show_deletions else "mark", added))
+            parts.append(words_with_mark("ins" if show_deletions else "mark", added))
     parts.append(Markup.escape(join_words(after[len(after) - end :])))
     return Markup("").join(parts)
 
 
-def split_words(text: str) -> list[SpacedWord]:
+def split_text_into_spaced_words(text: str) -> list[SpacedWord]:
     """Return the words of a text; joined, they are the text."""
     words: list[SpacedWord] = []
     space = ""
@@ -79,7 +79,7 @@ def split_words(text: str) -> list[SpacedWord]:
     return [*words, SpacedWord(space, "")]
 
 
-def common_prefix_length(words: list[SpacedWord], other: list[SpacedWord]) -> int:
+def count_common_words_at_beginning(words: list[SpacedWord], other: list[SpacedWord]) -> int:
     """Return how many words two texts have in common before the first that differs."""
     pairs = zip(words, other, strict=False)
     return next((place for place, (a, b) in enumerate(pairs) if a.word != b.word), min(len(words), len(other)))
@@ -89,6 +89,6 @@ def join_words(words: list[SpacedWord]) -> str:
     return "".join(chain.from_iterable(words))
 
 
-def mark_words(kind: str, words: list[SpacedWord]) -> Markup:
+def words_with_mark(kind: str, words: list[SpacedWord]) -> Markup:
     """Return words with a mark, which begins after the white space before them."""
     return DIFFERENCE_MARKS[kind].format(words[0].space, words[0].word + join_words(words[1:]))

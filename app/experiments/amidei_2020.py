@@ -14,7 +14,7 @@ import numpy as np
 from app.experiments import report
 from app.experiments.figures import plot_curves
 from app.experiments.result_tables import write_figure_table
-from app.experiments.runs import ArmResult, RunExperiment, figure_by_arm
+from app.experiments.runs import ArmResult, RunExperiment, figure_array_by_arm
 from app.inference.ground.arrays import Integers
 from app.inference.preferences import transitivity
 from app.inference.preferences.implied_pairs import Implications, ImpliedCounts, implications_and_implied_outcomes
@@ -57,15 +57,17 @@ def simulate_asked_and_wrong_shares(noise: float, rng: np.random.Generator) -> t
     value, implications = rng.random(TRANSITIVITY_ITEMS), Implications()
     wrong, pairs = [], rng.permutation([*combinations(range(TRANSITIVITY_ITEMS), 2)]).tolist()
     for a, b in pairs:
-        implied = implications.implied_outcome(a, b)
+        implied = implications.implied_outcome_if_any(a, b)
         if implied is not None and rng.random() >= ASKED_ANYWAY_SHARE:
             wrong.append(implied != (1 if value[a] > value[b] else -1))
         else:
-            implications.add_outcome(a, b, 1 if value[a] - value[b] + noise * rng.standard_normal() > 0 else -1)
+            implications.add_outcome_and_return_implied(
+                a, b, 1 if value[a] - value[b] + noise * rng.standard_normal() > 0 else -1
+            )
     return 1 - len(wrong) / len(pairs), float(np.mean(wrong))
 
 
-def paper_and_easel_kappa_rows() -> list[list[str]]:
+def table_rows_of_paper_and_easel_kappa() -> list[list[str]]:
     """Return the annotators of Table 2: the paper's kappa, kappa from its cut-off shares, and `transitivity.fit`."""
     rows: list[tuple[int, int, int, int]] = []
     items = count()
@@ -78,17 +80,23 @@ def paper_and_easel_kappa_rows() -> list[list[str]]:
         PAPER_TRIADS, result.transitive.tolist(), result.triads.tolist(), result.kappa.tolist(), strict=True
     )
     return [
-        [name, f"{holds} / {triads}", PAPER_KAPPA[name], f"{truncated_kappa(holds, triads):.3f}", f"{kappa:.3f}"]
+        [
+            name,
+            f"{holds} / {triads}",
+            PAPER_KAPPA[name],
+            f"{kappa_of_truncated_share(holds, triads):.3f}",
+            f"{kappa:.3f}",
+        ]
         for name, holds, triads, kappa in annotators
     ]
 
 
-def truncated_kappa(transitive: int, triads: int) -> float:
+def kappa_of_truncated_share(transitive: int, triads: int) -> float:
     """Kappa from a share that is cut off after its second decimal."""
     return float(transitivity.transitivity_kappa(HUNDRED * transitive // triads, HUNDRED, PAPER_CHANCE))
 
 
-def transitivity_rows_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
+def table_rows_of_transitivity_by_ties(result: transitivity.Transitivity) -> list[list[str]]:
     """Return rows for all triads, those without a tie and those with one: their number, the share of transitive ones,
     the share expected by chance, and kappa.
     """
@@ -119,7 +127,7 @@ def transitivity_rows_by_ties(result: transitivity.Transitivity) -> list[list[st
     ]
 
 
-def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
+def load_argument_judgment_columns() -> tuple[Integers, Integers, Integers, Integers]:
     """Load the judgments of UKPConvArg1: first, second, outcome, annotator, (n,) each."""
     with gzip.open(ARGUMENT_JUDGMENTS, "rt", encoding="utf-8", newline="") as file:
         rows = [
@@ -129,9 +137,9 @@ def load_argument_judgments() -> tuple[Integers, Integers, Integers, Integers]:
     return first, second, outcomes, annotators
 
 
-def measure_argument_transitivity() -> tuple[transitivity.Transitivity, ImpliedCounts]:
+def argument_transitivity_and_implied_counts() -> tuple[transitivity.Transitivity, ImpliedCounts]:
     """Measure how consistent the annotators of the arguments are, and how often implied pairs are right."""
-    first, second, outcomes, annotators = load_argument_judgments()
+    first, second, outcomes, annotators = load_argument_judgment_columns()
     orders, _ = implications_and_implied_outcomes(
         first.tolist(), second.tolist(), outcomes.tolist(), annotators.tolist()
     )
@@ -144,12 +152,12 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
     experiment = ImpliedPairsExperiment(seed)
     results = run_experiment(experiment, "Implied pairs")
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "noise", NOISE_POINTS)
-    (asked,), (wrong,) = (figure_by_arm(results, name).values() for name in (ASKED_FIGURE, WRONG_FIGURE))
+    (asked,), (wrong,) = (figure_array_by_arm(results, name).values() for name in (ASKED_FIGURE, WRONG_FIGURE))
     values_by_title = {"pairs asked": asked, "wrong among pairs not asked": wrong}
     x_title, y_title = "noise of an answer, in points", "share of pairs"
     plot_curves(folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title)
-    transitivity_result, counts = measure_argument_transitivity()
-    share, low, high = counts.contradicted_share_with_interval() or (np.nan,) * 3
+    transitivity_result, counts = argument_transitivity_and_implied_counts()
+    share, low, high = counts.contradicted_share_and_interval_or_none() or (np.nan,) * 3
     path = folder / f"{experiment.name}.md"
     report.write_report(
         path,
@@ -157,8 +165,8 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
         command=command,
         seed=seed,
         runs=len(results),
-        consistency=paper_and_easel_kappa_rows(),
-        by_ties=transitivity_rows_by_ties(transitivity_result),
+        consistency=table_rows_of_paper_and_easel_kappa(),
+        by_ties=table_rows_of_transitivity_by_ties(transitivity_result),
         items=TRANSITIVITY_ITEMS,
         anyway=f"{ASKED_ANYWAY_SHARE:.0%}",
         wrong=f"{share:.3f} ({low:.3f} to {high:.3f})",

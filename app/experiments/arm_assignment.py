@@ -31,7 +31,9 @@ class ArmCandidate(Record):
     known: bool
 
 
-async def load_arms_by_link(connection: Driver, key: str, platform: str, worker_id: str) -> list[ArmCandidate]:
+async def load_arm_candidates_by_link(
+    connection: Driver, key: str, platform: str, worker_id: str
+) -> list[ArmCandidate]:
     """Load the arms of an experiment for a person. Raises `NotFound` (`campaign_not_found`)."""
     arms = await fetch_rows(
         connection, FIND_ARMS_BY_LINK, {"key": key, "platform": platform, "worker_id": worker_id}, ArmCandidate
@@ -43,16 +45,18 @@ async def load_arms_by_link(connection: Driver, key: str, platform: str, worker_
     return arms
 
 
-def choose_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
+def visited_or_first_running_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
     """Choose the arm that the person has visited, else the first running one in their order, else one that is not
     finished.
     """
     known_arms = [arm for arm in arms if arm.known]
     running = [arm for arm in arms if arm.status == "running"]
     not_over = [arm for arm in arms if arm.status != "finished"]
-    return max(known_arms or running or not_over or arms, key=lambda arm: arm_order_key(key, person, arm.arm))
+    return max(
+        known_arms or running or not_over or arms, key=lambda arm: sort_key_of_arm_for_person(key, person, arm.arm)
+    )
 
 
-def arm_order_key(key: str, person: str, arm: str) -> bytes:
+def sort_key_of_arm_for_person(key: str, person: str, arm: str) -> bytes:
     """Return the key that sorts the arms in a person's order."""
     return hmac.new(key.encode(), f"{arm} {person}".encode(), sha256).digest()

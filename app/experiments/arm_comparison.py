@@ -22,9 +22,9 @@ from app.experiments.figures import Band
 from app.experiments.result_tables import write_parquet_rows
 from app.experiments.runs import judgments_to_reach
 from app.inference.ground.arrays import Array
-from app.inference.ground.jackknife import student_t_half_width
+from app.inference.ground.jackknife import half_width_of_student_t_band
 from app.record import responses
-from app.record.campaign_law import judging_responses_as_law_hits
+from app.record.campaign_law import hits_of_judging_responses_for_law
 from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_true_values
@@ -129,7 +129,7 @@ async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) 
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
     (criterion,) = campaign.criteria
-    hits = judging_responses_as_law_hits(criterion, await responses.load_responses(connection, campaign.id))
+    hits = hits_of_judging_responses_for_law(criterion, await responses.load_responses(connection, campaign.id))
     record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 
@@ -141,7 +141,7 @@ def write_arm_comparison(experiment: AnsweredExperiment, folder: Path, command: 
         if experiment.checkpoint_count
         else {}
     )
-    context = draw_comparison(experiment, results, folder) if results else {}
+    context = draw_arm_figures_and_build_context(experiment, results, folder) if results else {}
     path = folder / f"{experiment.name}.md"
     report.write_report(
         path, "people.md", command=command, now=now, few=MIN_PEOPLE_FOR_BANDS, of=experiment, courses=results, **context
@@ -149,7 +149,9 @@ def write_arm_comparison(experiment: AnsweredExperiment, folder: Path, command: 
     return path
 
 
-def draw_comparison(experiment: AnsweredExperiment, results: ResultsByArm, folder: Path) -> dict[str, Any]:
+def draw_arm_figures_and_build_context(
+    experiment: AnsweredExperiment, results: ResultsByArm, folder: Path
+) -> dict[str, Any]:
     """Write figures and tables of the arms, and return the context of the report's page."""
     name, truth = experiment.name, experiment.arms[0].record.truth
     checkpoints = [*range(1, experiment.checkpoint_count + 1)]
@@ -169,12 +171,15 @@ def draw_comparison(experiment: AnsweredExperiment, results: ResultsByArm, folde
             figure: [[format_band(band, k) for band in bands_by_arm.values()] for k, _ in enumerate(checkpoints)]
             for figure, bands_by_arm in bands.items()
         },
-        "ranges": [(title, report.score_range_texts(scores[None])) for title, scores in scores_by_title.items()],
+        "ranges": [
+            (title, report.texts_of_lowest_highest_and_deviation(scores[None]))
+            for title, scores in scores_by_title.items()
+        ],
         "some": [
             [names[k], *(f"{100 * scores[k]:.1f}" for scores in scores_by_title.values())]
             for k in report.evenly_spaced_items(truth)
         ],
-        "gains": easl_gain_rows(results, checkpoints),
+        "gains": table_rows_of_easl_gain(results, checkpoints),
     }
 
 
@@ -184,7 +189,7 @@ def format_band(band: Band, checkpoint: int) -> str:
     return f"{middle:.3f}" + (f" ({low:.3f} to {high:.3f})" if np.isfinite(low) else "")
 
 
-def easl_gain_rows(results: ResultsByArm, checkpoints: Sequence[int]) -> list[list[str]]:
+def table_rows_of_easl_gain(results: ResultsByArm, checkpoints: Sequence[int]) -> list[list[str]]:
     """Return at each checkpoint how much better EASL is than direct assessment, and how many judgments EASL needs to
     match it.
 
@@ -195,7 +200,7 @@ def easl_gain_rows(results: ResultsByArm, checkpoints: Sequence[int]) -> list[li
     base, gaining = results[BASELINE_ARM], results[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
     error = np.hypot(base.standard_error_of("spearman"), gaining.standard_error_of("spearman"))
-    half_width = student_t_half_width(error, np.minimum(base.people, gaining.people))
+    half_width = half_width_of_student_t_band(error, np.minimum(base.people, gaining.people))
     better = Band(values - goals, values - goals - half_width, values - goals + half_width)
     return [
         [
@@ -217,7 +222,7 @@ def write_comparison_tables(experiment: AnsweredExperiment, results: ResultsByAr
     metadata = {"experiment": experiment.name, "campaigns": " ".join(arm.campaign.slug for arm in experiment.arms)}
     checkpoint_rows = [
         {"arm": arm, "judgments": checkpoint + 1}
-        | {name: float(line[checkpoint]) for name, line in band_columns(result).items()}
+        | {name: float(line[checkpoint]) for name, line in figure_and_band_columns_by_name(result).items()}
         for arm, result in results.items()
         for checkpoint in range(experiment.checkpoint_count)
     ]
@@ -230,7 +235,7 @@ def write_comparison_tables(experiment: AnsweredExperiment, results: ResultsByAr
     write_parquet_rows(folder / f"{experiment.name}-scores.parquet", item_rows, metadata)
 
 
-def band_columns(result: BandedArmResult) -> dict[str, Array]:
+def figure_and_band_columns_by_name(result: BandedArmResult) -> dict[str, Array]:
     """Return the columns of an arm: each figure and the ends of its band, (checkpoints,)."""
     ends = ("", "_low", "_high")
     return {figure + end: line for figure in SHOWN_FIGURES for end, line in zip(ends, result.band(figure), strict=True)}

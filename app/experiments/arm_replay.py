@@ -9,7 +9,7 @@ import numpy as np
 
 from app.experiments.figures import Band
 from app.inference.ground.arrays import Array, Integers, Mask
-from app.inference.ground.jackknife import jackknife_correlation_interval, jackknife_error
+from app.inference.ground.jackknife import ends_of_jackknife_correlation_band, jackknife_error
 from app.inference.ground.metrics import correlate_scores
 from app.inference.online.law import AnsweredHit, Law, LawBeliefs
 
@@ -76,7 +76,7 @@ class BandedArmResult:
         """
         whole = self.figures[figure]
         return Band(
-            whole, *jackknife_correlation_interval(whole, self.figures_without_person[figure], self.has_answered)
+            whole, *ends_of_jackknife_correlation_band(whole, self.figures_without_person[figure], self.has_answered)
         )
 
     def standard_error_of(self, figure: str) -> Array:
@@ -86,10 +86,12 @@ class BandedArmResult:
 
 def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
     """Replay an arm up to `checkpoint_count` judgments per item, at most as many as it has."""
-    ends = checkpoint_hit_counts(record, checkpoint_count)
-    all_scores = list(replay_scores(record, ends))
-    figures = partial(truth_correlations_by_checkpoint, record.truth)
-    without_person = [figures(replay_scores(record, ends, excluded_person=person)) for person in record.people]
+    ends = hit_count_at_each_checkpoint(record, checkpoint_count)
+    all_scores = list(iterate_scores_at_checkpoints(record, ends))
+    figures = partial(correlations_with_truth_by_figure, record.truth)
+    without_person = [
+        figures(iterate_scores_at_checkpoints(record, ends, excluded_person=person)) for person in record.people
+    ]
     has_answered = np.array([[first_hit_position(record, person) < end for end in ends] for person in record.people])
     return BandedArmResult(
         figures(all_scores),
@@ -103,7 +105,7 @@ def first_hit_position(record: ArmRecord, person: int) -> int:
     return next(k for k, hit in enumerate(record.hits) if hit.annotator == person)
 
 
-def checkpoint_hit_counts(record: ArmRecord, checkpoint_count: int) -> list[int]:
+def hit_count_at_each_checkpoint(record: ArmRecord, checkpoint_count: int) -> list[int]:
     """Return after how many HITs each checkpoint has its judgments."""
     cumulative_judgments = np.cumsum([len(hit.items) for hit in record.hits])
     return [
@@ -112,7 +114,9 @@ def checkpoint_hit_counts(record: ArmRecord, checkpoint_count: int) -> list[int]
     ]
 
 
-def replay_scores(record: ArmRecord, ends: Sequence[int], excluded_person: int | None = None) -> Iterator[Array]:
+def iterate_scores_at_checkpoints(
+    record: ArmRecord, ends: Sequence[int], excluded_person: int | None = None
+) -> Iterator[Array]:
     """Yield the scores of the items at each checkpoint, (N,), from all answers or without those of one person."""
     beliefs = record.initial_beliefs.copy()
     for start, end in pairwise((0, *ends)):
@@ -120,7 +124,7 @@ def replay_scores(record: ArmRecord, ends: Sequence[int], excluded_person: int |
         yield record.law.family.score(*beliefs.state)
 
 
-def truth_correlations_by_checkpoint(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
+def correlations_with_truth_by_figure(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
     """Return the figures by name, (L,); NaN where all items have the same score."""
     metrics = [correlate_scores(truth, score) for score in scores]
     return {name: np.array([getattr(metric, name) for metric in metrics]) for name in SHOWN_FIGURES}

@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid, join_names, shorten_echo
 from app.experiments.input_tables import read_table_columns
-from app.experiments.judged_pairs import JudgedPairs, baseline_comparison_columns
+from app.experiments.judged_pairs import JudgedPairs, system_judge_segment_and_outcome_columns
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 from app.inference.preferences import bradley_terry
@@ -74,9 +74,9 @@ class ComparisonFile:
         """Draw for one run which judges are careless."""
         return FileJudges(self, rng)
 
-    def advice_for(self, system: int) -> BaselineAdvice:
+    def advice_on_system(self, system: int) -> BaselineAdvice:
         """Return advice on a system as the baseline, from all comparisons."""
-        return baseline_advice(baseline_comparison_columns(self.pairs, system)[3])
+        return baseline_advice(system_judge_segment_and_outcome_columns(self.pairs, system)[3])
 
 
 class FileJudges:
@@ -104,9 +104,9 @@ def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -
     """
     rows = list(read_comparisons(path))
     columns = {name: [row[name] for row in rows] for name in COMPARISON_COLUMNS}
-    systems, number = number_names(path, "systems", columns["first"] + columns["second"])
-    _, judge = number_names(path, "judges", columns["judge"])
-    _, segment = number_names(path, "segments", columns["segment"])
+    systems, number = distinct_values_and_number_of_each(path, "systems", columns["first"] + columns["second"])
+    _, judge = distinct_values_and_number_of_each(path, "judges", columns["judge"])
+    _, segment = distinct_values_and_number_of_each(path, "segments", columns["segment"])
     outcome = np.array([(row["winner"] == row["first"]) * 1 - (row["winner"] == row["second"]) for row in rows])
     first, second = number.reshape(2, -1)
     if baseline is not None and baseline not in systems:
@@ -131,7 +131,7 @@ def read_comparisons(path: Path) -> Iterator[dict[str, str]]:
         yield values
 
 
-def number_names(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
+def distinct_values_and_number_of_each(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
     """Return the different values in order, and the number of each."""
     names = sorted({*values})
     if len(names) < MIN_COUNTS.get(kind, 1):

@@ -28,7 +28,7 @@ def read_table_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.U
         yield row._replace(values=values)
 
 
-def parse_share_between_ends(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
+def parse_value_as_share_between_ends(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
     """Return a value as a share of the way between two ends.
 
     Raises `Invalid` (`not_two_ends`, `not_a_value`).

@@ -8,7 +8,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.metrics import correlate_scores
-from app.inference.observations.baseline import select_baseline_judgments
+from app.inference.observations.baseline import judgments_that_include_baseline
 from app.inference.online import trueskill
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.preferences import expected_wins, hopkins_may
@@ -63,15 +63,19 @@ class ScoringMethod(NamedTuple):
     uses_baseline_only: bool = False
 
 
-def baseline_comparison_columns(pairs: JudgedPairs, baseline: int) -> tuple[Integers, Integers, Integers, Integers]:
+def system_judge_segment_and_outcome_columns(
+    pairs: JudgedPairs, baseline: int
+) -> tuple[Integers, Integers, Integers, Integers]:
     """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
-    rows, items, outcomes = select_baseline_judgments(baseline, pairs.first, pairs.second, pairs.outcome)
+    rows, items, outcomes = judgments_that_include_baseline(baseline, pairs.first, pairs.second, pairs.outcome)
     return items, pairs.judge[rows], pairs.segment[rows], outcomes
 
 
 def score_graded_response(pairs: JudgedPairs, baseline: int, systems: int) -> Array:
     """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
-    return graded_response.fit(*baseline_comparison_columns(pairs, baseline), n_items=systems, with_errors=False).score
+    return graded_response.fit(
+        *system_judge_segment_and_outcome_columns(pairs, baseline), n_items=systems, with_errors=False
+    ).score
 
 
 def score_hopkins_may(pairs: JudgedPairs, _baseline: int, systems: int) -> Array:
@@ -112,7 +116,7 @@ SCORING_METHODS = {
 }
 
 
-def agreement_with_truth(truth: Array, score: Array, baseline: int) -> dict[str, float]:
+def agreement_figures_with_truth(truth: Array, score: Array, baseline: int) -> dict[str, float]:
     """Return the agreement of scores with the truth, (systems,) each, for the systems other than the baseline."""
     others = np.arange(len(truth)) != baseline
     metrics = correlate_scores(truth[others], score[others])

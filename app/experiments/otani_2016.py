@@ -22,13 +22,13 @@ from app.experiments.judged_pairs import (
     WINS_METHOD,
     JudgedPairs,
     ScoringMethod,
-    agreement_with_truth,
-    baseline_comparison_columns,
+    agreement_figures_with_truth,
     score_graded_response,
+    system_judge_segment_and_outcome_columns,
 )
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
-from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by_arm
+from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_array_by_arm
 from app.inference.ground.arrays import Array
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 
@@ -168,21 +168,21 @@ class RandomJudgesExperiment:
         return [
             ArmResult(
                 arm,
-                figure_series_from_rows(
-                    [self.simulate_agreement_at_percent(method, share, run_number) for share in self.shares]
+                figure_series_by_name_of_rows(
+                    [self.simulated_agreement_figures_at_percent(method, share, run_number) for share in self.shares]
                 ),
                 [],
             )
             for arm, method in self.methods.items()
         ]
 
-    def simulate_agreement_at_percent(
+    def simulated_agreement_figures_at_percent(
         self, method: ScoringMethod, random_judge_percent: int, run_number: int
     ) -> dict[str, float]:
         baseline, truth = self.source.baseline, self.source.truth
         crowd = self.source.draw_judges(np.random.default_rng([self.seed, run_number]))
         pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, random_judge_percent / 100)
-        return agreement_with_truth(truth, method.fit(pairs, baseline, len(truth)), baseline)
+        return agreement_figures_with_truth(truth, method.fit(pairs, baseline, len(truth)), baseline)
 
 
 @dataclass(frozen=True)
@@ -202,8 +202,11 @@ class BaselineExperiment:
         return [
             ArmResult(
                 GRADED_METHOD,
-                figure_series_from_rows(
-                    [self.simulate_judging_against_baseline(baseline, run_number) for baseline in self.tried_baselines]
+                figure_series_by_name_of_rows(
+                    [
+                        self.simulated_agreement_figures_of_baseline(baseline, run_number)
+                        for baseline in self.tried_baselines
+                    ]
                 ),
                 [],
             )
@@ -214,15 +217,15 @@ class BaselineExperiment:
         """Systems that are tried as baselines."""
         return range(0, self.judging.systems, BASELINE_STEP)
 
-    def simulate_judging_against_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
+    def simulated_agreement_figures_of_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
-        advice = baseline_advice(baseline_comparison_columns(pairs, baseline)[3])
+        advice = baseline_advice(system_judge_segment_and_outcome_columns(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
-        return counts | agreement_with_truth(self.judging.truth, score, baseline)
+        return counts | agreement_figures_with_truth(self.judging.truth, score, baseline)
 
 
-def figure_series_from_rows(rows: list[dict[str, float]]) -> dict[str, list[float]]:
+def figure_series_by_name_of_rows(rows: list[dict[str, float]]) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
@@ -237,12 +240,15 @@ def run_judge_experiments(
     )
     path = folder / f"{experiment.name}.md"
     page, context = (
-        ("judges_of_a_file.md", {"systems": baseline_advice_rows(source), "baseline": source.names[source.baseline]})
+        (
+            "judges_of_a_file.md",
+            {"systems": table_rows_of_baseline_advice(source), "baseline": source.names[source.baseline]},
+        )
         if isinstance(source, ComparisonFile)
         else (
             "judges.md",
-            run_and_draw_baseline_comparison(BaselineExperiment(source, seed), folder, run_experiment)
-            | report_random_judges_on_alike_outputs(source, seed, folder, run_experiment),
+            run_baseline_experiment_and_build_context(BaselineExperiment(source, seed), folder, run_experiment)
+            | run_alike_outputs_and_build_context(source, seed, folder, run_experiment),
         )
     )
     report.write_report(
@@ -253,17 +259,17 @@ def run_judge_experiments(
         seed=seed,
         runs=len(results),
         shares=RANDOM_JUDGE_PERCENTS,
-        told=draw_robustness_and_build_rows(results, folder),
+        told=draw_robustness_and_build_table_rows(results, folder),
         **context,
     )
     return path
 
 
-def draw_robustness_and_build_rows(results: RunResults, folder: Path) -> list[dict[str, Any]]:
+def draw_robustness_and_build_table_rows(results: RunResults, folder: Path) -> list[dict[str, Any]]:
     """Draw what random judges cost each method, and return the rows of the tables."""
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
-        values = figure_by_arm(results, name)
+        values = figure_array_by_arm(results, name)
         values_by_title = {SCORING_METHODS[arm].title: by_run for arm, by_run in values.items()}
         plot_curves(
             folder / f"random-judges-{name}.svg",
@@ -273,23 +279,27 @@ def draw_robustness_and_build_rows(results: RunResults, folder: Path) -> list[di
             y_title=words,
         )
         rows = [
-            [title_with_loss(SCORING_METHODS[arm].title, by_run), *map(format_mean_with_run_range, by_run.T)]
+            [arm_title_with_mean_loss(SCORING_METHODS[arm].title, by_run), *map(format_mean_with_run_range, by_run.T)]
             for arm, by_run in values.items()
         ]
-        figures.append({"name": name, "words": words, "rows": rows, "paper": paper_robustness_rows(name)})
+        figures.append({"name": name, "words": words, "rows": rows, "paper": table_rows_of_paper_robustness(name)})
     return figures
 
 
-def run_and_draw_baseline_comparison(
+def run_baseline_experiment_and_build_context(
     experiment: BaselineExperiment, folder: Path, run_experiment: RunExperiment
 ) -> dict[str, Any]:
     """Draw how good scores are by the choice of the baseline, and return the rows with the advice on each."""
     results, places = run_experiment(experiment, "Baselines"), [baseline + 1 for baseline in experiment.tried_baselines]
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "baseline", places)
-    values_by_title = {words: figure_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()}
+    values_by_title = {
+        words: figure_array_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()
+    }
     x_title, y_title = "rank of the baseline (1 is best)", "Pearson, nDCG"
     plot_curves(folder / f"{experiment.name}.svg", places, values_by_title, x_title=x_title, y_title=y_title)
-    counts = [figure_by_arm(results, name)[GRADED_METHOD].sum(axis=0).astype(int) for name in ("won", "tied", "lost")]
+    counts = [
+        figure_array_by_arm(results, name)[GRADED_METHOD].sum(axis=0).astype(int) for name in ("won", "tied", "lost")
+    ]
     rows = []
     for k, place in enumerate(places):
         advice = baseline_advice(np.repeat((-1, 0, 1), [count[k] for count in counts]))
@@ -303,7 +313,7 @@ def run_and_draw_baseline_comparison(
     return {"heads": list(values_by_title), "baselines": rows}
 
 
-def report_random_judges_on_alike_outputs(
+def run_alike_outputs_and_build_context(
     judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment
 ) -> dict[str, Any]:
     """Return what 50 % random judges cost each method if the outputs of a system are alike."""
@@ -312,7 +322,7 @@ def report_random_judges_on_alike_outputs(
     )
     results = run_experiment(experiment, "Similar outputs")
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
-    values = figure_by_arm(results, "pearson")
+    values = figure_array_by_arm(results, "pearson")
     rows = [
         [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_mean_loss(by_run)]
         for arm, by_run in values.items()
@@ -320,10 +330,10 @@ def report_random_judges_on_alike_outputs(
     return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}
 
 
-def baseline_advice_rows(source: ComparisonFile) -> list[list[str]]:
+def table_rows_of_baseline_advice(source: ComparisonFile) -> list[list[str]]:
     """Return the advice on each system of a file as the baseline, sorted by its share of wins."""
     advice_and_names = sorted(
-        ((source.advice_for(k), name) for k, name in enumerate(source.names)),
+        ((source.advice_on_system(k), name) for k, name in enumerate(source.names)),
         key=lambda advice_and_name: -np.nan_to_num(advice_and_name[0].share_won),
     )
     return [[name, *share_won_and_advice_sentence(advice)] for advice, name in advice_and_names]
@@ -333,7 +343,7 @@ def share_won_and_advice_sentence(advice: BaselineAdvice) -> tuple[str, str]:
     return "" if np.isnan(advice.share_won) else f"{advice.share_won:.0%}", advice.sentence
 
 
-def title_with_loss(title: str, values: Array) -> str:
+def arm_title_with_mean_loss(title: str, values: Array) -> str:
     """Return the title of an arm with its mean loss at 50 % random judges."""
     return f"{title} (loses {format_mean_loss(values)})"
 
@@ -342,7 +352,7 @@ def format_mean_loss(values: Array) -> str:
     return f"{(values[:, 0] - values[:, -1]).mean():.3f}"
 
 
-def paper_robustness_rows(figure: str) -> list[list[str]]:
+def table_rows_of_paper_robustness(figure: str) -> list[list[str]]:
     """Return the rows of the paper's Table 1."""
     rows_by_method = PAPER_ROBUSTNESS[figure]
     return [

@@ -19,13 +19,13 @@ from app.experiments.judged_pairs import (
     TRUESKILL_METHOD,
     WINS_METHOD,
     JudgedPairs,
-    agreement_with_truth,
-    baseline_comparison_columns,
+    agreement_figures_with_truth,
+    system_judge_segment_and_outcome_columns,
 )
-from app.experiments.otani_2016 import AGREEMENT_FIGURES, SimulatedJudging, figure_series_from_rows
+from app.experiments.otani_2016 import AGREEMENT_FIGURES, SimulatedJudging, figure_series_by_name_of_rows
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
-from app.experiments.runs import ArmResult, RunExperiment, figure_by_arm
+from app.experiments.runs import ArmResult, RunExperiment, figure_array_by_arm
 from app.inference.ground.arrays import Array, Integers
 from app.inference.systems import graded_response
 
@@ -58,7 +58,9 @@ class ComparisonCountExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Run all arms with the same judges; each reads the first of its comparisons."""
         return [
-            ArmResult(arm, figure_series_from_rows(self.simulate_agreement_by_count(arm, baseline, run_number)), [])
+            ArmResult(
+                arm, figure_series_by_name_of_rows(self.simulate_agreement_by_count(arm, baseline, run_number)), []
+            )
             for arm, baseline in self.baselines().items()
         ]
 
@@ -77,7 +79,7 @@ class ComparisonCountExperiment:
         pairs = self.draw_most_comparisons(baseline, run_number)
         left_out = self.judging.baseline if baseline is None else baseline
         return [
-            agreement_with_truth(
+            agreement_figures_with_truth(
                 self.judging.truth,
                 method.fit(pairs.select_rows(np.arange(count)), left_out, self.judging.systems),
                 left_out,
@@ -95,7 +97,7 @@ def run_comparison_count_experiment(
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "comparisons", COMPARISON_COUNTS)
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
-        values_by_title = {ARM_TITLES[arm]: by_run for arm, by_run in figure_by_arm(results, name).items()}
+        values_by_title = {ARM_TITLES[arm]: by_run for arm, by_run in figure_array_by_arm(results, name).items()}
         plot_curves(
             folder / f"{experiment.name}-{name}.svg",
             COMPARISON_COUNTS,
@@ -123,7 +125,7 @@ def run_comparison_count_experiment(
 def draw_segment_information(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
-    columns = baseline_comparison_columns(experiment.draw_most_comparisons(baseline, 0), baseline)
+    columns = system_judge_segment_and_outcome_columns(experiment.draw_most_comparisons(baseline, 0), baseline)
     fit = graded_response.fit(*columns, n_items=experiment.judging.systems, with_errors=False)
     segments = easiest_and_hardest_segments(fit.difficulty, columns[2])
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)

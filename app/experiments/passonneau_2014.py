@@ -142,14 +142,14 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
     rows = [
         {"word": word.name, "by": method, "sense": k, "prevalence": share}
         for word in words
-        for method, shares in prevalences_by_title(word).items()
+        for method, shares in prevalence_arrays_by_title(word).items()
         for k, share in enumerate(shares.tolist(), start=1)
     ]
     write_parquet_rows(folder / "word-senses.parquet", rows, {})
     for word in words:
         plot_bars(
             folder / f"word-senses-{word.name}.svg",
-            prevalences_by_title(word),
+            prevalence_arrays_by_title(word),
             x_title=f"sense of {word.name}",
             y_title="prevalence",
         )
@@ -161,13 +161,13 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
         command=command,
         words=[(word.name, f"word-senses-{word.name}.svg") for word in words],
         heatmaps=[(word, response_heatmap_name(word)) for word in NAMED_ANNOTATORS],
-        information=[information_row(word) for word in words],
-        rows=[sense_word_row(word) for word in words],
-        starts=[compare_starts_of_word(word) for word in words],
+        information=[table_row_of_information(word) for word in words],
+        rows=[table_row_of_sense_word(word) for word in words],
+        starts=[table_row_of_fit_starts(word) for word in words],
         senses=range(1, MAX_SENSES + 1),
-        accuracies=pad_sense_rows([row for word in words for row in accuracy_rows(word)]),
-        agreements=[agreement_row(word) for word in words],
-        compared=paper_comparison_rows({word.name: word for word in words}),
+        accuracies=rows_padded_to_most_senses([row for word in words for row in table_rows_of_accuracies(word)]),
+        agreements=[table_row_of_agreement(word) for word in words],
+        compared=table_rows_of_paper_comparison({word.name: word for word in words}),
     )
     return path
 
@@ -178,7 +178,10 @@ def draw_annotators_of_words(words: Sequence[SenseWord], folder: Path) -> None:
         if word.name in NAMED_ANNOTATORS:
             plot_response_heatmaps(
                 folder / response_heatmap_name(word.name),
-                {f"annotator {number}": responses_to_known_senses(word, number) for number in heatmap_annotators(word)},
+                {
+                    f"annotator {number}": responses_to_known_senses(word, number)
+                    for number in numbers_of_drawn_annotators(word)
+                },
             )
     plot_count_histograms(
         folder / "word-senses-information.svg",
@@ -192,7 +195,7 @@ def response_heatmap_name(word_name: str) -> str:
     return f"word-senses-responses-{word_name}.svg"
 
 
-def heatmap_annotators(word: SenseWord) -> list[int]:
+def numbers_of_drawn_annotators(word: SenseWord) -> list[int]:
     """Return the annotators whose responses are drawn, numbered from 1 as in the data."""
     label_counts = np.bincount(word.labels.annotators)
     named = NAMED_ANNOTATORS[word.name]
@@ -207,13 +210,13 @@ def responses_to_known_senses(word: SenseWord, annotator_number: int) -> Array:
     return np.where(is_known[:, None], fit.response[annotator_number - 1], np.nan)
 
 
-def information_row(word: SenseWord) -> list[str]:
+def table_row_of_information(word: SenseWord) -> list[str]:
     """Return the lowest, median and highest information in a label of an annotator, in bits."""
     bits = np.nanpercentile(word.fit_from_accuracy.mutual_information, (0, 50, 100))
     return [word.name, *(f"{number:.2f}" for number in bits)]
 
 
-def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
+def prevalence_arrays_by_title(word: SenseWord) -> dict[str, Array]:
     return {
         LABELS_TITLE: word.sense_frequencies,
         MAJORITY_TITLE: word.majority_shares,
@@ -222,7 +225,7 @@ def prevalences_by_title(word: SenseWord) -> dict[str, Array]:
     }
 
 
-def sense_word_row(word: SenseWord) -> list[str]:
+def table_row_of_sense_word(word: SenseWord) -> list[str]:
     accuracies = np.nanpercentile(word.fit_from_accuracy.accuracy, (0, 50, 100))  # the lowest, the median, the highest
     uninformative = int(np.sum(word.fit_from_accuracy.mutual_information < 0.1))
     return [
@@ -240,7 +243,7 @@ def sense_word_row(word: SenseWord) -> list[str]:
     ]
 
 
-def compare_starts_of_word(word: SenseWord) -> list[str]:
+def table_row_of_fit_starts(word: SenseWord) -> list[str]:
     """Return where the fit ends, by where it starts."""
     fits = word.fit_from_accuracy, word.fit_from_votes
     cells = [
@@ -255,7 +258,7 @@ def compare_starts_of_word(word: SenseWord) -> list[str]:
     ]
 
 
-def accuracy_rows(word: SenseWord) -> list[list[str]]:
+def table_rows_of_accuracies(word: SenseWord) -> list[list[str]]:
     """Return accuracies by sense, here and in the paper, with the number of sentences."""
     paper_accuracy, sentences = PAPER_ACCURACY.get(word.name, {}), word.fit_from_accuracy.posterior.sum(axis=0)
     rows = [
@@ -269,7 +272,7 @@ def accuracy_rows(word: SenseWord) -> list[list[str]]:
     return rows if paper_accuracy else rows[1:]
 
 
-def pad_sense_rows(rows: Sequence[list[str]]) -> list[list[str]]:
+def rows_padded_to_most_senses(rows: Sequence[list[str]]) -> list[list[str]]:
     """Add empty cells for senses that a word does not have."""
     return [row + [""] * (MAX_SENSES + 1 - len(row)) for row in rows]
 
@@ -278,7 +281,7 @@ def format_two_decimals(number: float | None) -> str:
     return "" if number is None else f"{number:.2f}"
 
 
-def agreement_row(word: SenseWord) -> list[str]:
+def table_row_of_agreement(word: SenseWord) -> list[str]:
     """Return the agreement of a word's annotators, and how far the model's prevalences are from those by majority."""
     columns = word.labels.items, word.labels.annotators, word.labels.senses
     rng = np.random.default_rng(AGREEMENT_SEED)
@@ -297,7 +300,7 @@ def agreement_row(word: SenseWord) -> list[str]:
     ]
 
 
-def paper_comparison_rows(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
+def table_rows_of_paper_comparison(words: dict[str, SenseWord]) -> Sequence[Sequence[str]]:
     """Return figures of the paper, the same figures here, and reason for the difference."""
     add, date, helped = (words[name] for name in ("add-v", "date-n", "help-v"))
     likely = share_of_sure_sentences(helped.fit_from_accuracy, LIKELY_POSTERIOR) - share_of_sure_sentences(

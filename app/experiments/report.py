@@ -13,7 +13,12 @@ from typing import Any
 import numpy as np
 
 from app.experiments import figures
-from app.experiments.runs import RunResults, figure_by_arm, final_scores_by_arm, judgments_to_match_arm
+from app.experiments.runs import (
+    RunResults,
+    figure_array_by_arm,
+    final_score_arrays_by_arm,
+    judgments_to_match_arm_with_band,
+)
 from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
     AWARE_ARM,
@@ -80,7 +85,7 @@ def draw_part_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any
     """Draw the figures of a part, and return the context of its page."""
     figure_files = []
     for name, words in FIGURE_TITLES:
-        file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
+        file, values = f"{part.experiment.name}-{name}.svg", figure_array_by_arm(part.results, name)
         figures.plot_curves(
             folder / file,
             ITEM_CHECKPOINTS,
@@ -89,7 +94,7 @@ def draw_part_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any
             y_title=words,
         )
         figure_files.append({"words": f"{words}: {part.title.lower()}", "file": file})
-    spearman = figure_by_arm(part.results, "spearman")
+    spearman = figure_array_by_arm(part.results, "spearman")
     return {
         "title": part.title,
         "said": part.introduction,
@@ -116,7 +121,7 @@ def format_mean_with_run_range(values: Array) -> str:
 
 def format_judgments_to_match_da(values: Mapping[str, Array], arm: str, judgments: int) -> str:
     """Format how many judgments an arm needs to match direct assessment with `judgments` judgments per item."""
-    needed = judgments_to_match_arm(ITEM_CHECKPOINTS, values[arm], values[DA_ARM][:, judgments - 1])
+    needed = judgments_to_match_arm_with_band(ITEM_CHECKPOINTS, values[arm], values[DA_ARM][:, judgments - 1])
     middle, low, high = (format_judgment_count(count, ITEM_CHECKPOINTS[-1]) for count in needed)
     return f"{middle} ({low} to {high})"
 
@@ -126,11 +131,11 @@ def format_judgment_count(judgments: float, last_checkpoint: int, decimals: int 
     return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last_checkpoint}"
 
 
-def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
+def draw_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
     """Draw the figures for campaigns with another goal than the whole scale, and return contexts of their sections."""
     sections = []
     for name, words, arms in GOAL_FIGURES:
-        file, values = f"{part.experiment.name}-{name}.svg", figure_by_arm(part.results, name)
+        file, values = f"{part.experiment.name}-{name}.svg", figure_array_by_arm(part.results, name)
         figures.plot_curves(
             folder / file,
             ITEM_CHECKPOINTS,
@@ -150,27 +155,31 @@ def draw_goal_figures(folder: Path, part: ReportPart) -> list[dict[str, Any]]:
     return sections
 
 
-def draw_score_histograms(folder: Path, part: ReportPart) -> dict[str, Any]:
+def draw_score_histograms_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Draw histograms of the truth and of some arms at the last checkpoint; return them with the ranges of all arms."""
-    scores, truth = final_scores_by_arm(part.results), np.array([part.experiment.truth])
+    scores, truth = final_score_arrays_by_arm(part.results), np.array([part.experiment.truth])
     file = f"{part.experiment.name}-histograms.svg"
     scores_by_title = {arm.title: scores[arm.name] for arm in SCALE_ARMS if arm.name in {DA_ARM, "ra", EASL_ARM}}
     figures.plot_histograms(folder / file, {"Truth": truth} | scores_by_title)
-    ranges = [(arm.title, score_range_texts(scores[arm.name])) for arm in ALL_SCALE_ARMS if arm.name in scores]
-    return {"file": file, "ranges": [("Truth", score_range_texts(truth)), *ranges]}
+    ranges = [
+        (arm.title, texts_of_lowest_highest_and_deviation(scores[arm.name]))
+        for arm in ALL_SCALE_ARMS
+        if arm.name in scores
+    ]
+    return {"file": file, "ranges": [("Truth", texts_of_lowest_highest_and_deviation(truth)), *ranges]}
 
 
-def score_range_texts(scores: Array) -> tuple[str, str, str]:
+def texts_of_lowest_highest_and_deviation(scores: Array) -> tuple[str, str, str]:
     """Return lowest and highest score and the standard deviation of N items, averaged over runs, (runs, N)."""
     low, high, spread = (by_run.mean() for by_run in (scores.min(axis=1), scores.max(axis=1), scores.std(axis=1)))
     return f"{100 * low:.0f}", f"{100 * high:.0f}", f"{100 * spread:.0f}"
 
 
-def draw_match_quality(folder: Path, part: ReportPart) -> str:
+def draw_match_quality_and_return_file_name(folder: Path, part: ReportPart) -> str:
     """Draw match qualities of EASL in the first run, items ordered by the truth; return the name of the file."""
     arm = next(arm for arm in SCALE_ARMS if arm.name == EASL_ARM)
     order = np.argsort(part.experiment.truth, kind="stable")
-    rounds = part.experiment.simulate_rounds(arm, 0)
+    rounds = part.experiment.iterate_simulated_rounds(arm, 0)
     states = [(campaign.score[order], campaign.variance[order]) for campaign in rounds]
     qualities = {f"iteration {k}": match_quality_matrix(*states[k], SCALE_GAMMA) for k in DRAWN_ITERATIONS}
     file = f"{part.experiment.name}-match-quality.svg"
@@ -178,9 +187,9 @@ def draw_match_quality(folder: Path, part: ReportPart) -> str:
     return file
 
 
-def example_item_rows(part: ReportPart, names: Sequence[str]) -> list[list[str]]:
+def table_rows_of_example_items(part: ReportPart, names: Sequence[str]) -> list[list[str]]:
     """Return ten items, evenly spaced from the highest to the lowest truth: name, truth, and the arms' scores."""
-    truth, scores = np.array(part.experiment.truth), final_scores_by_arm(part.results)
+    truth, scores = np.array(part.experiment.truth), final_score_arrays_by_arm(part.results)
     return [
         [names[k], f"{100 * truth[k]:.1f}", *(format_score_points(scores[arm.name][:, k]) for arm in SCALE_ARMS)]
         for k in evenly_spaced_items(truth)
@@ -202,11 +211,11 @@ def format_score_points(scores: Array) -> str:
     return f"{100 * scores.mean():.1f} ({low:.0f} to {high:.0f})"
 
 
-def context_effect_rows(parts: Sequence[ReportPart]) -> list[list[str]]:
+def table_rows_of_context_effects(parts: Sequence[ReportPart]) -> list[list[str]]:
     """Return by context effect how many judgments EASL needs to match direct assessment with those of the paper."""
     cells = []
     for part in parts:
-        spearman = figure_by_arm(part.results, "spearman")
+        spearman = figure_array_by_arm(part.results, "spearman")
         cells.append(
             [
                 f"{part.experiment.context:.0%}",

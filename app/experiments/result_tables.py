@@ -20,7 +20,7 @@ def write_run_tables(
         for result in run
         for item, score in zip(items, result.scores, strict=True)
     ]
-    write_parquet_rows(folder / f"{name}-scores.parquet", scores, settings_json_by_experiment(results))
+    write_parquet_rows(folder / f"{name}-scores.parquet", scores, settings_json_by_experiment_name(results))
 
 
 def write_figure_table(
@@ -37,10 +37,10 @@ def write_figure_table(
         for result in run
         for index, checkpoint in enumerate(checkpoints)
     ]
-    write_parquet_rows(path, figures, settings_json_by_experiment(results))
+    write_parquet_rows(path, figures, settings_json_by_experiment_name(results))
 
 
-def settings_json_by_experiment(results: ExperimentResults) -> dict[str, str]:
+def settings_json_by_experiment_name(results: ExperimentResults) -> dict[str, str]:
     return {experiment.name: experiment.settings() for experiment, _ in results}
 
 

@@ -52,7 +52,7 @@ class Experiment(Protocol):
         """Return the results of every arm in one run."""
 
 
-def run_missing(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
+def run_missing_and_count_done(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
     """Do the missing runs out of `count`, and yield how many are done; `load_runs` reads their results.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
@@ -105,7 +105,7 @@ RunResults = Sequence[Sequence[ArmResult]]
 RunExperiment = Callable[[Experiment, str], RunResults]  # takes an experiment and its label on the screen
 
 
-def figure_by_arm(results: RunResults, figure: str) -> dict[str, Array]:
+def figure_array_by_arm(results: RunResults, figure: str) -> dict[str, Array]:
     """Return a figure of each arm, (runs, L)."""
     arms = [result.arm for result in results[0]]
     return {
@@ -114,7 +114,7 @@ def figure_by_arm(results: RunResults, figure: str) -> dict[str, Array]:
     }
 
 
-def final_scores_by_arm(results: RunResults) -> dict[str, Array]:
+def final_score_arrays_by_arm(results: RunResults) -> dict[str, Array]:
     """Return the scores of items at the last checkpoint by arm, (runs, N)."""
     arms = [result.arm for result in results[0]]
     return {arm: np.array([result.scores for run in results for result in run if result.arm == arm]) for arm in arms}
@@ -133,7 +133,9 @@ def _interpolate_judgments(checkpoints: Sequence[int], mean: Array, goal: float)
     return float(np.interp(goal, so_far, checkpoints)) if so_far[-1] >= goal else np.inf
 
 
-def judgments_to_match_arm(checkpoints: Sequence[int], values: Array, goal: Array) -> tuple[float, float, float]:
+def judgments_to_match_arm_with_band(
+    checkpoints: Sequence[int], values: Array, goal: Array
+) -> tuple[float, float, float]:
     """Return how many judgments an arm, (runs, L), needs to match another arm's figure, (runs,), in the mean.
 
     The other two numbers are the ends of the range of 95 % of resampled runs.

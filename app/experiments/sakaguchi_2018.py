@@ -11,10 +11,10 @@ import numpy as np
 
 from app.errors import Invalid
 from app.experiments import report
-from app.experiments.input_tables import parse_share_between_ends, read_table_columns
+from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
 from app.experiments.report import PAPER_GAIN, ReportPart
 from app.experiments.result_tables import write_run_tables
-from app.experiments.runs import RunExperiment, figure_by_arm, final_scores_by_arm
+from app.experiments.runs import RunExperiment, figure_array_by_arm, final_score_arrays_by_arm
 from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
     DA_ARM,
@@ -100,11 +100,11 @@ def run_scale_experiments(  # noqa: PLR0917
         runs=len(first_part.results),
         looks=ITEM_CHECKPOINTS[-1],
         parts=[report.draw_part_and_build_context(folder, part) for part in parts],
-        distributions=report.draw_score_histograms(folder, first_part),
-        some=report.example_item_rows(first_part, material.names),
-        heatmap=report.draw_match_quality(folder, first_part),
-        goals=report.draw_goal_figures(folder, first_part),
-        contexts=report.context_effect_rows(contexts),
+        distributions=report.draw_score_histograms_and_build_context(folder, first_part),
+        some=report.table_rows_of_example_items(first_part, material.names),
+        heatmap=report.draw_match_quality_and_return_file_name(folder, first_part),
+        goals=report.draw_goal_figures_and_build_contexts(folder, first_part),
+        contexts=report.table_rows_of_context_effects(contexts),
         gain=PAPER_GAIN,
         compared=[
             (figure, there, RESULT_TEXTS[here](first_part), why)
@@ -122,7 +122,7 @@ def run_report_part(experiment: ScaleExperiment, introduction: str, run_experime
 
 def format_final_spearman(part: ReportPart) -> str:
     """Return Spearman of the paper's three arms, averaged over runs."""
-    spearman = figure_by_arm(part.results, "spearman")
+    spearman = figure_array_by_arm(part.results, "spearman")
     return ", ".join(
         f"{arm.title} {spearman[arm.name][:, -1].mean():.2f}" for arm in SCALE_ARMS if arm.name in PAPER_ARMS
     )
@@ -130,14 +130,18 @@ def format_final_spearman(part: ReportPart) -> str:
 
 def format_score_ranges(part: ReportPart) -> str:
     """Return the ranges of scores, averaged over runs."""
-    scores = final_scores_by_arm(part.results)
-    ends = [(arm.title, *report.score_range_texts(scores[arm.name])) for arm in SCALE_ARMS if arm.name in PAPER_ARMS]
+    scores = final_score_arrays_by_arm(part.results)
+    ends = [
+        (arm.title, *report.texts_of_lowest_highest_and_deviation(scores[arm.name]))
+        for arm in SCALE_ARMS
+        if arm.name in PAPER_ARMS
+    ]
     return ", ".join(f"{title} {low} to {high}" for title, low, high, _ in ends)
 
 
 def format_judgments_to_match_paper(part: ReportPart) -> str:
     """Return how many judgments EASL needs to match direct assessment with those of the paper."""
-    spearman = figure_by_arm(part.results, "spearman")
+    spearman = figure_array_by_arm(part.results, "spearman")
     return ", ".join(
         f"{judgments} by {report.format_judgments_to_match_da(spearman, EASL_ARM, judgments)}"
         for judgments in PAPER_GAIN.needed
@@ -153,7 +157,7 @@ RESULT_TEXTS: Mapping[str, Callable[[ReportPart], str]] = {
 }
 
 
-def lexical_frequency_material() -> ScaleMaterial:
+def load_lexical_frequency_material() -> ScaleMaterial:
     """Return the verbs of the demo campaign."""
     with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
         rows = [(row["verb"], float(row["oracle"])) for row in csv.DictReader(file)]
@@ -163,7 +167,7 @@ def lexical_frequency_material() -> ScaleMaterial:
     )
 
 
-def political_spectrum_material(rows: Sequence[tuple[str, float]] | None, seed: int) -> ScaleMaterial:
+def load_or_simulate_political_material(rows: Sequence[tuple[str, float]] | None, seed: int) -> ScaleMaterial:
     """Return a random 150 of the statements with values from 0 to 1, or simulated ones if there are none."""
     rng = np.random.default_rng(seed)
     about = STATEMENTS_TEXT
@@ -189,10 +193,10 @@ def load_scale_values(
 ) -> list[tuple[str, float]]:
     """Load the items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `read_table_columns` and `parse_share_between_ends`, and `Invalid` (`too_few_items`).
+    Raises as `read_table_columns` and `parse_value_as_share_between_ends`, and `Invalid` (`too_few_items`).
     """
     rows = [
-        (str(row.values[text_column]), parse_share_between_ends(row, value_column, *ends))
+        (str(row.values[text_column]), parse_value_as_share_between_ends(row, value_column, *ends))
         for row in read_table_columns(path, (text_column, value_column))
     ]
     if len(rows) < MIN_SCALE_ITEMS:

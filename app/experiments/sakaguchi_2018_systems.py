@@ -18,9 +18,15 @@ import numpy as np
 from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import plot_curves
-from app.experiments.input_tables import parse_share_between_ends, read_table_columns
+from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
 from app.experiments.result_tables import write_run_tables
-from app.experiments.runs import ArmResult, RunExperiment, RunResults, figure_by_arm, judgments_to_match_arm
+from app.experiments.runs import (
+    ArmResult,
+    RunExperiment,
+    RunResults,
+    figure_array_by_arm,
+    judgments_to_match_arm_with_band,
+)
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import pearson, spearman
 from app.inference.online.law import LawParameters
@@ -116,11 +122,11 @@ class SystemsExperiment:
             "systems": lambda people, rng: self.iter_scores_asking_by_rule("systems", people, rng),
         }
         return [
-            self.measure_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
+            self.figures_of_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
             for arm, scoring in scoring_by_arm.items()
         ]
 
-    def measure_arm(self, arm: str, scores: Iterator[Array]) -> ArmResult:
+    def figures_of_arm(self, arm: str, scores: Iterator[Array]) -> ArmResult:
         score_history = list(scores)
         figures = {
             figure.__name__: [figure(self.truth, score) for score in score_history] for figure in (spearman, pearson)
@@ -132,7 +138,7 @@ class SystemsExperiment:
         segments, systems = self.quality.shape
         annotators = HabitAnnotators(people, self.quality.ravel())
         total, count = np.zeros(systems), np.zeros(systems)
-        hits = self.shuffled_hits(segments * systems, rng)
+        hits = self.iterate_shuffled_hits(segments * systems, rng)
         for _ in SYSTEM_CHECKPOINTS:
             for outputs in islice(hits, SYSTEM_CHECKPOINTS[0] * systems // OUTPUTS_PER_HIT):
                 np.add.at(total, outputs % systems, annotators.answer(int(rng.integers(len(people))), outputs, rng))
@@ -140,7 +146,7 @@ class SystemsExperiment:
             yield total / np.maximum(count, 1)
 
     @staticmethod
-    def shuffled_hits(size: int, rng: np.random.Generator) -> Iterator[Any]:
+    def iterate_shuffled_hits(size: int, rng: np.random.Generator) -> Iterator[Any]:
         """Yield HITs of numbers, all of them in a random order, repeatedly."""
         while True:
             yield from rng.permutation(size)[: size - size % OUTPUTS_PER_HIT].reshape(-1, OUTPUTS_PER_HIT)
@@ -158,7 +164,7 @@ class SystemsExperiment:
     ) -> Iterator[Array]:
         """Ask as a rule selects, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign(rule, rng)
-        hits = campaign.generate_hits(annotators)
+        hits = campaign.iterate_answered_hits(annotators)
         for judgments in SYSTEM_CHECKPOINTS:
             while len(campaign.hits) * OUTPUTS_PER_HIT < judgments * len(self.truth):
                 next(hits)
@@ -197,12 +203,12 @@ def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) 
 
     Columns: system, segment, score, as a number between the ends. Several scores of an output are averaged.
 
-    Raises as `read_table_columns` and `parse_share_between_ends`, and `Invalid` (`too_few_outputs`).
+    Raises as `read_table_columns` and `parse_value_as_share_between_ends`, and `Invalid` (`too_few_outputs`).
     """
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for row in read_table_columns(path, ("system", "segment", "score")):
         scores[str(row.values["segment"]), str(row.values["system"])].append(
-            parse_share_between_ends(row, "score", *ends)
+            parse_value_as_share_between_ends(row, "score", *ends)
         )
     systems = sorted({system for _, system in scores})
     segments = sorted({segment for segment, _ in scores})
@@ -222,7 +228,7 @@ def run_systems_experiment(  # noqa: PLR0917
     write_run_tables(folder, experiment.name, [(experiment, results)], SYSTEM_CHECKPOINTS, names)
     rows_by_figure = {}
     for figure in ("spearman", "pearson"):
-        values = figure_by_arm(results, figure)
+        values = figure_array_by_arm(results, figure)
         values_by_title = {SYSTEM_ARM_TITLES[arm]: by_run for arm, by_run in values.items()}
         y_title = f"{figure.capitalize()} with the true order" if figure == "spearman" else "Pearson with the truth"
         plot_curves(
@@ -249,21 +255,21 @@ def run_systems_experiment(  # noqa: PLR0917
         titles=[*SYSTEM_ARM_TITLES.values()],
         others=[title for arm, title in SYSTEM_ARM_TITLES.items() if arm != SYSTEM_DA_ARM],
         told=rows_by_figure,
-        needed=judgments_needed_rows(results),
+        needed=table_rows_of_judgments_needed(results),
     )
     return path
 
 
-def judgments_needed_rows(results: RunResults) -> list[tuple[int, list[str]]]:
+def table_rows_of_judgments_needed(results: RunResults) -> list[tuple[int, list[str]]]:
     """Return how many judgments per system each arm needs to match direct assessment."""
-    values = figure_by_arm(results, "spearman")
+    values = figure_array_by_arm(results, "spearman")
     other_arms = [by_run for arm, by_run in values.items() if arm != SYSTEM_DA_ARM]
     return [
         (
             judgments,
             [
                 format_judgments_with_band(
-                    judgments_to_match_arm(SYSTEM_CHECKPOINTS, by_run, values[SYSTEM_DA_ARM][:, checkpoint])
+                    judgments_to_match_arm_with_band(SYSTEM_CHECKPOINTS, by_run, values[SYSTEM_DA_ARM][:, checkpoint])
                 )
                 for by_run in other_arms
             ],

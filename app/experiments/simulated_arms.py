@@ -86,7 +86,7 @@ class ScaleExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Return the results of every arm in one run, all with the same crowd."""
         return [
-            measure_arm(arm.name, self.simulate_rounds(arm, run_number), np.array(self.truth))
+            figures_of_arm(arm.name, self.iterate_simulated_rounds(arm, run_number), np.array(self.truth))
             for arm in self.participating_arms
         ]
 
@@ -95,16 +95,16 @@ class ScaleExperiment:
         """Arms that take part, in the order of `ALL_SCALE_ARMS`."""
         return [arm for arm in ALL_SCALE_ARMS if arm.name in self.arms]
 
-    def simulate_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
-        """Yield the campaign of an arm in one run, as `simulate_arm_rounds` does."""
+    def iterate_simulated_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
+        """Yield the campaign of an arm in one run, as `iterate_simulated_rounds_of_arm` does."""
         crowd = replace(self.population, context=self.context)
         people = HabitAnnotators(
             crowd.draw_habits(SCALE_ANNOTATORS, np.random.default_rng([self.seed, run_number])), self.truth
         )
-        return simulate_arm_rounds(arm, people, people.true_values, [self.seed, run_number, 1])
+        return iterate_simulated_rounds_of_arm(arm, people, people.true_values, [self.seed, run_number, 1])
 
 
-def simulate_arm_rounds(
+def iterate_simulated_rounds_of_arm(
     arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
 ) -> Iterator[SimulatedCampaign]:
     """Yield a campaign at its start, and after each round of one judgment per item on average."""
@@ -120,7 +120,7 @@ def simulate_arm_rounds(
         rule, ONLINE_LAWS[arm.law], settings, LawParameters(), size, np.random.default_rng(seed)
     )
     yield campaign
-    hits = campaign.generate_hits(people)
+    hits = campaign.iterate_answered_hits(people)
     for judgments in ITEM_CHECKPOINTS:
         if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with one judgment of each item
             campaign.judge_each_item_once(people)
@@ -135,7 +135,7 @@ def count_best_items_of(size: int) -> int:
     return max(1, round(BEST_SHARE * size))
 
 
-def measure_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
+def figures_of_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
     """Return the figures after each round, without the start."""
     next(campaigns)
     scores = [campaign.score for campaign in campaigns]

@@ -8,21 +8,21 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, RowLimitQuery, RowOffsetQuery
-from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
+from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_without_access
 from app.analysis.methods import all_method_exports
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.exports import posterior_page
-from app.exports.dependencies import export_response
+from app.exports.dependencies import streaming_response_of_export
 from app.exports.registry import open_export
-from app.http.dependencies import Database, Now, ReadingDatabase, document_refusals
+from app.http.dependencies import Database, Now, ReadingDatabase, openapi_description_of_refusals
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router(
     "/api/v1/campaigns/{slug}",
     "Results",
-    Depends(require_access_if_annotators_are_shown),
+    Depends(refuse_annotator_tables_without_access),
     refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 
@@ -116,11 +116,11 @@ async def list_posteriors(
     criterion: CriterionQuery = "",
 ) -> PosteriorPageSchema:
     """Return a page of the items' newest posteriors, each with the intervals of the `items` export."""
-    async with fits.open_reader(database) as connection:
+    async with fits.open_answers_snapshot(database) as connection:
         chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
         evidence = await fits.update_calibrated_evidence(connection, chosen)
         shrinkage = await evidence.fit_shrinkage()
-        total, estimates = await posterior_page.load_posterior_page(
+        total, estimates = await posterior_page.load_posterior_total_and_page(
             connection,
             chosen,
             evidence.intervals,
@@ -148,7 +148,7 @@ EXPORT_NAMES_HELP = (
 @router.get(
     "/export/{what}",
     response_class=StreamingResponse,
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `criterion_not_found`, `export_not_found`",
             409: "`not_launched`, `no_beta_posterior`; of a fit such as `no_judgments`, `no_overlap`, "
@@ -176,7 +176,9 @@ async def get_export(
     fit, are by one criterion.
     """
     export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
-    return export_response(await open_export(database, slug, what, format, fits=fits, **export_options), now)
+    return streaming_response_of_export(
+        await open_export(database, slug, what, format, fits=fits, **export_options), now
+    )
 
 
 class MismatchSchema(BaseModel):
@@ -205,7 +207,7 @@ class VerificationSchema(BaseModel):
     mismatches: list[MismatchSchema] = Field(description="The first 20.")
 
 
-@router.get("/verify", responses=document_refusals({409: "`not_launched`, `not_replayable`"}))
+@router.get("/verify", responses=openapi_description_of_refusals({409: "`not_launched`, `not_replayable`"}))
 async def get_verification(database: ReadingDatabase, slug: str) -> VerificationSchema:
     """Replay all responses from the prior and compare every posterior."""
     async with open_snapshot(database) as connection:

@@ -5,10 +5,10 @@ from functools import partial
 
 from app.analysis.answer_kinds import refuse_unreadable_answers
 from app.analysis.method_types import LazyTable, MethodExport, ScoreMethod
-from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, list_table_exports
+from app.analysis.methods import ALL_SCORES_EXPORT, SCORE_METHODS, TABLE_METHODS, iterate_exports_with_table_names
 from app.analysis.result_types import Answers, Options
-from app.analysis.score_tables import all_scores_columns, all_scores_rows
-from app.analysis.scores import require_answers
+from app.analysis.score_tables import columns_of_all_scores_table, rows_of_all_scores_table
+from app.analysis.scores import refuse_without_answers
 from app.exports.export_types import ExportRequest
 from app.text.table_formats import RowCells, TableStream
 
@@ -16,11 +16,11 @@ FITTED_ROWS_PER_BATCH = 1_000
 EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
 
 
-def fitted_export_openers() -> Mapping[str, Callable[[ExportRequest], Awaitable[TableStream]]]:
+def fitted_export_opener_by_name() -> Mapping[str, Callable[[ExportRequest], Awaitable[TableStream]]]:
     """Return the functions that open exports that need a fit, by name."""
     return {ALL_SCORES_EXPORT.name: export_scores} | {
         one.name: partial(export_fitted_table, table_name=table, export=one)
-        for table, one in list_table_exports(TABLE_METHODS)
+        for table, one in iterate_exports_with_table_names(TABLE_METHODS)
     }
 
 
@@ -39,9 +39,9 @@ async def export_scores(request: ExportRequest) -> TableStream:
             request.engine, request.slug, methods, criterion=request.criterion
         )
         for start in range(0, answers.n_items, FITTED_ROWS_PER_BATCH):
-            yield [*all_scores_rows(answers, found, start, start + FITTED_ROWS_PER_BATCH)]
+            yield [*rows_of_all_scores_table(answers, found, start, start + FITTED_ROWS_PER_BATCH)]
 
-    return TableStream([column.name for column in all_scores_columns(methods)], chunks())
+    return TableStream([column.name for column in columns_of_all_scores_table(methods)], chunks())
 
 
 def refuse_answers_no_method_can_score(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
@@ -53,7 +53,7 @@ def refuse_answers_no_method_can_score(methods: Mapping[str, ScoreMethod], answe
     """
     if not methods:
         refuse_unreadable_answers(ALL_SCORES_EXPORT.title, [method.reads for method in SCORE_METHODS.values()], answers)
-    require_answers(answers)
+    refuse_without_answers(answers)
 
 
 async def export_fitted_table(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
@@ -89,7 +89,7 @@ async def fit_lazy_export_table(
 
 
 async def fit_lazy_result_table(request: ExportRequest, table_name: str) -> LazyTable:
-    result_table = await request.fits.fit_table(
+    result_table = await request.fits.load_answers_and_fit_table(
         request.engine, request.slug, table_name, request.options, criterion=request.criterion
     )
     names = [column.name for column in result_table.columns]

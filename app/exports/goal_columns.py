@@ -17,11 +17,11 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS, shares_to_points
 from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
-from app.goals.progress import settled_probabilities
+from app.goals.progress import probability_of_right_side_by_item
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import limit_best_item_count
+from app.selection.threshold_line import best_item_count_below_all
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
 SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
@@ -63,7 +63,7 @@ async def load_goal_columns(
     if criterion.campaign.goal == NO_GOAL or not (has_law_scores or criterion.campaign.goal in SIDE_COLUMN_BY_GOAL):
         return NO_GOAL_COLUMNS
     goal_estimates = await evidence.estimate_goal(criterion.campaign)
-    law_scores = law_score_columns(goal_estimates) if has_law_scores else {}
+    law_scores = law_score_column_by_name(goal_estimates) if has_law_scores else {}
     if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
     items, score = await load_numbers_and_scores_of_goal_items(connection, criterion.campaign)
@@ -72,7 +72,7 @@ async def load_goal_columns(
     )
 
 
-def law_score_columns(goal_estimates: GoalEstimates) -> dict[str, Array]:
+def law_score_column_by_name(goal_estimates: GoalEstimates) -> dict[str, Array]:
     """Return the law's scores in points; none while the goal is measured by plain means."""
     columns = map(shares_to_points, calibrated_intervals.mean_error_and_interval_columns(goal_estimates.estimates))
     empty = np.full(len(goal_estimates.estimates.mean), np.nan)
@@ -102,7 +102,7 @@ def build_goal_columns(
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
         item_sides[
-            np.argsort(-scores, kind="stable")[: limit_best_item_count(campaign.best_items, len(item_numbers))]
+            np.argsort(-scores, kind="stable")[: best_item_count_below_all(campaign.best_items, len(item_numbers))]
         ] = 1
     else:
         item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1
@@ -112,5 +112,5 @@ def build_goal_columns(
     chance = {}
     if len(item_numbers) <= MAX_ITEMS_WITH_CHANCE:
         chance[CHANCE_COLUMN] = np.full(len(sides_of_all), np.nan)
-        chance[CHANCE_COLUMN][item_numbers] = settled_probabilities(campaign, item_intervals, scores)
+        chance[CHANCE_COLUMN][item_numbers] = probability_of_right_side_by_item(campaign, item_intervals, scores)
     return GoalColumns({SIDE_COLUMN_BY_GOAL[campaign.goal]: sides_of_all}, chance | dict(law_scores))

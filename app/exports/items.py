@@ -15,15 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
 from app.analysis.result_types import to_cell_columns
-from app.database.bulk import NumberColumn, fetch_arrays_on_driver, prefetch
+from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver, iterate_while_producing_next
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.exports.goal_columns import GoalColumns, load_goal_columns
 from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
-from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cells
+from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_function_making_unjudged_cells
 from app.goals.settings import RELEASE_ITEMS
-from app.inference.ground.arrays import Array, distinct_row_positions_and_codes
+from app.inference.ground.arrays import Array, distinct_row_positions_and_code_of_each
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.inference.ratings.shrunken_means import ItemShrinkage
@@ -51,7 +51,7 @@ class ItemBlock:
         return [[row.get(name) for row in self.uploaded_rows] for name in columns]
 
 
-def has_beta_posteriors(criterion: Criterion[Campaign]) -> bool:
+def can_easl_program_read_posteriors(criterion: Criterion[Campaign]) -> bool:
     """Return whether the released EASL program could read the campaign's posteriors."""
     return criterion.law.family.parameter_names == EASL_COLUMNS[:2]
 
@@ -66,14 +66,15 @@ async def export_items(connection: AsyncConnection, campaign: Campaign) -> Table
     annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
     is a row per item by the first, then by the next.
     """
-    unjudged = await load_unjudged_cells(connection, campaign)
+    unjudged = await load_function_making_unjudged_cells(connection, campaign)
     uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
     parts = [
         await load_item_row_formatter(connection, criterion, unjudged, uploaded) for criterion in campaign.criteria
     ]
     own_columns = ("id", "shown", *parts[0].columns)
     renamed = [
-        unused_column_name(name, {*own_columns, *uploaded}) if name in own_columns else name for name in uploaded
+        free_name_for_uploaded_column(name, {*own_columns, *uploaded}) if name in own_columns else name
+        for name in uploaded
     ]
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
@@ -92,7 +93,7 @@ class ItemRowFormatter:
     Attributes:
         intervals: Calibrated intervals of all items.
         shrinkage: Shrunken means of all items.
-        unjudged_cells: Function from `load_unjudged_cells`, or None.
+        unjudged_cells: Function from `load_function_making_unjudged_cells`, or None.
         uploaded_columns: Names of the uploaded columns.
         goal_columns: Columns that a goal adds.
 
@@ -152,9 +153,15 @@ class ItemRowFormatter:
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
         deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
-        shown = map(unit.shares_to_shown_values, (numbers["score"], *deviation, *posterior_intervals(family, state)))
+        shown = map(
+            unit.shares_to_shown_values, (numbers["score"], *deviation, *posterior_interval_ends(family, state))
+        )
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
-        labels = [likeliest_labels(criterion, np.array(state), numbers["judgments"])] if family.counts_classes else []
+        labels = (
+            [likeliest_label_of_each_item(criterion, np.array(state), numbers["judgments"])]
+            if family.counts_classes
+            else []
+        )
         posterior = to_cell_columns(*shown, numbers["judgments"])
         mean_values = self.mean_columns_by_name(numbers["number"]).values()
         unjudged = self.unjudged_cells(numbers["number"].tolist()) if self.unjudged_cells else []
@@ -185,7 +192,9 @@ async def load_item_row_formatter(
     return ItemRowFormatter(criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values)
 
 
-def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: NumberColumn) -> list[str | None]:
+def likeliest_label_of_each_item(
+    criterion: Criterion[Campaign], state: Array, judgments: NumberColumn
+) -> list[str | None]:
     """Return the likeliest label of each item from `state`, (K, N); None without judgments, or where no label leads."""
     classes = criterion.design.classes
     class_numbers = criterion.law.family.most_counted_class_of_each_item(state)
@@ -195,7 +204,7 @@ def likeliest_labels(criterion: Criterion[Campaign], state: Array, judgments: Nu
     ]
 
 
-def unused_column_name(name: str, taken_names: set[str]) -> str:
+def free_name_for_uploaded_column(name: str, taken_names: set[str]) -> str:
     """Return another name for an uploaded column whose name the export uses itself."""
     while name in taken_names:
         name = f"uploaded_{name}"
@@ -217,9 +226,9 @@ async def export_easl_file(connection: AsyncConnection, criterion: Criterion[Cam
     return TableStream(("id", *kept_columns, *EASL_COLUMNS), stream_item_rows(connection, criterion, cells))
 
 
-def posterior_intervals(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
+def posterior_interval_ends(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
     """Return both ends for each posterior. Many are equal, and finding these takes less time than their intervals."""
-    first, positions = distinct_row_positions_and_codes(state)
+    first, positions = distinct_row_positions_and_code_of_each(state)
     low, high = family.interval(*(column[first] for column in state))
     return low[positions], high[positions]
 
@@ -246,19 +255,24 @@ async def stream_item_rows(
         start = next(starts)
         arguments = (criterion.campaign.id, start, start + EXPORT_ROWS_PER_BATCH - 1)
         if texts := await driver.fetchval(FIND_ITEM_TEXTS, *arguments):
-            return texts, await fetch_arrays_on_driver(driver, posteriors, (*arguments, criterion.number), **kinds)
+            return texts, await fetch_array_by_column_on_driver(
+                driver, posteriors, (*arguments, criterion.number), **kinds
+            )
         return None
 
     async def made() -> list[RowCells] | None:
         block = await anext(blocks, None)
-        return await asyncio.to_thread(lambda: format_rows(parse_item_block(*block))) if block else None
+        return await asyncio.to_thread(lambda: format_rows(item_block_from_texts(*block))) if block else None
 
-    async with aclosing(prefetch(read)) as blocks, aclosing(prefetch(made)) as tables:
+    async with (
+        aclosing(iterate_while_producing_next(read)) as blocks,
+        aclosing(iterate_while_producing_next(made)) as tables,
+    ):
         async for rows in tables:
             yield rows
 
 
-def parse_item_block(texts: str, numbers: dict[str, NumberColumn]) -> ItemBlock:
+def item_block_from_texts(texts: str, numbers: dict[str, NumberColumn]) -> ItemBlock:
     ids, shown, uploaded = zip(*json.loads(texts), strict=True)
     return ItemBlock(ids, shown, uploaded, numbers)
 

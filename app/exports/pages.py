@@ -12,15 +12,15 @@ from app.analysis.available_methods import load_available_methods
 from app.analysis.dependencies import ProcessFits
 from app.analysis.load_answers import has_answers
 from app.analysis.method_types import MethodExport
-from app.analysis.pages.analysis import CriterionNameQuery, criterion_page_context
+from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
 from app.analysis.view import AnalysisView
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
-from app.exports.dependencies import export_response
-from app.exports.items import has_beta_posteriors
+from app.exports.dependencies import streaming_response_of_export
+from app.exports.items import can_easl_program_read_posteriors
 from app.exports.registry import open_export
 from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
 from app.inference.online.law import Law
@@ -35,7 +35,7 @@ router = researcher_router("/admin/campaigns/{slug}/export")
 DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def list_downloads(
+def iterate_titles_contents_and_files(
     criterion: Criterion[Campaign], exports: Iterable[MethodExport], *, has_remarks: bool
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield (title, contents, [(file, words)]) of what this campaign can export now.
@@ -79,7 +79,7 @@ def list_downloads(
         contents = "Annotators’ remarks on items and tasks: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
-        contents = method_export.contents + f" {describe_label_cut(design)}" * (
+        contents = method_export.contents + f" {sentence_on_cut_labels_or_empty(design)}" * (
             method_export.can_cut_scores and not design.classes
         )
         yield (
@@ -88,7 +88,7 @@ def list_downloads(
             [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
         )
     yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
-    if criterion.campaign.status != "draft" and has_beta_posteriors(criterion):
+    if criterion.campaign.status != "draft" and can_easl_program_read_posteriors(criterion):
         yield (
             "EASL file",
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
@@ -105,7 +105,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
 
 
-def describe_label_cut(design: Design) -> str:
+def sentence_on_cut_labels_or_empty(design: Design) -> str:
     """Return how labels are made if annotators choose none."""
     middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
@@ -119,8 +119,12 @@ async def show_export_page(
     chosen = campaign.find_criterion(criterion)
     answered = await has_answers(connection, campaign)
     exports = (await load_available_methods(connection, chosen)).exports if answered else []
-    context = criterion_page_context(chosen) | {"view": AnalysisView(criterion=criterion)}
-    files = [*list_downloads(chosen, exports, has_remarks=await remarks.should_show_remarks(connection, campaign))]
+    context = criterion_template_context(chosen) | {"view": AnalysisView(criterion=criterion)}
+    files = [
+        *iterate_titles_contents_and_files(
+            chosen, exports, has_remarks=await remarks.are_remarks_asked_or_stored(connection, campaign)
+        )
+    ]
     context |= {"has_files": await media.has_media_files(connection, campaign.id)}
     return render_page(request, "admin/export.html", context | {"downloads": files})
 
@@ -135,4 +139,4 @@ async def download_export(
         raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
     format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
     export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
-    return export_response(await open_export(database, slug, export_name, format_, **export_options), now)
+    return streaming_response_of_export(await open_export(database, slug, export_name, format_, **export_options), now)

@@ -14,7 +14,7 @@ from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.exports.items import likeliest_labels
+from app.exports.items import likeliest_label_of_each_item
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
@@ -56,7 +56,7 @@ class PosteriorEstimate:
     as_shown: dict[str, float | None]
 
 
-async def load_posterior_page(
+async def load_posterior_total_and_page(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     intervals: ModeratedMeans,
@@ -95,16 +95,16 @@ async def load_posterior_page(
     )
     rows = (await connection.execute(statement.offset(offset).limit(limit))).all()
     family = criterion.law.family
-    state = family.states_to_columns([row.state for row in rows])
+    state = family.columns_of_item_states([row.state for row in rows])
     low, high = family.interval(*state, level=level)
     judgments = np.array([row.judgments for row in rows], np.intp)
-    labels = likeliest_labels(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
+    labels = likeliest_label_of_each_item(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
     shrunken = calibrated_intervals.shrunken_columns(shrinkage.shrink_items([row.number for row in rows]))
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
-    as_shown = posterior_numbers_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
+    as_shown = posterior_numbers_by_name_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
     return total, [
         PosteriorEstimate(
             id=row.external_id,
@@ -137,7 +137,7 @@ async def load_posterior_page(
     ]
 
 
-def posterior_numbers_in_units(
+def posterior_numbers_by_name_in_units(
     design: Design, law: Law, numbers: Array, intervals: ModeratedMeans, shrunken: tuple[Array, Array, Array]
 ) -> list[dict[str, Any]]:
     """Return the numbers of some items by name, in the units of pages and files.

@@ -16,7 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.campaigns.settings import CampaignSettings
-from app.database.audit_log import load_changes_since_launch, log_change
+from app.database.audit_log import load_log_lines_since_launch, log_change
 from app.designs.campaign import Campaign
 from app.designs.field_flags import is_private_field
 from app.errors import Conflict, NotFound, shorten_echo
@@ -31,8 +31,8 @@ from app.exports.export_types import (
     build_criterion_table_export,
     build_fitted_export,
 )
-from app.exports.fitted import fitted_export_openers
-from app.exports.items import export_easl_file, export_items, has_beta_posteriors
+from app.exports.fitted import fitted_export_opener_by_name
+from app.exports.items import can_easl_program_read_posteriors, export_easl_file, export_items
 from app.exports.responses import export_responses
 from app.exports.segments import export_segments
 from app.exports.unanswered import export_unanswered_hits
@@ -72,7 +72,7 @@ async def open_export(
     async with engine.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
     chosen = campaign.find_criterion(criterion)
-    export = registered_exports().get(export_name)
+    export = export_by_name().get(export_name)
     if export is None or format_ not in ("csv", "jsonl", export.only_format):
         raise NotFound(
             f"There is no export “{shorten_echo(export_name)}” as {format_}.",
@@ -94,10 +94,10 @@ async def open_export(
     )
 
 
-async def stream_settings(request: ExportRequest) -> Pieces:
+async def stream_settings_json(request: ExportRequest) -> Pieces:
     async def settings_pieces() -> Pieces:
         async with request.engine.connect() as connection:
-            changes = await load_changes_since_launch(connection, request.campaign.id)
+            changes = await load_log_lines_since_launch(connection, request.campaign.id)
         yield format_settings_json(request.campaign, changes)
 
     return settings_pieces()
@@ -108,7 +108,7 @@ def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str
 
     Each change says after how many HITs it was made, but not by whom. `settings` can be given to a new campaign.
     """
-    columns = campaign.to_columns()
+    columns = campaign.column_values_of_campaign()
     facts = {name: columns[name] for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
     fields = CampaignSettings.model_fields.items()
     settings = {name: columns[name] for name, field in fields if not is_private_field(field)}
@@ -120,42 +120,44 @@ def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str
     return json.dumps(facts, ensure_ascii=False, indent=2, default=format_utc_time) + "\n"
 
 
-def require_posteriors(campaign: Campaign) -> None:
+def refuse_campaign_without_posteriors(campaign: Campaign) -> None:
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
 
 
-def require_beta_posteriors(campaign: Campaign) -> None:
-    require_posteriors(campaign)
-    if not has_beta_posteriors(campaign.criteria[0]):
+def refuse_without_beta_posteriors(campaign: Campaign) -> None:
+    refuse_campaign_without_posteriors(campaign)
+    if not can_easl_program_read_posteriors(campaign.criteria[0]):
         raise Conflict(
             f"The update law {campaign.update_law} has no alpha and beta for the EASL program to read.",
             code="no_beta_posterior",
         )
 
 
-def require_segments(campaign: Campaign) -> None:
+def refuse_campaign_without_segments(campaign: Campaign) -> None:
     if not campaign.segment_count:
         raise Conflict(f"The items of “{campaign.name}” are not systems, so there are no segments.", code="no_segments")
 
 
 TABLE_EXPORTS: dict[str, Export] = {
-    "items": build_campaign_table_export(export_items, require_posteriors),
+    "items": build_campaign_table_export(export_items, refuse_campaign_without_posteriors),
     "responses": build_campaign_table_export(export_responses, is_about_annotators=True),
-    "segments": build_campaign_table_export(export_segments, require_segments),
+    "segments": build_campaign_table_export(export_segments, refuse_campaign_without_segments),
     "unanswered": build_campaign_table_export(export_unanswered_hits, is_about_annotators=True),
     "assignments": build_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": build_annotator_table_export(annotator_tables.VISITS),
     "remarks": build_annotator_table_export(annotator_tables.REMARKS),
-    "easl": build_criterion_table_export(export_easl_file, require_beta_posteriors, "csv"),
+    "easl": build_criterion_table_export(export_easl_file, refuse_without_beta_posteriors, "csv"),
 }
 
 
-def registered_exports() -> dict[str, Export]:
+def export_by_name() -> dict[str, Export]:
     """Return all exports by name: tables, what the analysis declares, and the settings."""
-    fitted_exports = {name: build_fitted_export(open_table) for name, open_table in fitted_export_openers().items()}
-    return TABLE_EXPORTS | fitted_exports | {"settings": Export(stream_settings, only_format="json")}
+    fitted_exports = {
+        name: build_fitted_export(open_table) for name, open_table in fitted_export_opener_by_name().items()
+    }
+    return TABLE_EXPORTS | fitted_exports | {"settings": Export(stream_settings_json, only_format="json")}
 
 
 def export_names() -> tuple[str, ...]:
-    return tuple(registered_exports())
+    return tuple(export_by_name())

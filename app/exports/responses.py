@@ -9,14 +9,14 @@ from sqlalchemy import Row, TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
-from app.annotation.onboarding.profile_answers import load_entry_answers
+from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
 from app.annotation.platforms.easel_results import ENTRY_ANSWER_PREFIX
 from app.designs import criteria
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.remarks import REMARKS_KEY as SAID_BESIDE
 from app.designs.remarks import WHOLE_HIT
-from app.designs.scale import competition_ranks
+from app.designs.scale import competition_ranks_best_first
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record import remarks as said_beside
 from app.record.responses import COUNTING_RESPONSES_CONDITION, FIND_EXCLUDED_ANNOTATORS, LAST_DECISION_SQL, Response
@@ -67,13 +67,13 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
                     (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
                     for row in rows
                     for criterion in campaign.criteria
-                    for cells in response_export_rows_of_hit(
+                    for cells in iterate_response_export_rows(
                         row, criterion, has_remarks=has_remarks, last_hits=last_hits
                     )
                 ]
 
-    has_remarks = await said_beside.should_show_remarks(connection, campaign)
-    last_hits = await load_last_hits_of_versions(connection, campaign.id)
+    has_remarks = await said_beside.are_remarks_asked_or_stored(connection, campaign)
+    last_hits = await load_last_hits_of_former_texts_by_item(connection, campaign.id)
     columns = response_columns(
         campaign,
         has_systems=has_systems,
@@ -82,7 +82,7 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
         has_versions=bool(last_hits),
     )
     width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
-    entry_answers = await load_entry_answers(connection, campaign.id) if question_names else {}
+    entry_answers = await load_entry_answers_by_annotator(connection, campaign.id) if question_names else {}
     guarded_answers = {
         number: {name: guard_against_formula(text) for name, text in given.items()}
         for number, given in entry_answers.items()
@@ -90,7 +90,7 @@ async def export_responses(connection: AsyncConnection, campaign: Campaign) -> T
     return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
 
 
-async def load_last_hits_of_versions(
+async def load_last_hits_of_former_texts_by_item(
     connection: AsyncConnection, campaign_id: int
 ) -> dict[tuple[int | None, int], list[int]]:
     """Return the last HITs that showed each former text, in order, by the segment (None for items) and the item."""
@@ -124,7 +124,7 @@ def response_columns(
     )
 
 
-def response_export_rows_of_hit(
+def iterate_response_export_rows(
     row: Row[Any],
     criterion: Criterion[Campaign],
     *,
@@ -136,10 +136,10 @@ def response_export_rows_of_hit(
     value_slice = slice(first, first + len(row.items))
     telemetry, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
     touches = (telemetry[name][value_slice] if name in telemetry else nothing for name in TELEMETRY_COLUMNS)
-    viewport, name_and_place = telemetry.get("viewport"), criterion_cells(criterion, extra)
+    viewport, name_and_place = telemetry.get("viewport"), criterion_name_and_place_cells(criterion, extra)
     response, reasons = Response.from_stored(0, 0, row.items, row.scores[value_slice]), extra.get(UNJUDGED_KEY, {})
     places = (
-        competition_ranks(design.to_points(np.array(response.values, np.float64)).tolist())
+        competition_ranks_best_first(design.to_points(np.array(response.values, np.float64)).tolist())
         if design.is_ordered
         else nothing
     )
@@ -170,7 +170,7 @@ def response_export_rows_of_hit(
         )
 
 
-def criterion_cells(criterion: Criterion[Campaign], extra: Mapping[str, Any]) -> RowCells:
+def criterion_name_and_place_cells(criterion: Criterion[Campaign], extra: Mapping[str, Any]) -> RowCells:
     """Return the name of the criterion, if it has one, and its place among the criteria asked, if known."""
     name = criterion.name
     if not name:
@@ -211,7 +211,7 @@ HIT_SEGMENT_COLUMNS = """
            h.shown_as, h.segment AS segment_number"""
 
 
-def join_exclusion_sql(annotator_sql: str, response_sql: str) -> str:
+def join_of_excluding_decision_sql(annotator_sql: str, response_sql: str) -> str:
     """Return SQL that joins the decision that excludes a response (or HIT).
 
     If there are several, it is the decision about the response itself.
@@ -240,7 +240,7 @@ EXCLUSION_COLUMNS = """
            (SELECT revision FROM campaigns WHERE id = :campaign) AS revision"""
 
 
-def responses_to_export_sql(segment_columns: str) -> TextClause:
+def select_responses_to_export_statement(segment_columns: str) -> TextClause:
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
@@ -249,7 +249,7 @@ def responses_to_export_sql(segment_columns: str) -> TextClause:
     FROM (SELECT *, {COUNTING_RESPONSES_CONDITION} AS counts FROM responses WHERE campaign_id = :campaign) AS r
     JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = r.annotator_id
     JOIN hits h ON h.campaign_id = :campaign AND h.id = r.hit_id
-    {join_exclusion_sql("r.annotator_id", "r.seq")}
+    {join_of_excluding_decision_sql("r.annotator_id", "r.seq")}
     ORDER BY r.seq
 """)
 
@@ -264,7 +264,7 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
            NULL AS drawn_because, NULL AS leader_probability,{EXCLUSION_COLUMNS}
     FROM hits h JOIN named_annotators a ON a.campaign_id = :campaign AND a.id = h.annotator_id
     CROSS JOIN LATERAL (SELECT a.id AS annotator_id, a.id NOT IN ({FIND_EXCLUDED_ANNOTATORS.text}) AS counts) AS r
-    {join_exclusion_sql("r.annotator_id", "NULL")}
+    {join_of_excluding_decision_sql("r.annotator_id", "NULL")}
     WHERE h.campaign_id = :campaign AND h.not_applicable IS NOT NULL
       AND NOT EXISTS (SELECT FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = h.id)
     ORDER BY h.id
@@ -273,6 +273,6 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
 
 # For campaigns of items, and of systems.
 FIND_RESPONSES_TO_EXPORT = [
-    (responses_to_export_sql(segment), unscored_hits_sql(segment))
+    (select_responses_to_export_statement(segment), unscored_hits_sql(segment))
     for segment in (" NULL AS segment, CAST(NULL AS int) AS segment_number", HIT_SEGMENT_COLUMNS)
 ]

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.designs.unit import Unit
 from app.exports.responses import CRITERION_COLUMN
-from app.record.outputs import OutputMean, load_output_means
+from app.record.outputs import OutputMean, load_output_mean_by_segment_and_system
 from app.text.table_formats import RowCells, TableStream
 
 SEGMENTS_PER_BATCH = 200
@@ -40,10 +40,10 @@ async def export_segments(connection: AsyncConnection, campaign: Campaign) -> Ta
                 await connection.execute(FIND_OUTPUTS_TO_EXPORT, {"campaign": campaign.id, "segments": segments})
             ).all()
             for criterion in campaign.criteria:
-                means_by_output = await load_output_means(connection, criterion, segments)
+                means_by_output = await load_output_mean_by_segment_and_system(connection, criterion, segments)
                 output_means = [means_by_output.get((row.segment, row.item), UNJUDGED_OUTPUT_MEAN) for row in rows]
                 mean_cells = (
-                    [[number] for number in output_means_in_unit(design.unit, output_means)]
+                    [[number] for number in output_mean_of_each_in_unit(design.unit, output_means)]
                     if design.is_ordered
                     else [[]] * len(rows)
                 )
@@ -59,7 +59,7 @@ async def export_segments(connection: AsyncConnection, campaign: Campaign) -> Ta
     return TableStream((*before, *criterion_column, *counted, *mean_column), chunks())
 
 
-def output_means_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
+def output_mean_of_each_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
     """Return means as files show them."""
     shares = np.array([np.nan if output.mean is None else output.mean / MEAN_STEPS_OF_SCALE for output in output_means])
     return [None if np.isnan(number) else number for number in unit.shares_to_shown_values(shares).tolist()]

@@ -58,12 +58,12 @@ async def export_unanswered_hits(connection: AsyncConnection, campaign: Campaign
     async def chunks() -> AsyncIterator[list[RowCells]]:
         result = await connection.stream(FIND_UNANSWERED_HITS[has_systems], {"campaign": campaign.id})
         async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
-            yield [cells for row in rows for cells in unanswered_hit_rows(row, has_systems=has_systems)]
+            yield [cells for row in rows for cells in iterate_unanswered_hit_rows(row, has_systems=has_systems)]
 
     return TableStream((*UNANSWERED_EXPORT_COLUMNS, *(SEGMENT_USE_COLUMNS if has_systems else ())), chunks())
 
 
-def unanswered_hit_rows(row: Row[Any], *, has_systems: bool) -> Iterator[RowCells]:
+def iterate_unanswered_hit_rows(row: Row[Any], *, has_systems: bool) -> Iterator[RowCells]:
     """Yield an unanswered HIT as `UNANSWERED_COLUMNS`, one tuple per item."""
     ids = dict(zip(row.shown, row.ids, strict=True))
     for position, (number, item) in enumerate(zip(row.shown, row.ids, strict=True), start=1):

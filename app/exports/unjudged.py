@@ -11,14 +11,14 @@ from app.record import unjudged
 UNJUDGED_EXPORT_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
 
 
-async def load_unjudged_cells(
+async def load_function_making_unjudged_cells(
     connection: AsyncConnection, campaign: Campaign
 ) -> Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None:
     """Return a function from item numbers to `UNJUDGED_EXPORT_COLUMNS`; None if annotators cannot say so."""
     if not campaign.cannot_be_judged:
         return None
-    annotators_by_item = await unjudged.count_people_unable_to_judge(connection, campaign)
-    reasons = await unjudged.count_unjudged_reasons(connection, campaign.id)
+    annotators_by_item = await unjudged.load_count_of_unable_people_by_item(connection, campaign)
+    reasons = await unjudged.load_reason_counts_by_unjudged_item(connection, campaign.id)
     items_out_of_pool = {
         item for item, count in annotators_by_item.items() if count >= campaign.unjudged_people
     }.difference(campaign.always_shown)

@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field
 from app.accounts.guards import program_router
 from app.analysis.dependencies import ProcessFits
 from app.errors import Conflict
-from app.goal_monitor.monitor import load_goal_progress
+from app.goal_monitor.monitor import load_goal_progress_if_any
 from app.goals.progress import Progress
 from app.goals.settings import RELEASE_ITEMS
-from app.http.dependencies import Database, document_refusals
+from app.http.dependencies import Database, openapi_description_of_refusals
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}", "Results")
@@ -48,15 +48,17 @@ class GoalProgress(BaseModel):
         )
 
 
-@router.get("/goal", responses=document_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"}))
+@router.get(
+    "/goal", responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: "`no_goal`, `not_launched`"})
+)
 async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
     """Return the campaign's progress towards its goal, from the newest answers."""
-    async with fits.open_reader(database) as connection:
+    async with fits.open_answers_snapshot(database) as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
         judgments_read = await fits.update_calibrated_evidence(connection, campaign.criteria[0])
-        progress = await load_goal_progress(connection, campaign, await judgments_read.estimate_goal(campaign))
+        progress = await load_goal_progress_if_any(connection, campaign, await judgments_read.estimate_goal(campaign))
     if progress is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
     return GoalProgress.from_progress(progress, releases_items=campaign.when_reached == RELEASE_ITEMS)

@@ -21,7 +21,7 @@ from app.campaigns import lifecycle
 from app.database.alerts import raise_alert, raise_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
-from app.database.campaign import finish_if_complete
+from app.database.campaign import finish_campaign_if_complete
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
@@ -60,7 +60,7 @@ class GoalScanState:
     evidence_read: CalibratedEvidence | None
 
 
-async def scan_goal_and_act(
+async def scan_goal_and_act_unless_overtaken(
     engine: AsyncEngine, campaign_id: int, *, now: datetime, last: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
@@ -73,17 +73,17 @@ async def scan_goal_and_act(
         evidence = await calibrated_intervals.update_calibrated_evidence(
             connection, campaign.criteria[0], last.evidence_read if last else None
         )
-        progress = await load_goal_progress(connection, campaign, await evidence.estimate_goal(campaign))
+        progress = await load_goal_progress_if_any(connection, campaign, await evidence.estimate_goal(campaign))
         settled_change = await release.load_settled_change(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != stored_goal_text(campaign):
-        await act_on_reached_goal(engine, campaign, progress, now=now)
+        await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
-        if not await release.store_settled_change(engine, campaign, settled_change):
+        if not await release.store_settled_change_unless_overtaken(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
-            is_finished = await finish_if_complete(connection, campaign_id, now=now)
+            is_finished = await finish_campaign_if_complete(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal_and_act(engine, campaign_id, now=now, last=GoalScanState(evidence))
+            return await scan_goal_and_act_unless_overtaken(engine, campaign_id, now=now, last=GoalScanState(evidence))
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
         await raise_missed_goal_alert(engine, campaign, progress)
     return GoalScanState(evidence)
@@ -98,7 +98,7 @@ def should_scan_goal(campaign: Campaign) -> bool:
     return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
 
 
-async def load_goal_progress(
+async def load_goal_progress_if_any(
     connection: AsyncConnection, campaign: Campaign, goal_estimates: GoalEstimates
 ) -> Progress | None:
     """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""
@@ -111,12 +111,14 @@ async def load_goal_progress(
     return progress and progress.with_item_numbers(items)
 
 
-async def act_on_reached_goal(engine: AsyncEngine, campaign: Campaign, progress: Progress, *, now: datetime) -> None:
+async def raise_goal_alert_and_stop_if_chosen(
+    engine: AsyncEngine, campaign: Campaign, progress: Progress, *, now: datetime
+) -> None:
     """Alert the campaign owner, and stop the campaign if they chose that."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
         reached_goal = stored_goal_text(campaign)
-        parameters = {"campaign": campaign.id, "reached": reached_goal} | release.goal_parameters(campaign)
+        parameters = {"campaign": campaign.id, "reached": reached_goal} | release.same_goal_query_parameters(campaign)
         if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
             return
         await raise_alert(connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text))
@@ -135,7 +137,7 @@ async def raise_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progr
         "because": f"At the end it was {format_goal_progress(campaign, progress)}. {advice}",
     }
     async with engine.begin() as connection:
-        await connection.execute(RAISE_MISSED_GOAL_ALERT, parameters | release.goal_parameters(campaign))
+        await connection.execute(RAISE_MISSED_GOAL_ALERT, parameters | release.same_goal_query_parameters(campaign))
 
 
 def lowercase_first(sentence: str) -> str:
@@ -143,4 +145,4 @@ def lowercase_first(sentence: str) -> str:
     return f"{sentence[0].lower()}{sentence[1:]}"
 
 
-CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act
+CAMPAIGN_SCANS = scan_annotators_and_record_findings, scan_goal_and_act_unless_overtaken

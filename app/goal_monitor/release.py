@@ -12,9 +12,9 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.bulk import fetch_arrays_on_driver
+from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import driver_of
-from app.designs.campaign import Campaign, pack_sections
+from app.designs.campaign import Campaign, column_values_with_packed_sections
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
@@ -68,7 +68,7 @@ async def load_settled_change(
     settled_items = progress.settled_items if progress else np.zeros(0, np.intp)
     if not (len(settled_items) or campaign.releases):
         return SettledChange(settled_items, np.zeros(0, bool))
-    flags = await fetch_arrays_on_driver(
+    flags = await fetch_array_by_column_on_driver(
         await driver_of(connection), LIST_SETTLED_FLAGS, (campaign.id,), settled="i4", retired="i4"
     )
     before = flags["settled"] > 0
@@ -77,14 +77,19 @@ async def load_settled_change(
     return SettledChange(items, now[items])
 
 
-def goal_parameters(campaign: Campaign) -> dict[str, Any]:
+def same_goal_query_parameters(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters of `IS_SAME_GOAL_SQL`."""
-    return {"goal": json.dumps(pack_sections(campaign.to_columns())["goal_settings"]), "default_goal": DEFAULT_GOAL}
+    return {
+        "goal": json.dumps(column_values_with_packed_sections(campaign.column_values_of_campaign())["goal_settings"]),
+        "default_goal": DEFAULT_GOAL,
+    }
 
 
-async def store_settled_change(engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange) -> bool:
+async def store_settled_change_unless_overtaken(
+    engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange
+) -> bool:
     """Store the change in batches. Return False if something else has changed the campaign meanwhile."""
-    release_parameters = {"campaign": campaign.id, "revision": campaign.revision} | goal_parameters(campaign)
+    release_parameters = {"campaign": campaign.id, "revision": campaign.revision} | same_goal_query_parameters(campaign)
     for count, start in enumerate(range(0, len(settled_change.items), ITEMS_PER_RELEASE_BATCH)):
         batch = slice(start, start + ITEMS_PER_RELEASE_BATCH)
         item_parameters = {"campaign": campaign.id, "items": settled_change.items[batch].tolist()}

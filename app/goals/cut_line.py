@@ -7,10 +7,10 @@ import numpy as np
 from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
-from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, settled_probabilities
+from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, probability_of_right_side_by_item
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import limit_best_item_count
+from app.selection.threshold_line import best_item_count_below_all
 
 MAX_ITEMS_FOR_CUT_LINE = 5_000  # for more, the chance of each item takes longer than some milliseconds
 
@@ -56,12 +56,12 @@ def cut_line(campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_
     order = np.argsort(-scores, kind="stable")
     is_best_goal = campaign.goal == "best"
     above_count = (
-        limit_best_item_count(campaign.best_items, len(scores))
+        best_item_count_below_all(campaign.best_items, len(scores))
         if is_best_goal
         else int(np.count_nonzero(scores > campaign.threshold / MAX_POINTS))
     )
     # As long as nothing can be believed, probabilities are NaN and every item may cross.
-    may_cross = ~(settled_probabilities(campaign, estimates, scores) >= campaign.goal_percent / 100)
+    may_cross = ~(probability_of_right_side_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
     return CutLine(
         above_count,
         int(item_numbers[order[above_count - 1]]) if above_count else None,

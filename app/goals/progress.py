@@ -13,7 +13,7 @@ from app.goals.settings import NO_GOAL, RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
-    beliefs_with_and_without_prior,
+    beliefs_about_means_with_and_without_prior,
     chance_all_on_believed_side,
     chance_best_are_highest,
     chance_order_is_right,
@@ -22,7 +22,7 @@ from app.inference.ratings.goal_probabilities import (
     item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import limit_best_item_count
+from app.selection.threshold_line import best_item_count_below_all
 
 MIN_DEGREES_OF_FREEDOM = 20  # then the estimated spread is half of the true one or less once in 3,600 times
 MAX_ITEMS_IN_ORDER = 1_000  # the order of more items is never settled in practice
@@ -51,7 +51,7 @@ class Progress:
         return self.value >= self.target
 
     @property
-    def displayed_value(self) -> float:
+    def value_rounded_down_until_reached(self) -> float:
         """The value. Until the target is reached, rounded down to hundredths so that it never looks reached."""
         if self.is_reached:
             return self.value
@@ -87,14 +87,14 @@ def goal_progress(
     if campaign.goal == NO_GOAL:
         return None
     if campaign.when_reached == RELEASE_ITEMS:
-        is_settled = settled_item_mask(campaign, estimates, scores)
+        is_settled = mask_of_settled_items(campaign, estimates, scores)
         share = float(is_settled.mean()) if len(is_settled) else 0.0
         return Progress(describe_goal(campaign), share, goal_target(campaign), measured_by, np.flatnonzero(is_settled))
     value = GOAL_MEASURES[campaign.goal](campaign, estimates, scores) if len(scores) else 0.0
     return Progress(describe_goal(campaign), float(value), goal_target(campaign), measured_by)
 
 
-def settled_item_mask(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Mask:
+def mask_of_settled_items(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Mask:
     """Return which items are settled one by one, (N,), by the goal of a campaign that releases items.
 
     No item is settled before the spread of annotators is known: in some campaigns the first ones agree by chance, and
@@ -103,17 +103,17 @@ def settled_item_mask(campaign: Campaign, estimates: ModeratedMeans, scores: Arr
     if estimates.degrees_of_freedom_limit < MIN_DEGREES_OF_FREEDOM:
         return np.zeros(len(scores), bool)
     if campaign.goal == "intervals":
-        return narrow_interval_mask(campaign, estimates)
-    return np.asarray(settled_probabilities(campaign, estimates, scores) >= campaign.goal_percent / 100)
+        return mask_of_items_with_narrow_interval(campaign, estimates)
+    return np.asarray(probability_of_right_side_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
 
 
-def settled_probabilities(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
+def probability_of_right_side_by_item(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
     """Return the probability that each item, (N,), is on the right side of the goal's line: the smaller of two beliefs,
     NaN as long as nothing can be believed.
     """
     probabilities = [
         ITEM_PROBABILITIES_BY_GOAL[campaign.goal](campaign, beliefs, scores)
-        for beliefs in beliefs_with_and_without_prior(estimates)
+        for beliefs in beliefs_about_means_with_and_without_prior(estimates)
     ]
     smallest: Array = np.min(probabilities, axis=0) if probabilities else np.full(len(scores), np.nan)
     return smallest
@@ -157,24 +157,31 @@ def stored_goal_text(campaign: Campaign) -> str:
 
 
 def format_goal_progress(campaign: Campaign, progress: Progress) -> str:
-    return f"{progress.displayed_value:.2f}" if campaign.goal == "halves" else f"{100 * progress.displayed_value:.0f} %"
+    return (
+        f"{progress.value_rounded_down_until_reached:.2f}"
+        if campaign.goal == "halves"
+        else f"{100 * progress.value_rounded_down_until_reached:.0f} %"
+    )
 
 
-def smallest_over_beliefs(
+def measure_by_smallest_probability(
     probability: Callable[[Campaign, BelievedMeans, Array], float],
 ) -> Callable[[Campaign, ModeratedMeans, Array], float]:
     """Return a measure that takes the smallest probability over all beliefs; 0 as long as nothing can be believed."""
 
     def measure(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> float:
         return min(
-            (probability(campaign, beliefs, scores) for beliefs in beliefs_with_and_without_prior(estimates)),
+            (
+                probability(campaign, beliefs, scores)
+                for beliefs in beliefs_about_means_with_and_without_prior(estimates)
+            ),
             default=0.0,
         )
 
     return measure
 
 
-def narrow_interval_mask(campaign: Campaign, estimates: ModeratedMeans) -> Mask:
+def mask_of_items_with_narrow_interval(campaign: Campaign, estimates: ModeratedMeans) -> Mask:
     """Return which items have a narrow interval. Items without an interval do not. The intervals are not cut at the
     scale's ends: a cut would say nothing about their precision.
     """
@@ -182,33 +189,33 @@ def narrow_interval_mask(campaign: Campaign, estimates: ModeratedMeans) -> Mask:
     return np.asarray(high - low <= 2 * campaign.goal_width / MAX_POINTS)
 
 
-def best_set_probability(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
+def smallest_probability_of_best_set(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     return chance_best_are_highest(
-        beliefs, scores, limit_best_item_count(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs, scores, best_item_count_below_all(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     )
 
 
-def order_probability(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
+def smallest_probability_of_order(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     has_too_many_items = len(scores) > MAX_ITEMS_IN_ORDER
     return 0.0 if has_too_many_items else chance_order_is_right(beliefs, scores, campaign.goal_within / MAX_POINTS)
 
 
 GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] = {
-    "best": smallest_over_beliefs(best_set_probability),
-    "threshold": smallest_over_beliefs(
+    "best": measure_by_smallest_probability(smallest_probability_of_best_set),
+    "threshold": measure_by_smallest_probability(
         lambda campaign, beliefs, _: chance_all_on_believed_side(
             beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS
         )
     ),
-    "order": smallest_over_beliefs(order_probability),
-    "intervals": lambda campaign, estimates, _: float(narrow_interval_mask(campaign, estimates).mean()),
+    "order": measure_by_smallest_probability(smallest_probability_of_order),
+    "intervals": lambda campaign, estimates, _: float(mask_of_items_with_narrow_interval(campaign, estimates).mean()),
     "halves": lambda _campaign, estimates, _: expected_split_half_correlation(estimates),
 }
 
 # Probability that each item, (N,), is on the right side of the goal's line.
 ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Array], Array]] = {
     "best": lambda campaign, beliefs, scores: item_chances_of_right_side_of_best(
-        beliefs, scores, limit_best_item_count(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs, scores, best_item_count_below_all(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     ),
     "threshold": lambda campaign, beliefs, _: item_chances_of_believed_side(
         beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS

@@ -75,7 +75,7 @@ class ChosenGoal(Protocol):
     def when_reached(self) -> WhenReached: ...
 
 
-def asks_by_scores(campaign: Campaign) -> bool:
+def does_rule_ask_by_scores(campaign: Campaign) -> bool:
     """Return whether the campaign asks more about some items because of their scores, so that their plain means are
     biased.
     """
@@ -83,7 +83,7 @@ def asks_by_scores(campaign: Campaign) -> bool:
     return has_goal_rule or campaign.when_reached == RELEASE_ITEMS or campaign.releases > 0
 
 
-def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
+def reason_goal_is_meaningless_or_empty(campaign: Campaign, item_count: int) -> str:
     """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
     drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:
@@ -93,7 +93,7 @@ def meaningless_goal_reason(campaign: Campaign, item_count: int) -> str:
     return f"The goal of “{campaign.name}” cannot be measured: {problem}. {advice}"
 
 
-def no_goal_reason(design: Design, *, has_criteria: bool) -> str:
+def reason_design_has_no_goal_or_empty(design: Design, *, has_criteria: bool) -> str:
     """Return why no campaign of this design can have a goal, as the end of a sentence; empty if it can."""
     if design.value_kind not in SCALE_ANSWER_KINDS:
         return f"a goal needs answers on a scale, and “{design.title}” does not give any"
@@ -102,20 +102,20 @@ def no_goal_reason(design: Design, *, has_criteria: bool) -> str:
     return ""
 
 
-def no_goal_hint(design: Design, *, has_criteria: bool) -> str:
+def hint_that_design_has_no_goal_or_empty(design: Design, *, has_criteria: bool) -> str:
     """Return a sentence for the form that no campaign of this design can have a goal; empty if it can."""
-    reason = no_goal_reason(design, has_criteria=has_criteria)
+    reason = reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)
     return reason and f"This campaign cannot have a goal: {reason}."
 
 
 def can_have_goal(design: Design, *, has_criteria: bool) -> bool:
     """Return whether a campaign of this design can have a goal: its answers are on one scale."""
-    return not no_goal_reason(design, has_criteria=has_criteria)
+    return not reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)
 
 
-def goal_refusal_reason(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
+def reason_goal_is_refused_or_empty(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
-    if settings.goal != NO_GOAL and (reason := no_goal_reason(design, has_criteria=has_criteria)):
+    if settings.goal != NO_GOAL and (reason := reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)):
         return reason
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
         return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so no item can be released on its own"

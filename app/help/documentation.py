@@ -13,7 +13,7 @@ from markdown_it.token import Token
 from markupsafe import Markup
 
 from app.settings import project_folder
-from app.text.latex import replace_formulas_by_placeholders, restore_formulas
+from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas
 from app.text.markdown import markdown_parser
 
 HELP_PATH = "/admin/help"
@@ -59,13 +59,13 @@ class HelpPage:
         lines = self.markdown.splitlines()
         tokens = MARKDOWN_RENDERER.parse(self.markdown)
         places = [place for place, token in enumerate(tokens) if token.type == "heading_open" and token.level == 0]
-        starts = [token_lines(tokens[place]) for place in places]
+        starts = [first_and_last_line_of_token(tokens[place]) for place in places]
         ends = [start for start, _ in starts[1:]] + [len(lines)]
         anchors: set[str] = set()
         sections = []
         for place, (_, start), end in zip(places, starts, ends, strict=True):
             heading = plain_text_of_inline_token(tokens[place + 1])
-            anchor = unique_anchor(heading, anchors)
+            anchor = add_and_return_unique_anchor(heading, anchors)
             sections.append(Section(anchor, heading, int(tokens[place].tag[1:]), "\n".join(lines[start:end])))
         return sections
 
@@ -76,7 +76,7 @@ class HelpPage:
     @cached_property
     def html(self) -> Markup:
         """The page as HTML. It is safe, since the parser passes no HTML through."""
-        hidden, formulas = replace_formulas_by_placeholders(self.markdown)
+        hidden, formulas = markdown_with_placeholders_and_formulas(self.markdown)
         tokens = MARKDOWN_RENDERER.parse(hidden)
         anchors = iter(self.sections)
         for place, token in enumerate(tokens):
@@ -87,7 +87,7 @@ class HelpPage:
             for child in token.children or ():
                 self._point_into_product(child)
         html = MARKDOWN_RENDERER.renderer.render(tokens, MARKDOWN_RENDERER.options, {})
-        return restore_formulas(html, formulas)
+        return html_with_formulas_put_back(html, formulas)
 
     @property
     def has_formulas(self) -> bool:
@@ -108,7 +108,7 @@ class Chapter:
     pages: Sequence[tuple[str, HelpPage]]  # each with its title in the navigation
 
 
-def token_lines(token: Token) -> tuple[int, int]:
+def first_and_last_line_of_token(token: Token) -> tuple[int, int]:
     assert token.map is not None  # noqa: S101  (every block has lines)
     start, end = token.map
     return start, end
@@ -119,7 +119,7 @@ def plain_text_of_inline_token(inline: Token) -> str:
     return "".join(token.content for token in inline.children or () if token.type in ("text", "code_inline"))
 
 
-def unique_anchor(heading: str, used: set[str]) -> str:
+def add_and_return_unique_anchor(heading: str, used: set[str]) -> str:
     """Return the anchor of a heading as GitHub and the site write it, and add it to the used ones."""
     anchor = wanted = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
     number = 0
@@ -158,7 +158,7 @@ def picture_file_by_documentation_path() -> dict[str, Path]:
 
 
 @cache
-def documentation_chapters() -> Sequence[Chapter]:
+def chapters_of_documentation() -> Sequence[Chapter]:
     """Return the chapters in the order of the site's navigation."""
     # The rest of the file has tags for the program that builds the site.
     navigation = yaml.safe_load("nav:\n" + NAVIGATION_FILE.read_text("utf-8").partition("\nnav:\n")[2])["nav"]

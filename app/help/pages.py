@@ -11,7 +11,7 @@ from app.errors import NotFound
 from app.help.documentation import (
     HOME_PAGE,
     HelpPage,
-    documentation_chapters,
+    chapters_of_documentation,
     documentation_page_by_name,
     picture_file_by_documentation_path,
 )
@@ -29,7 +29,7 @@ async def help_home_page(request: Request, q: Annotated[str, Query(max_length=20
     if not q.strip():
         return render_help_page(request, documentation_page_by_name()[HOME_PAGE])
     results = await asyncio.to_thread(search_documentation, q)  # a tenth of a second, for which annotators would wait
-    context = {"query": q, "results": results, "chapters": documentation_chapters(), "page": None}
+    context = {"query": q, "results": results, "chapters": chapters_of_documentation(), "page": None}
     return render_page(request, "admin/help.html", context)
 
 
@@ -44,4 +44,4 @@ async def help_page(request: Request, path: str) -> Response:
 
 
 def render_help_page(request: Request, page: HelpPage) -> HTMLResponse:
-    return render_page(request, "admin/help.html", {"page": page, "chapters": documentation_chapters()})
+    return render_page(request, "admin/help.html", {"page": page, "chapters": chapters_of_documentation()})

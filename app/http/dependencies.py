@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 # Dependencies are async although they wait for nothing: FastAPI runs plain functions in a thread.
-def depends_on_app_state(name: str) -> Any:
+def dependency_on_app_state(name: str) -> Any:
     """Return a dependency on a value that this process keeps in `app.state`."""
 
     async def get_value(request: Request) -> Any:
@@ -62,7 +62,7 @@ async def get_now() -> datetime:
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
     connections: session.ServingConnections = request.app.state.serving_connections
-    campaign = await request.app.state.names.find_campaign_id(connections, request.path_params)
+    campaign = await request.app.state.names.find_campaign_id_in_path(connections, request.path_params)
     async with connections.borrow(campaign) as connection:
         yield connection
 
@@ -71,7 +71,7 @@ MAX_ROW_ID = 2**63 - 1  # largest value of a bigint column
 ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
 
 
-def parse_row_id(raw: str) -> int | None:
+def row_id_or_none(raw: str) -> int | None:
     """Return the row id that a text spells in the canonical way, or None: `+1`, `01` and `1_0` are no ids."""
     if not ROW_ID_PATTERN.fullmatch(raw):
         return None
@@ -84,16 +84,16 @@ def validate_row_id(raw: object) -> object:
 
     Raises `NotFound` for other spellings, such as `+1`, `01` or digits of another script: no page has such a URL.
     """
-    if isinstance(raw, str) and parse_row_id(raw) is None:
+    if isinstance(raw, str) and row_id_or_none(raw) is None:
         raise NotFound("There is no such page.")
     return raw
 
 
 RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
-Database = Annotated[AsyncEngine, depends_on_app_state("database")]
+Database = Annotated[AsyncEngine, dependency_on_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
-ReadingDatabase = Annotated[AsyncEngine, depends_on_app_state("reading_database")]
-AppSettings = Annotated[Settings, depends_on_app_state("settings")]
+ReadingDatabase = Annotated[AsyncEngine, dependency_on_app_state("reading_database")]
+AppSettings = Annotated[Settings, dependency_on_app_state("settings")]
 # List `Now` after it, so that the time is taken after a wait for the connection.
 ServingConnection = Annotated[session.Driver, Depends(get_serving_connection, scope="function")]
 # scope="function": the transaction commits before the reply is sent, so a failed commit is never answered with 200.
@@ -113,20 +113,20 @@ def render_page(
     """Return a rendered template, in the language that was chosen for this request; of a refusal, with its status."""
     if refusal is not None:
         status, headers = refusal.status, {**retry_after_headers(refusal), **(headers or {})}
-    return template_responses_for(request_language(request)).TemplateResponse(
+    return template_responses_in_language(chosen_language_of_request(request)).TemplateResponse(
         request, template, {"refusal": refusal, **(context or {})}, status_code=status, headers=headers
     )
 
 
 @cache
-def template_responses_for(language: str) -> Jinja2Templates:
+def template_responses_in_language(language: str) -> Jinja2Templates:
     return Jinja2Templates(env=template_environment(language))
 
 
 LANGUAGE_STATE_KEY = "language"  # in a request's state
 
 
-def request_language(request: Request) -> str:
+def chosen_language_of_request(request: Request) -> str:
     """Return the language that was chosen for a request, else English."""
     return str(request.scope.get("state", {}).get(LANGUAGE_STATE_KEY, ENGLISH))
 
@@ -196,11 +196,11 @@ def network_of_host(host: str) -> str:
 
 async def read_form_fields(request: Request) -> dict[str, str]:
     """Return the fields of a form, with the CR LF that browsers send for line ends replaced by LF."""
-    fields = form_texts_by_name(await request.form())
+    fields = text_by_name_of_form(await request.form())
     return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
 
 
-def form_texts_by_name(form: FormData) -> dict[str, str]:
+def text_by_name_of_form(form: FormData) -> dict[str, str]:
     """Return the texts of a form by name. Raises `Invalid` (`field_twice`) for an ambiguous, repeated field."""
     texts: dict[str, str] = {}
     for name, value in form.multi_items():
@@ -231,7 +231,7 @@ def is_script_request(request: Request) -> bool:
     return request.headers.get("x-easel") == "fetch"
 
 
-def download_headers(
+def content_disposition_header(
     slug: str, kind: str, ending: str, *subjects: str, now: datetime, inline: bool = False
 ) -> dict[str, str]:
     """Return the header that names a download by its campaign, kind, subjects and date in UTC."""
@@ -246,14 +246,17 @@ def refusal_response(
     """Return an error as JSON `{"error": {"code", "message", "details"}}` or as a page, as the client accepts."""
     if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_page(request):
         set_request_language(request)
-    message = translate_refusal(request_language(request), code, message)
+    message = translate_refusal(chosen_language_of_request(request), code, message)
     if is_json_wanted(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
     context = {"status": status, "code": code, "message": message, "details": details or {}}
     if is_researcher_page(request):
         return render_page(
-            request, "admin/error.html", context | {"back": campaign_path_of_request(request, code)}, status=status
+            request,
+            "admin/error.html",
+            context | {"back": path_of_existing_campaign_of_request(request, code)},
+            status=status,
         )
     return render_page(request, "error.html", context, status=status)
 
@@ -263,7 +266,7 @@ def is_researcher_page(request: Request) -> bool:
     return request.url.path.startswith(("/admin", "/api/"))
 
 
-def campaign_path_of_request(request: Request, code: str) -> str | None:
+def path_of_existing_campaign_of_request(request: Request, code: str) -> str | None:
     """Return the path of the campaign that a researcher's page belongs to, if that campaign exists."""
     match = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
     return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
@@ -291,7 +294,9 @@ def handle_invalid_request(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)  # noqa: S101  (registered for this class only)
     if any(problem["type"] == "json_invalid" for problem in error.errors()):
         return unreadable_body_response(request, "This is not JSON")
-    problem_pairs = islice(chain.from_iterable(map(validation_problems, error.errors())), MAX_REQUEST_PROBLEMS)
+    problem_pairs = islice(
+        chain.from_iterable(map(iterate_locations_and_messages_of_problems, error.errors())), MAX_REQUEST_PROBLEMS
+    )
     problems = [
         {"field": field_path(location), "message": strip_validator_prefix(words)} for location, words in problem_pairs
     ]
@@ -299,7 +304,7 @@ def handle_invalid_request(request: Request, error: Exception) -> Response:
     return refusal_response(request, 422, "invalid", message, {"fields": problems})
 
 
-def validation_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
+def iterate_locations_and_messages_of_problems(problem: Mapping[str, Any]) -> Iterator[tuple[Sequence[int | str], str]]:
     """Yield the location and the message of each problem.
 
     A check of several settings together names the wrong one in its context: `field`, for a criterion with its `number`.
@@ -343,14 +348,14 @@ def handle_http_error(request: Request, error: Exception) -> Response:
     response = refusal_response(request, error.status_code, code, message)
     response.headers.update(error.headers or {})
     if error.status_code == 405:
-        response.headers["Allow"] = ", ".join(allowed_methods(request))
+        response.headers["Allow"] = ", ".join(methods_that_url_accepts(request))
     return response
 
 
 HTTP_METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 
-def allowed_methods(request: Request) -> list[str]:
+def methods_that_url_accepts(request: Request) -> list[str]:
     """Return all methods that a URL accepts; Starlette names those of a single route only.
 
     A URL without a route is a static file, which takes GET. `middleware.HeadAsGet` turns a safe HEAD into GET.
@@ -415,7 +420,7 @@ class Problem(BaseModel):
     error: Error
 
 
-def document_refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
+def openapi_description_of_refusals(codes: Mapping[int, str]) -> dict[int | str, dict[str, Any]]:
     """Return OpenAPI's description of a route's refusals from their codes by HTTP status."""
     return {status: {"model": Problem, "description": words} for status, words in codes.items()}
 

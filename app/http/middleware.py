@@ -175,7 +175,7 @@ class SecurityHeaders:
                 headers.setdefault("Referrer-Policy", "no-referrer")
                 if scope["path"].startswith(UNINDEXED_PATHS):
                     headers["X-Robots-Tag"] = "noindex, nofollow"
-                cache_control = cache_control_value(scope["path"], scope["query_string"])
+                cache_control = cache_control_of_path(scope["path"], scope["query_string"])
                 headers.setdefault("Cache-Control", cache_control if message["status"] < 400 else "no-store")
                 if not framed:
                     headers["X-Frame-Options"] = "SAMEORIGIN" if self_framed else "DENY"
@@ -184,7 +184,7 @@ class SecurityHeaders:
         await self.app(scope, receive, send_with_headers)
 
 
-def cache_control_value(path: str, query: bytes) -> str:
+def cache_control_of_path(path: str, query: bytes) -> str:
     """Return how long browsers may cache a response: a static file whose URL holds its hash forever.
 
     A script that another one imports has no hash in its URL.

@@ -21,18 +21,18 @@ from app.http.languages.catalogue import (
     LANGUAGES,
     format_localized_number,
     format_money,
+    script_translation_by_english_words,
     text_direction,
     translate,
     translate_plural,
     translations_for,
-    translations_for_scripts,
 )
 from app.http.languages.refusals import translate_refusal
 from app.http.languages.templates import translate_template_source
 from app.settings import easel_command_to_type, project_folder
 from app.text.ages import describe_age
 from app.text.durations import format_duration
-from app.text.latex import mark_formulas, replace_formulas_by_placeholders, restore_formulas
+from app.text.latex import html_with_formulas_put_back, mark_formulas, markdown_with_placeholders_and_formulas
 from app.text.markdown import markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
 from app.text.result_cache import cache_results_by_size
@@ -89,17 +89,19 @@ def language_globals(language: str) -> dict[str, Any]:
         "translate_text": partial(translate, language),
         "decimal": partial(format_localized_number, language=language),
         "money": partial(format_money, language=language),
-        "script_words": partial(script_translations_json, language),
+        "script_words": partial(translations_for_scripts_as_json, language),
     }
 
 
 @cache
-def script_translations_json(language: str, design: str | None) -> str:
+def translations_for_scripts_as_json(language: str, design: str | None) -> str:
     """Return the translations for the scripts of a design's page, as JSON that is safe in HTML; empty if none."""
     head_templates = [f"designs/{design}_head.html", "designs/plain_head.html"]
     script_tag = DESIGN_SCRIPT_PATTERN.search(english_environment.select_template(head_templates).render())
     translations = (
-        translations_for_scripts(language, script_and_imports(STATIC_FOLDER / script_tag[1])) if script_tag else {}
+        script_translation_by_english_words(language, script_and_imports(STATIC_FOLDER / script_tag[1]))
+        if script_tag
+        else {}
     )
     return htmlsafe_json_dumps(translations) if translations else ""
 
@@ -163,11 +165,11 @@ def markdown_to_safe_html(markdown: str) -> Markup:
 @cache_results_by_size
 def markdown_with_formulas_to_html(markdown: str) -> Markup:
     """Return Markdown as safe HTML, with its LaTeX formulas marked."""
-    hidden, formulas = replace_formulas_by_placeholders(markdown)
-    return restore_formulas(markdown_to_safe_html(hidden), formulas)
+    hidden, formulas = markdown_with_placeholders_and_formulas(markdown)
+    return html_with_formulas_put_back(markdown_to_safe_html(hidden), formulas)
 
 
-async def convert_markdown_texts(*markdown: str, mark_formulas: bool) -> list[Markup]:
+async def markdown_texts_to_safe_html(*markdown: str, mark_formulas: bool) -> list[Markup]:
     """Return Markdown texts as safe HTML. Long texts are converted in a thread, so that other requests do not wait.
 
     Args:

@@ -44,15 +44,15 @@ async def create_campaign_of_file(
     """
     with nullcontext() if sent.table is None else sent.table.file:
         campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
-        if named_reader := reader_of_sent_items(sent, max_mb):
+        if named_reader := name_and_reader_of_sent_items(sent, max_mb):
             file_name, read_items = named_reader
             mapping = column_mapping_of_file(sent.parsed_file.content.items or ItemsOfFile.model_construct())
-            with name_file_in_errors(file_name):
+            with name_file_in_refusals(file_name):
                 await items.import_items_table(connection, campaign.slug, read_items, mapping, media=sent.media)
     return campaign
 
 
-def reader_of_sent_items(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
+def name_and_reader_of_sent_items(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
@@ -84,7 +84,7 @@ def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
 
 
 @contextmanager
-def name_file_in_errors(file_name: str) -> Iterator[None]:
+def name_file_in_refusals(file_name: str) -> Iterator[None]:
     """Name the file in each refusal that names one of its lines."""
     try:
         yield
@@ -125,11 +125,13 @@ async def build_campaign_archive(connection: AsyncConnection, slug: str, *, with
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
     campaign = await load_campaign_by_slug(connection, slug)
-    written_items = await load_items_for_campaign_file(connection, campaign) if with_items else WrittenItems()
-    text = await asyncio.to_thread(format_campaign_with_items, lifecycle.settings_of_campaign(campaign), written_items)
+    written_items = await load_items_as_campaign_file_has_them(connection, campaign) if with_items else WrittenItems()
+    text = await asyncio.to_thread(
+        format_campaign_with_items, lifecycle.unchecked_settings_of_campaign(campaign), written_items
+    )
     media_names = (
         written_items.media_names
-        & (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name.keys()
+        & (await media_store.load_media_types_size_and_next_number(connection, campaign.id)).content_type_by_name.keys()
     )
     if not media_names:
         return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)
@@ -171,15 +173,15 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
     return text
 
 
-def media_names_of_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
+def media_file_names_in_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
     content = Content.from_campaign(campaign)
     return {file.name for cells in item_cells for file in content.files_named_in_cells(cells)}
 
 
-async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
+async def load_items_as_campaign_file_has_them(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
     """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
-        rows = await item_list.load_first_outputs(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
+        rows = await item_list.load_first_output_rows(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
         if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:
             raise too_many_items_for_file_error()
         columns = (*outputs.REQUIRED_OUTPUT_COLUMNS, *SourceAndReference._fields)
@@ -187,7 +189,7 @@ async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Ca
         file_values = {"rows": [{name: cell for name, cell in row if cell is not None} for row in cells]}
         item_cells = [ItemTexts(row.output, row.source, row.reference) for row in rows]
         return WrittenItems(
-            file_values, media_names=await asyncio.to_thread(media_names_of_cells, campaign, item_cells)
+            file_values, media_names=await asyncio.to_thread(media_file_names_in_cells, campaign, item_cells)
         )
     total, item_rows = await item_list.load_item_total_and_page(
         connection, campaign.id, offset=0, limit=MAX_ITEMS_IN_CAMPAIGN_FILE
@@ -203,12 +205,12 @@ async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Ca
         ItemTexts(row.shown, *(format_cell(row.fields.get(name)) for name in source_and_reference_columns))
         for row in item_rows
     ]
-    table = items_as_file_values(item_rows, original_id_column)
+    table = items_as_campaign_file_values(item_rows, original_id_column)
     if any(row.prior is not None for row in item_rows):
         table = {"priors": True} | table
-    table["rows"] += [checks_import.check_as_table_row(check, original_id_column, table["shown"]) for check in checks]
+    table["rows"] += [checks_import.table_row_of_check(check, original_id_column, table["shown"]) for check in checks]
     names = await asyncio.to_thread(
-        media_names_of_cells, campaign, [*item_cells, *(ItemTexts(check.shown) for check in checks)]
+        media_file_names_in_cells, campaign, [*item_cells, *(ItemTexts(check.shown) for check in checks)]
     )
     return WrittenItems(table, original_id_column, names)
 
@@ -239,7 +241,7 @@ def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str
     )
 
 
-def items_as_file_values(item_rows: Sequence[Row[Any]], original_id_column: str) -> dict[str, Any]:
+def items_as_campaign_file_values(item_rows: Sequence[Row[Any]], original_id_column: str) -> dict[str, Any]:
     """Return items as a file has them: their rows, and the name of the column that annotators see.
 
     The uploaded column `id` is in `original_id_column`. Texts made from a template get a column of their own.

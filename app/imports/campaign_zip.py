@@ -37,13 +37,13 @@ class SentCampaign(NamedTuple):
     media: MediaZip | None = None
 
 
-def read_sent_campaign(
+def read_campaign_file_or_zip(
     file: BinaryIO, name: str, limits: Settings, overrides: Mapping[str, Any] | None = None
 ) -> SentCampaign:
     """Return the campaign in an open file called `name`, which is a campaign file or a zip with one.
 
     Settings in `overrides` replace those of the file. Raises what `parse_campaign_file`, `open_zip` and
-    `zip_entries_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
+    `zip_entry_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
     Files of items are checked when they are stored.
     """
     start = file.read(len(ZIP_SIGNATURE))
@@ -51,7 +51,7 @@ def read_sent_campaign(
     if start != ZIP_SIGNATURE:
         return SentCampaign(campaign_file.parse_campaign_file(file.read(MAX_CAMPAIGN_FILE_BYTES + 1), name, overrides))
     with media_zip.open_zip(file) as zip_:
-        members = media_zip.zip_entries_by_path(zip_)
+        members = media_zip.zip_entry_by_path(zip_)
         folder = media_zip.common_root_folder(members)
         if folder + CAMPAIGN_FILE_NAME not in members:
             raise Invalid(
@@ -70,13 +70,15 @@ def read_sent_campaign(
                 file=shorten_echo(stray[0]),
             )
         table = (
-            ItemTable(table_name or "", unpack_table(zip_, table_info, limits.max_upload_mb)) if table_info else None
+            ItemTable(table_name or "", unpack_table_to_temporary_file(zip_, table_info, limits.max_upload_mb))
+            if table_info
+            else None
         )
     media = MediaZip(file, limits.max_media_file_mb, limits.max_media_mb, folder + MEDIA_FOLDER)
     return SentCampaign(parsed_file, table, media if members else None)
 
 
-def unpack_table(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
+def unpack_table_to_temporary_file(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
     """Return the table that a campaign file names, as a temporary file.
 
     Raises `TooLarge` (`file_too_large`) and what `unpack_to_temporary_file` raises.

@@ -11,7 +11,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.errors import Invalid
 from app.quality.checks import refuse_if_checks_do_not_fit
-from app.quality.expected_answers import ExpectedAnswer, format_expected_cells, parse_expected_cells
+from app.quality.expected_answers import ExpectedAnswer, answer_and_tolerance_cells, expected_answer_of_cells_or_none
 from app.uploads import UploadedRow, format_cell, refuse_line
 
 ID_COLUMN = "id"
@@ -45,12 +45,12 @@ class NewCheck(NamedTuple):
     fields: str
 
 
-def check_kind_of_row(row: UploadedRow, default_kind: str = "") -> str:
+def check_kind_of_row_or_empty(row: UploadedRow, default_kind: str = "") -> str:
     """Return the kind of check that a row names, or the default one; empty if it is an item."""
     return format_cell(row.values.get(CHECK_COLUMN)).strip().lower() or default_kind
 
 
-def parse_check(row: UploadedRow, kind: str, external_id: str, shown_text: str, design: Design) -> NewCheck:
+def parse_check_of_row(row: UploadedRow, kind: str, external_id: str, shown_text: str, design: Design) -> NewCheck:
     """Return the check in a row.
 
     Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`), with the line.
@@ -64,10 +64,10 @@ def parse_check(row: UploadedRow, kind: str, external_id: str, shown_text: str, 
 
 
 def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, design: Design) -> str:
-    """Return the expected answer to a check of some kind, as JSON. Raises `Invalid` as `parse_check` does."""
+    """Return the expected answer to a check of some kind, as JSON. Raises `Invalid` as `parse_check_of_row` does."""
     if kind not in UPLOADED_CHECK_KINDS:
         raise Invalid("The column “check” may contain only gold, attention or nothing.", code="check_unknown")
-    expected = parse_expected_cells(design, expected_cell, tolerance_cell)
+    expected = expected_answer_of_cells_or_none(design, expected_cell, tolerance_cell)
     if expected is None:
         raise Invalid("A check needs its expected answer in the column “expected”.", code="expected_missing")
     return expected.model_dump_json(exclude_defaults=True)
@@ -105,9 +105,9 @@ async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Seq
     return (await connection.execute(LOAD_CHECK_ITEMS, {"campaign": campaign_id})).all()
 
 
-def check_as_table_row(check: Row[Any], original_id_column: str, shown_column: str) -> dict[str, Any]:
+def table_row_of_check(check: Row[Any], original_id_column: str, shown_column: str) -> dict[str, Any]:
     """Return the row of the table of items that describes a check; `original_id_column` holds the uploaded `id`."""
-    expected, tolerance = format_expected_cells(ExpectedAnswer.model_validate(check.expected))
+    expected, tolerance = answer_and_tolerance_cells(ExpectedAnswer.model_validate(check.expected))
     uploaded = {original_id_column if name == ID_COLUMN else name: cell for name, cell in check.fields.items()}
     check_cells = {
         shown_column: check.shown,
@@ -118,7 +118,7 @@ def check_as_table_row(check: Row[Any], original_id_column: str, shown_column: s
     return {ID_COLUMN: check.external_id} | uploaded | check_cells | {ID_COLUMN: check.external_id}
 
 
-def separate_checks(
+def iterate_items_and_collect_checks(
     rows: Iterable[UploadedRow],
     checks: list[NewCheck],
     read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
@@ -132,9 +132,9 @@ def separate_checks(
     """
     design = campaign.design
     for record in rows:
-        if kind := check_kind_of_row(record, default_kind):
+        if kind := check_kind_of_row_or_empty(record, default_kind):
             if not checks:
                 refuse_if_checks_do_not_fit(campaign)
-            checks.append(parse_check(record, kind, *read_id_and_text(record), design))
+            checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), design))
         else:
             yield record

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from app.designs.content import Content, SourceAndReference
-from app.errors import Invalid, join_names, pluralize, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, pluralize, shorten_echo
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.text.spreadsheets import unprotect_cell
@@ -36,7 +36,7 @@ class ColumnMapping:
     Attributes:
         identifier: The column of ids; None if items are named by their numbers, from 1 on.
         shown: The column that annotators see.
-        template: Words around columns instead, as `item_text.text_maker_of_template` takes them.
+        template: Words around columns instead, as `item_text.build_text_maker_of_template` takes them.
         priors: Whether columns with the names of the update law's parameters are each item's prior.
         ignored: Meanings that are declined: `check`, `system`, `source`, `reference`.
         check_kind: The kind of check of rows that name none, `gold` or `attention`; empty if they are items.
@@ -93,7 +93,7 @@ def id_column_or_none(chosen_column: str) -> str | None:
     return None if chosen_column == ROW_NUMBERS_AS_IDS else chosen_column
 
 
-def fold_name(name: str) -> str:
+def fold_column_name(name: str) -> str:
     return normalize("NFC", name).strip().casefold()
 
 
@@ -102,7 +102,7 @@ def find_column(columns: Iterable[str], name: str) -> str | None:
     names = list(columns)
     if name in names:
         return name
-    similar_columns = [column for column in names if fold_name(column) == fold_name(name)]
+    similar_columns = [column for column in names if fold_column_name(column) == fold_column_name(name)]
     return similar_columns[0] if len(similar_columns) == 1 else None
 
 
@@ -110,7 +110,7 @@ def require_column(columns: Sequence[str], name: str) -> str:
     """Return the column that `find_column` finds. Raises `Invalid` (`column_unknown`) if there is none."""
     matching_column = find_column(columns, name)
     if matching_column is None:
-        similar_columns = [column for column in columns if fold_name(column) == fold_name(name)]
+        similar_columns = [column for column in columns if fold_column_name(column) == fold_column_name(name)]
         several = (
             f" Several columns differ from it only in capital letters: {join_names(similar_columns)}."
             if similar_columns
@@ -121,12 +121,12 @@ def require_column(columns: Sequence[str], name: str) -> str:
             "imported.",
             code="column_unknown",
             column=shorten_echo(name),
-            columns=shorten_names(columns),
+            columns=first_names_shown_in_message(columns),
         )
     return matching_column
 
 
-def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
+def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None:
     """Return the column of ids. Raises `Invalid` (`column_unknown`), which lists other columns that can name items."""
     if name is None:
         return None
@@ -140,7 +140,7 @@ def require_id_column(columns: Sequence[str], name: str | None) -> str | None:
         raise Invalid(message, code=problem.code, **problem.details) from None
 
 
-def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
+def table_with_columns_renamed_to(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
     """Return a table with these names in place of names that differ from them in capitals alone, with a note."""
     column_by_known_name = {
         name: find_column(upload.columns, name) for name in known_names if name not in upload.columns
@@ -152,16 +152,16 @@ def rename_columns_to_known_names(upload: UploadedTable, known_names: Iterable[s
         f"The column “{shorten_echo(column)}” is used as “{name}”." for column, name in known_name_by_column.items()
     ]
     columns = tuple(known_name_by_column.get(column, column) for column in upload.columns)
-    rows = rename_columns_of_rows(upload.rows, known_name_by_column)
+    rows = iterate_rows_with_renamed_columns(upload.rows, known_name_by_column)
     return replace(upload, columns=columns, rows=rows, notes=(*upload.notes, *notes))
 
 
-def rename_columns_of_rows(rows: Iterable[UploadedRow], new_names: dict[str, str]) -> Iterator[UploadedRow]:
+def iterate_rows_with_renamed_columns(rows: Iterable[UploadedRow], new_names: dict[str, str]) -> Iterator[UploadedRow]:
     for row in rows:
         yield row._replace(values={new_names.get(name, name): value for name, value in row.values.items()})
 
 
-def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable:
+def table_without_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable:
     if not set(names) & set(upload.columns):
         return upload
     rows = (
@@ -173,44 +173,46 @@ def drop_columns(upload: UploadedTable, names: Collection[str]) -> UploadedTable
 
 def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
     """Return whether a table holds outputs of systems: a table of items has an `id`."""
-    folded_names = {fold_name(name) for name in columns}
+    folded_names = {fold_column_name(name) for name in columns}
     has_output_columns = set(SYSTEM_COLUMNS) <= folded_names and "id" not in folded_names
     return (
         has_output_columns and mapping.identifier == ColumnMapping.identifier and SYSTEMS_MEANING not in mapping.ignored
     )
 
 
-def remove_export_apostrophes(upload: UploadedTable) -> UploadedTable:
+def table_without_export_apostrophes(upload: UploadedTable) -> UploadedTable:
     """Return a table; for exports to spreadsheet programs, without the apostrophes that keep ids such as 001."""
     if not set(upload.columns) >= ITEM_EXPORT_MARKER_COLUMNS:
         return upload
     rows = (
-        UploadedRow(record.line, {name: unprotect_text_cell(value) for name, value in record.values.items()})
+        UploadedRow(
+            record.line, {name: cell_without_spreadsheet_protection(value) for name, value in record.values.items()}
+        )
         for record in upload.rows
     )
     return replace(upload, rows=rows)
 
 
-def unprotect_text_cell(value: object) -> object:
+def cell_without_spreadsheet_protection(value: object) -> object:
     return unprotect_cell(value) if isinstance(value, str) else value
 
 
-def standardize_uploaded_columns(
+def table_with_standard_column_names(
     upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
 ) -> UploadedTable:
     """Return a table with Easel's names for columns with a meaning, and an export as it was uploaded."""
-    upload = remove_export_apostrophes(upload)
+    upload = table_without_export_apostrophes(upload)
     if is_outputs_table(upload.columns, mapping):
-        renamed_upload = rename_columns_to_known_names(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
-        return drop_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
+        renamed_upload = table_with_columns_renamed_to(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
+        return table_without_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
     known_names = [] if CHECKS_MEANING in mapping.ignored else [*CHECK_COLUMNS]
     known_names += [name for name in content.context_columns if name]
-    return rename_columns_to_known_names(
+    return table_with_columns_renamed_to(
         upload, [*known_names, *(law.family.parameter_names if mapping.priors else ())]
     )
 
 
-def require_prior_columns(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
+def prior_columns_or_refusal(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
     """Return the columns of each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
     parameter_names = law.family.parameter_names
     if set(parameter_names) <= set(columns):
@@ -251,7 +253,9 @@ def possible_meanings_of_item_columns(
     return meanings
 
 
-def output_column_meanings(columns: Sequence[str], ignored_meanings: Collection[str]) -> list[ColumnMeaning]:
+def possible_meanings_of_output_columns(
+    columns: Sequence[str], ignored_meanings: Collection[str]
+) -> list[ColumnMeaning]:
     """Return the meanings that columns of a table of systems' outputs have, or could have."""
     description = "outputs of systems for segments; each system gets a score"
     meanings = [ColumnMeaning(SYSTEMS_MEANING, SYSTEM_COLUMNS, description, is_used=True)]

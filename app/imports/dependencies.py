@@ -9,13 +9,13 @@ from fastapi.responses import StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from app.errors import Invalid
-from app.http.dependencies import depends_on_app_state, download_headers
+from app.http.dependencies import content_disposition_header, dependency_on_app_state
 from app.imports.campaign_file_io import CampaignArchive, stream_campaign_archive
 from app.imports.upload_slots import UploadSlots
 from app.media.media_zip import MediaZip
 from app.settings import Settings
 
-RequestUploadSlots = Annotated[UploadSlots, depends_on_app_state("upload_slots")]
+RequestUploadSlots = Annotated[UploadSlots, dependency_on_app_state("upload_slots")]
 
 
 def require_uploaded_file(form_data: FormData) -> UploadFile:
@@ -26,7 +26,7 @@ def require_uploaded_file(form_data: FormData) -> UploadFile:
     return file
 
 
-def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | None:
+def media_zip_of_form_or_none(form_data: FormData, settings: Settings) -> MediaZip | None:
     """Return the zip of media that may come with the items."""
     file = form_data.get("media")
     if not isinstance(file, UploadFile) or not file.filename:
@@ -37,7 +37,7 @@ def uploaded_media_zip(form_data: FormData, settings: Settings) -> MediaZip | No
 
 def campaign_archive_response(archive: CampaignArchive, slug: str, now: datetime) -> Response:
     """Return a campaign's file as a download."""
-    headers = download_headers(slug, "campaign", archive.ending, now=now)
+    headers = content_disposition_header(slug, "campaign", archive.ending, now=now)
     headers["Content-Length"] = str(archive.file.seek(0, SEEK_END))
     archive.file.seek(0)
     return StreamingResponse(stream_campaign_archive(archive), media_type=archive.media_type, headers=headers)

@@ -13,7 +13,7 @@ from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.imports import outputs
-from app.imports.checks_import import NewCheck, check_kind_of_row, parse_check
+from app.imports.checks_import import NewCheck, check_kind_of_row_or_empty, parse_check_of_row
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -21,9 +21,9 @@ from app.imports.columns import (
     find_column,
     id_column_or_none,
     is_outputs_table,
-    output_column_meanings,
     possible_meanings_of_item_columns,
-    standardize_uploaded_columns,
+    possible_meanings_of_output_columns,
+    table_with_standard_column_names,
 )
 from app.imports.item_text import find_obvious_shown_column
 from app.imports.items import ImportedItem, ItemReader, no_items_error
@@ -74,7 +74,7 @@ class InvalidRows:
     count: int = 0
     lines: list[int] = field(default_factory=list)
 
-    def add_line(self, line: int) -> None:
+    def add_invalid_line(self, line: int) -> None:
         self.count += 1
         if len(self.lines) < MAX_LINES_PER_PROBLEM:
             self.lines.append(line)
@@ -134,7 +134,7 @@ class ChosenColumns:
     ignored: frozenset[str] = frozenset()
 
 
-def preview_uploaded_file(
+def build_preview_of_uploaded_file(
     file: BinaryIO,
     name: str,
     chosen_columns: ChosenColumns,
@@ -152,7 +152,7 @@ def preview_uploaded_file(
         priors=chosen_columns.priors,
         ignored=chosen_columns.ignored,
     )
-    upload = standardize_uploaded_columns(
+    upload = table_with_standard_column_names(
         read_table(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
     )
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
@@ -160,14 +160,14 @@ def preview_uploaded_file(
         raise no_items_error()
     whole_upload = replace(upload, rows=chain(first_records, upload.rows))
     if is_outputs_table(upload.columns, requested_mapping):
-        upload_preview = preview_outputs_table(whole_upload, len(first_records), content, requested_mapping)
+        upload_preview = build_preview_of_outputs_table(whole_upload, len(first_records), content, requested_mapping)
     else:
         mapping = replace(
-            guess_column_mapping(upload.columns, first_records, chosen_columns),
+            chosen_or_likeliest_column_mapping(upload.columns, first_records, chosen_columns),
             priors=requested_mapping.priors,
             ignored=requested_mapping.ignored,
         )
-        upload_preview = preview_items_table(
+        upload_preview = build_preview_of_items_table(
             whole_upload,
             len(first_records),
             ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
@@ -185,7 +185,7 @@ def preview_uploaded_file(
     )
 
 
-def preview_items_table(
+def build_preview_of_items_table(
     upload: UploadedTable, preview_row_count: int, reader: ItemReader, mapping: ColumnMapping, design: Design
 ) -> UploadPreview:
     problems: dict[str, InvalidRows] = {}
@@ -193,7 +193,7 @@ def preview_items_table(
     check_count = 0
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
-        check_count += bool(check_kind_of_row(record))
+        check_count += bool(check_kind_of_row_or_empty(record))
         read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
         item_or_check = read_row_or_add_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
@@ -212,11 +212,11 @@ def preview_items_table(
         checks=check_count if takes_checks else 0,
         meanings=tuple(meanings),
         files=distinct_file_names(reader.named_media),
-        looks_like=media_kind_of_texts(reader.named_media.content, [row.text for row in preview_rows]),
+        looks_like=media_kind_of_file_names_or_none(reader.named_media.content, [row.text for row in preview_rows]),
     )
 
 
-def media_kind_of_texts(content: Content, texts: Sequence[str]) -> str | None:
+def media_kind_of_file_names_or_none(content: Content, texts: Sequence[str]) -> str | None:
     """Return the kind of media whose file names all of these texts are, None if there is none or items are no text."""
     if content.kind != "text":
         return None
@@ -235,11 +235,13 @@ def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
 
 
 def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
-    kind = check_kind_of_row(row)
-    return parse_check(row, kind, *reader.read_check(row), design) if kind else reader.read_item(row)
+    kind = check_kind_of_row_or_empty(row)
+    return (
+        parse_check_of_row(row, kind, *reader.id_and_text_of_next_check(row), design) if kind else reader.read_item(row)
+    )
 
 
-def preview_outputs_table(
+def build_preview_of_outputs_table(
     upload: UploadedTable, preview_row_count: int, content: Content, mapping: ColumnMapping
 ) -> UploadPreview:
     """Return the preview of a table of systems' outputs, whose column names are fixed."""
@@ -260,7 +262,7 @@ def preview_outputs_table(
         is_outputs_table=True,
         systems=len(collected_outputs.number_by_system),
         segments=len(collected_outputs.segment_by_id),
-        meanings=tuple(output_column_meanings(upload.columns, mapping.ignored)),
+        meanings=tuple(possible_meanings_of_output_columns(upload.columns, mapping.ignored)),
         files=distinct_file_names(collected_outputs.named_media),
     )
 
@@ -272,11 +274,11 @@ def read_row_or_add_problem(
         return read_row(row)
     except Invalid as refusal:
         problem = ROW_PROBLEM_BY_CODE.get(refusal.code, refusal.message)
-        problems.setdefault(refusal.code, InvalidRows(problem)).add_line(row.line)
+        problems.setdefault(refusal.code, InvalidRows(problem)).add_invalid_line(row.line)
         return None
 
 
-def guess_column_mapping(
+def chosen_or_likeliest_column_mapping(
     columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
 ) -> ColumnMapping:
     """Return the columns as an uploader chose them, and the likeliest ones for the rest."""
@@ -286,10 +288,10 @@ def guess_column_mapping(
         identifier = id_column_or_none(chosen_columns.identifier)
     if chosen_columns.template:
         return ColumnMapping(identifier, template=chosen_columns.template)
-    return ColumnMapping(identifier, chosen_columns.shown or guess_shown_column(columns, first_records, identifier))
+    return ColumnMapping(identifier, chosen_columns.shown or guess_column_to_show(columns, first_records, identifier))
 
 
-def guess_shown_column(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
+def guess_column_to_show(columns: Sequence[str], first_records: Sequence[UploadedRow], identifier: str | None) -> str:
     """Return the obvious column to show, else the first text column except the id, else the first except the id."""
     candidates = [name for name in columns if name not in (identifier, INDEX_COLUMN)] or [*columns]
     text_columns = (

@@ -21,7 +21,7 @@ from app.designs.file_format import INPUT_KEPT_MESSAGE
 from app.errors import Invalid, pluralize, shorten_echo
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
 from app.imports.result_rows import aligned_rows_by_criterion
-from app.selection.segments import items_representing_their_output, values_for_all_items
+from app.selection.segments import shown_items_of_hit, value_of_each_item_from_shown_ones
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import refuse_line
 
@@ -82,20 +82,20 @@ FIND_ITEM_NUMBERS = text("""
 """)
 
 
-def split_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
+def batches_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + IDS_PER_LOOKUP] for start in range(0, len(values), IDS_PER_LOOKUP))
 
 
-async def convert_rows_to_hits(
+async def load_hits_of_rows(
     connection: AsyncConnection, campaign: Campaign, result_rows: list[ResultRow]
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
     Raises `Invalid` (`item_unknown`, `item_repeated`) and what `checked_scores_of_hit_as_stored`,
-    `segment_and_first_equal_items` and `aligned_rows_by_criterion` raise.
+    `segment_and_first_equal_item_of_each` and `aligned_rows_by_criterion` raise.
     """
     number_by_id: dict[str, int] = {}
-    for ids in split_for_lookup(await asyncio.to_thread(possible_item_ids, result_rows)):
+    for ids in batches_for_lookup(await asyncio.to_thread(possible_item_ids, result_rows)):
         item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
         number_by_id |= {row.external_id: row.number for row in item_rows}
     await asyncio.to_thread(remove_id_apostrophes, result_rows, number_by_id)
@@ -113,17 +113,17 @@ def build_imported_hits(
         rows_by_criterion = aligned_rows_by_criterion(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
     hits_by_criterion = [
-        build_hits_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
+        build_hits_from_rows_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
         for part, criterion in zip(rows_by_criterion, criteria, strict=True)
     ]
     return (
-        [merge_hit_of_criteria(*hits) for hits in zip(*hits_by_criterion, strict=True)]
+        [merge_hit_of_all_criteria(*hits) for hits in zip(*hits_by_criterion, strict=True)]
         if campaign.has_criteria
         else hits_by_criterion[0]
     )
 
 
-def merge_hit_of_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
+def merge_hit_of_all_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
     """Return one HIT by all criteria, from its first acceptance to its last submission.
 
     Equal outputs were shown once if they have equal scores by each criterion.
@@ -160,7 +160,7 @@ def remove_id_apostrophes(result_rows: list[ResultRow], number_by_id: Mapping[st
         result_rows[position] = replace(row, items=items)
 
 
-def build_hits_of_criterion(
+def build_hits_from_rows_of_criterion(
     result_rows: list[ResultRow],
     number_by_id: Mapping[str, int],
     design: Design,
@@ -171,8 +171,8 @@ def build_hits_of_criterion(
     """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
     others.
 
-    Raises `Invalid` (`item_unknown`) and what `checked_scores_of_hit_as_stored` and `segment_and_first_equal_items`
-    raise.
+    Raises `Invalid` (`item_unknown`) and what `checked_scores_of_hit_as_stored` and
+    `segment_and_first_equal_item_of_each` raise.
     """
     result_rows.reverse()
     return [
@@ -200,7 +200,7 @@ def build_hit_of_criterion(
             )
     shown_items = tuple(number_by_id[external_id] for external_id in result_row.items)
     reason_by_unjudged_item = reasons_of_unjudged_items(result_row, shown_items) if keeps_unjudged else {}
-    segment, shown_as = segments.segment_and_first_equal_items(result_row, shown_items)
+    segment, shown_as = segments.segment_and_first_equal_item_of_each(result_row, shown_items)
     return ImportedHit(
         result_row.line,
         result_row.worker_id,
@@ -227,7 +227,7 @@ def reasons_of_unjudged_items(result_row: ResultRow, shown_items: Sequence[int])
     }
 
 
-def require_always_shown_items(design: Design, result_row: ResultRow) -> None:
+def refuse_hit_without_always_shown_items(design: Design, result_row: ResultRow) -> None:
     for name in design.always_shown:
         if name not in result_row.items:
             item_name = shorten_echo(name)
@@ -250,9 +250,9 @@ def checked_scores_of_hit_as_stored(
     Raises `Invalid` if no annotator can have been asked or have answered so: `item_missing`, `hit_size`,
     `answer_impossible`, and other refusals of the design.
     """
-    require_always_shown_items(design, result_row)
+    refuse_hit_without_always_shown_items(design, result_row)
     score_by_item = dict(zip(shown_items, result_row.scores, strict=True))
-    items_shown_once = items_representing_their_output(shown_items, shown_as)
+    items_shown_once = shown_items_of_hit(shown_items, shown_as)
     given_scores = {
         item: mark for item in items_shown_once if (mark := score_by_item[item]) is not None and not math.isnan(mark)
     }
@@ -287,4 +287,4 @@ def checked_scores_of_hit_as_stored(
             result_row.line,
             f"no annotator can give this answer. {refused.message.removesuffix(INPUT_KEPT_MESSAGE).strip()}",
         )
-    return tuple(values_for_all_items({**dict.fromkeys(shown_items), **values}, shown_items, shown_as))
+    return tuple(value_of_each_item_from_shown_ones({**dict.fromkeys(shown_items), **values}, shown_items, shown_as))

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
-from app.database.bulk import insert_rows_by_copy, reserve_ids, reserve_seqs
+from app.database.bulk import insert_rows_by_copy, reserve_next_ids_of_column, reserve_next_record_numbers
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
-from app.imports.imported_hits import ImportedHit, split_for_lookup
+from app.imports.imported_hits import ImportedHit, batches_for_lookup
 from app.record import responses, unjudged
-from app.record.bulk_update import LockedPosteriors, apply_answers_to_posteriors
+from app.record.bulk_update import LockedPosteriors, apply_answers_and_count_by_item
 from app.record.responses import Response
 
 ASSIGNMENT_COPY_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
@@ -110,7 +110,7 @@ async def load_stored_rows_by_answer_key(
     """Return what is stored of the assignments of these HITs."""
     stored_rows_by_key: dict[ImportedAnswerKey, list[Row[Any]]] = {}
     statement = FIND_ANSWERS_BY_ANNOTATOR if platform.shares_assignment_ids else FIND_ANSWERS_BY_ASSIGNMENT
-    for batch in split_for_lookup(hits):
+    for batch in batches_for_lookup(hits):
         workers, ids = zip(*(imported_answer_key(hit) for hit in batch), strict=True)
         parameters = {"campaign": campaign.id, "platform": platform.name, "workers": list(workers), "ids": list(ids)}
         for row in await connection.execute(statement, parameters):
@@ -118,7 +118,7 @@ async def load_stored_rows_by_answer_key(
     return stored_rows_by_key
 
 
-async def filter_out_stored_hits(
+async def load_hits_not_stored_yet(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
@@ -138,14 +138,14 @@ def select_hits_without_stored_answer(
     """Return the HITs without a stored answer. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
     for hit in hits:
         stored_rows = stored_rows_by_key.get(imported_answer_key(hit), ())
-        if any(not is_same_as_stored(hit, row) for row in stored_rows):
+        if any(not is_equal_to_stored_answer(hit, row) for row in stored_rows):
             difference = (
                 "with another answer"
                 if any(map(has_stored_answer, stored_rows))
                 else "without an answer: the annotator came to Easel"
             )
             raise Conflict(
-                f"Line {hit.line}: {imported_answer_name(hit, platform)} is already in “{campaign_name}”, "
+                f"Line {hit.line}: {description_of_imported_answer(hit, platform)} is already in “{campaign_name}”, "
                 f"{difference}. {outcome_sentence}",
                 code="assignment_known",
                 line=hit.line,
@@ -153,7 +153,7 @@ def select_hits_without_stored_answer(
     return [hit for hit in hits if imported_answer_key(hit) not in stored_rows_by_key]
 
 
-def imported_answer_name(hit: ImportedHit, platform: Platform) -> str:
+def description_of_imported_answer(hit: ImportedHit, platform: Platform) -> str:
     """Return the name of an answer for a reader of the file."""
     if platform.shares_assignment_ids:
         return f"the task {shorten_echo(hit.assignment_id)} of {shorten_echo(hit.worker_id)}"
@@ -165,7 +165,7 @@ def has_stored_answer(stored_row: Row[Any]) -> bool:
     return stored_row.scores is not None or stored_row.not_applicable is not None
 
 
-def is_same_as_stored(hit: ImportedHit, stored_row: Row[Any]) -> bool:
+def is_equal_to_stored_answer(hit: ImportedHit, stored_row: Row[Any]) -> bool:
     """Return whether the stored answer equals this one."""
     unjudged_reasons = (stored_row.extra or {}).get(UNJUDGED_KEY, {})
     stored_values = (
@@ -192,7 +192,7 @@ def unjudged_reasons_as_json(hit: ImportedHit) -> dict[str, str]:
     return {str(item): reason for item, reason in hit.unjudged}
 
 
-async def find_or_create_imported_annotators(
+async def find_or_create_annotator_id_by_worker(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> dict[str, int]:
     """Return the annotator of each worker id; creates new ones."""
@@ -220,9 +220,12 @@ async def store_imported_hits(
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
     hits = select_hits_without_stored_answer(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
-    annotator_id_by_worker = await find_or_create_imported_annotators(connection, campaign, platform, hits, now=now)
+    annotator_id_by_worker = await find_or_create_annotator_id_by_worker(connection, campaign, platform, hits, now=now)
     assignment_rows, hit_rows, stored_hits = [], [], []
-    reserved_ids = [await reserve_ids(connection, table.c.id, len(hits)) for table in (tables.assignments, tables.hits)]
+    reserved_ids = [
+        await reserve_next_ids_of_column(connection, table.c.id, len(hits))
+        for table in (tables.assignments, tables.hits)
+    ]
     for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True):
         annotator_id = annotator_id_by_worker[hit.worker_id]
         end = hit.submitted_at or now
@@ -238,7 +241,7 @@ async def store_imported_hits(
     return stored_hits
 
 
-async def store_imported_responses(
+async def store_imported_responses_and_count_by_item(
     connection: AsyncConnection,
     campaign: Campaign,
     stored_hits: Sequence[StoredImportedHit],
@@ -254,12 +257,12 @@ async def store_imported_responses(
     excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
     counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
     judgments, *_ = [
-        await apply_answers_to_posteriors(
-            connection, criterion, responses_numbered_zero(counting_hits, criterion.number), locked
+        await apply_answers_and_count_by_item(
+            connection, criterion, responses_with_number_zero(counting_hits, criterion.number), locked
         )
         for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
-    seqs = await reserve_seqs(connection, len(stored_hits))
+    seqs = await reserve_next_record_numbers(connection, len(stored_hits))
     rows = [
         (
             *(seq, campaign.id, stored.hit_id, stored.annotator_id, "import"),
@@ -271,11 +274,13 @@ async def store_imported_responses(
     ]
     await insert_rows_by_copy(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
     if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
-        await unjudged.recount_unjudged(connection, locked_posteriors[0].revision, items=sorted(items))
+        await unjudged.recount_and_store_unjudged_of_items(
+            connection, locked_posteriors[0].revision, items=sorted(items)
+        )
     return judgments
 
 
-def responses_numbered_zero(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
+def responses_with_number_zero(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
     """Return the answers by a criterion as responses; they are numbered later."""
     return [
         Response.from_stored(

@@ -7,7 +7,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.result_format import ResultRow
-from app.database.campaign import item_count_sql
+from app.database.campaign import number_of_items_sql
 from app.database.content_tables import segments
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
@@ -24,7 +24,7 @@ class ImportedSegments:
     number_by_id: Mapping[str, int]
     outputs: SegmentIndex | None
 
-    def segment_and_first_equal_items(
+    def segment_and_first_equal_item_of_each(
         self, result_row: ResultRow, item_numbers: Sequence[int]
     ) -> tuple[int | None, tuple[int, ...] | None]:
         """Return the segment of a HIT, and for each item the first item with the same output.
@@ -50,8 +50,8 @@ class ImportedSegments:
                     f"“{shorten_echo(result_row.segment)}”."
                 )
                 refuse_line("output_unknown", result_row.line_of_item(position), message)
-        return segment, shown_items_if_scores_agree(
-            self.outputs.first_systems_with_same_output(segment, item_numbers), item_numbers, result_row
+        return segment, shown_items_unless_scores_differ(
+            self.outputs.first_equal_system_of_each_or_none(segment, item_numbers), item_numbers, result_row
         )
 
     def segment_number(self, result_row: ResultRow) -> int:
@@ -72,7 +72,7 @@ class ImportedSegments:
         return self.number_by_id[result_row.segment]
 
 
-def shown_items_if_scores_agree(
+def shown_items_unless_scores_differ(
     shown_as: Sequence[int] | None, item_numbers: Sequence[int], result_row: ResultRow
 ) -> tuple[int, ...] | None:
     """Return `shown_as`; None if equal outputs have different scores, since they were shown apart then."""
@@ -90,6 +90,6 @@ async def load_imported_segments(connection: AsyncConnection, campaign: Campaign
     rows = await connection.execute(
         select(segments.c.external_id, segments.c.number).where(segments.c.campaign_id == campaign.id)
     )
-    system_count = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    system_count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     outputs = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     return ImportedSegments({row.external_id: row.number for row in rows}, outputs)

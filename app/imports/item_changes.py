@@ -75,7 +75,7 @@ def item_not_found_error(campaign: Campaign, item_id: str) -> NotFound:
     return NotFound(f"“{campaign.name}” has no item “{shown_id}”.", code="item_not_found", item=shown_id)
 
 
-async def change_items(
+async def change_items_and_count_changed(
     connection: AsyncConnection, slug: str, action: str, item_ids: Sequence[str], *, now: datetime
 ) -> int:
     """Retire, restore or delete items, all or none; return how many changed.
@@ -96,8 +96,10 @@ async def change_items(
         message = f"At most {MAX_ITEMS_PER_CHANGE:,} items can be changed at once. Nothing was changed."
         raise Invalid(message, code="too_many_chosen")
     if action == "delete":
-        return await delete_items_of_draft(connection, slug, item_ids)
-    return await set_items_retired(connection, slug, item_ids, retired_at=now if action == "retire" else None)
+        return await delete_items_of_draft_and_count(connection, slug, item_ids)
+    return await set_items_retired_and_count_changed(
+        connection, slug, item_ids, retired_at=now if action == "retire" else None
+    )
 
 
 async def find_item_numbers(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[int]:
@@ -122,7 +124,7 @@ async def load_chosen_items(
     return rows
 
 
-async def set_items_retired(
+async def set_items_retired_and_count_changed(
     connection: AsyncConnection, slug: str, item_ids: Sequence[str], *, retired_at: datetime | None
 ) -> int:
     """Retire items, or restore them if the time is None; return how many were not so before."""
@@ -143,15 +145,15 @@ async def set_items_retired(
         await connection.execute(SET_SETTLED, parameters | {"numbers": changed_numbers})
         await connection.execute(COUNT_RELEASE, parameters)
         action = "items.retired" if retired_at else "items.restored"
-        await log_change(connection, action, campaign, after=logged_items(item_ids))
+        await log_change(connection, action, campaign, after=item_ids_for_audit_log(item_ids))
     return len(changed_numbers)
 
 
-def logged_items(item_ids: Sequence[str]) -> dict[str, Any]:
+def item_ids_for_audit_log(item_ids: Sequence[str]) -> dict[str, Any]:
     return {"items": len(item_ids), "ids": join_names(item_ids)}
 
 
-async def delete_items_of_draft(connection: AsyncConnection, slug: str, item_ids: Sequence[str]) -> int:
+async def delete_items_of_draft_and_count(connection: AsyncConnection, slug: str, item_ids: Sequence[str]) -> int:
     """Delete items and checks of a draft, and return how many."""
     campaign = await lock_draft(connection, slug, "items can be retired, but not deleted. Nothing was changed")
     refuse_systems(campaign, "upload the outputs again and replace them")
@@ -160,7 +162,7 @@ async def delete_items_of_draft(connection: AsyncConnection, slug: str, item_ids
     await find_item_numbers(connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids])
     for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, parameters)
-    await log_change(connection, "items.deleted", campaign, after=logged_items(item_ids))
+    await log_change(connection, "items.deleted", campaign, after=item_ids_for_audit_log(item_ids))
     return len(item_ids)
 
 

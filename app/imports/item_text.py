@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.designs.field_flags import is_blank
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
-from app.imports.columns import find_column, fold_name, require_column
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.imports.columns import find_column, fold_column_name, require_column
 from app.uploads import INDEX_COLUMN, format_cell
 
 COMMON_SHOWN_COLUMN_NAMES = ("text", "sent", "sentence", "shown", "item")
@@ -21,7 +21,7 @@ def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
     for name in COMMON_SHOWN_COLUMN_NAMES:
         if column := find_column(columns, name):
             return column
-    candidates = [name for name in columns if fold_name(name) not in NEVER_SHOWN_COLUMNS]
+    candidates = [name for name in columns if fold_column_name(name) not in NEVER_SHOWN_COLUMNS]
     return candidates[0] if len(candidates) == 1 else None
 
 
@@ -33,13 +33,13 @@ class RowPath(NamedTuple):
 
     def has_value_in(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has a value at this path, which may be null."""
-        return self.find_value_in(row)[0]
+        return self.is_found_and_value_in(row)[0]
 
     def value_in(self, row: Mapping[str, Any]) -> Any:
         """Return the value at this path; None if a row has none."""
-        return self.find_value_in(row)[1]
+        return self.is_found_and_value_in(row)[1]
 
-    def find_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
+    def is_found_and_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
         """Return whether a row has a value at this path, and the value."""
         value: Any = row
         for step in (self.column, *self.steps):
@@ -88,18 +88,18 @@ def build_item_text_maker(columns: Sequence[str], column: str | None, template: 
     if column and template:
         raise Invalid("Choose a column to show or a template, not both.", code="shown_not_chosen")
     if template:
-        return text_maker_of_template(columns, template)
+        return build_text_maker_of_template(columns, template)
     shown_column = column or find_obvious_shown_column(columns)
     if shown_column is None:
         raise Invalid(
             f"Choose which column annotators see: {join_names(columns)}. Nothing was imported.",
             code="shown_not_chosen",
-            columns=shorten_names(columns),
+            columns=first_names_shown_in_message(columns),
         )
-    return ItemTextMaker(require_row_paths(columns, [shown_column]), lambda texts: texts[shown_column])
+    return ItemTextMaker(row_path_by_notation(columns, [shown_column]), lambda texts: texts[shown_column])
 
 
-def text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMaker:
+def build_text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMaker:
     """Return how a template shows rows: `{column}` and `{column[0].name}` are values, `{{` and `}}` are braces.
 
     Attributes and formats are not looked up.
@@ -108,12 +108,12 @@ def text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMak
     def fill_template(texts: Mapping[str, str]) -> str:
         return TEMPLATE_TOKEN_PATTERN.sub(lambda token: texts[token[1]] if token[1] else token[0][0], template)
 
-    return ItemTextMaker(require_row_paths(columns, parse_template_paths(template)), fill_template)
+    return ItemTextMaker(row_path_by_notation(columns, parse_template_paths(template)), fill_template)
 
 
-def require_row_paths(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
+def row_path_by_notation(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
     """Return the path of each notation. Raises `Invalid` (`column_unknown`)."""
-    parsed_paths = {name: path for name in path_texts if (path := parse_row_path(name, columns))}
+    parsed_paths = {name: path for name in path_texts if (path := row_path_or_none(name, columns))}
     return parsed_paths | {
         name: RowPath(require_column(columns, name)) for name in path_texts if name not in parsed_paths
     }
@@ -146,14 +146,14 @@ def refuse_missing_columns(columns: Sequence[str], required_names: Sequence[str]
                 "imported.",
                 code="column_unknown",
                 column=shorten_echo(name),
-                columns=shorten_names(columns),
+                columns=first_names_shown_in_message(columns),
             )
 
 
 # Values within values
 
 
-def parse_row_path(path_text: str, columns: Sequence[str]) -> RowPath | None:
+def row_path_or_none(path_text: str, columns: Sequence[str]) -> RowPath | None:
     """Return the path written as `column`, `column.name` or `column[0].name`; None if there is no such column.
 
     A negative index counts from the end. A column that has the whole notation as its name takes precedence.
@@ -164,12 +164,12 @@ def parse_row_path(path_text: str, columns: Sequence[str]) -> RowPath | None:
         name for name in columns if path_text.startswith(name) and path_text[len(name) :][:1] in (".", "[")
     ]
     for column in sorted(column_prefixes, key=len, reverse=True):
-        if (steps := parse_path_steps(path_text[len(column) :])) is not None:
+        if (steps := path_steps_or_none(path_text[len(column) :])) is not None:
             return RowPath(column, steps)
     return None
 
 
-def parse_path_steps(steps_text: str) -> tuple[str | int, ...] | None:
+def path_steps_or_none(steps_text: str) -> tuple[str | int, ...] | None:
     """Return the steps of `[0].content`; None if the text is something else."""
     steps: list[str | int] = []
     position = 0
@@ -185,8 +185,8 @@ def format_value_or_chat(value: Any) -> str:
     """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(
-            f"{first_value_of_keys(message, CHAT_ROLE_KEYS)}: "
-            f"{format_chat_content(first_value_of_keys(message, CHAT_CONTENT_KEYS))}"
+            f"{value_of_first_present_key(message, CHAT_ROLE_KEYS)}: "
+            f"{format_chat_content(value_of_first_present_key(message, CHAT_CONTENT_KEYS))}"
             for message in value
         )
     return format_cell(value)
@@ -196,12 +196,12 @@ def is_chat_message(value: Any) -> bool:
     """Return whether a value is a chat message in the format of language model APIs."""
     return (
         isinstance(value, dict)
-        and isinstance(first_value_of_keys(value, CHAT_ROLE_KEYS), str)
-        and first_value_of_keys(value, CHAT_CONTENT_KEYS) is not None
+        and isinstance(value_of_first_present_key(value, CHAT_ROLE_KEYS), str)
+        and value_of_first_present_key(value, CHAT_CONTENT_KEYS) is not None
     )
 
 
-def first_value_of_keys(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
+def value_of_first_present_key(message: Mapping[str, Any], keys: Sequence[str]) -> Any:
     return next((message[name] for name in keys if name in message), None)
 
 

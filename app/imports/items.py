@@ -17,28 +17,28 @@ from app.campaigns.lifecycle import lock_draft, require_draft
 from app.campaigns.media_checks import check_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import format_copy_line, insert_text_lines_by_copy, prefetch
-from app.database.campaign import item_count_sql
+from app.database.bulk import format_copy_line, insert_text_lines_by_copy, iterate_while_producing_next
+from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, separate_checks
+from app.imports.checks_import import NewCheck, iterate_items_and_collect_checks
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
+    id_column_or_refusal,
     is_outputs_table,
-    output_column_meanings,
     possible_meanings_of_item_columns,
-    require_id_column,
-    require_prior_columns,
-    standardize_uploaded_columns,
+    possible_meanings_of_output_columns,
+    prior_columns_or_refusal,
+    table_with_standard_column_names,
 )
 from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
-from app.media.match_file_names import respelled_names_note
+from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
 from app.record import revisions
 from app.record.campaign import load_campaign_by_slug
@@ -92,7 +92,7 @@ class ItemImportReceipt(BaseModel):
             return [f"Imported {pluralize(self.checks, 'gold or attention item')}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
-    def audit_facts(self, *, replaced: bool) -> dict[str, Any]:
+    def receipt_facts_for_audit_log(self, *, replaced: bool) -> dict[str, Any]:
         """Return the facts for the audit log, from which `load_last_import_receipt` makes the receipt again."""
         facts: dict[str, Any] = {"items": self.imported, "replaced": replaced}
         facts |= {"checks": self.checks} if self.checks else {}
@@ -117,14 +117,14 @@ class ItemReader:
         named_media: NamedMedia,
         existing_ids: Collection[str] = (),
     ) -> None:
-        self.id_column = require_id_column(columns, mapping.identifier)
+        self.id_column = id_column_or_refusal(columns, mapping.identifier)
         self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
         notation, path = next(iter(self.make_text.path_by_text.items()))
-        column = column_phrase(notation if path.steps else path.column)
+        column = column_name_with_noun(notation if path.steps else path.column)
         self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
         refuse_missing_columns(columns, named_media.content.context_columns)
         self.named_media = named_media
-        self.prior_columns = require_prior_columns(columns, law) if mapping.priors else None
+        self.prior_columns = prior_columns_or_refusal(columns, law) if mapping.priors else None
         self.prior_count = 0
         self.law = law
         self.existing_ids = existing_ids
@@ -138,13 +138,13 @@ class ItemReader:
         `prior_invalid`, `media_link_refused`.
         """
         external_id = self.read_new_id(row)
-        prior = read_item_prior(row, self.prior_columns, self.law) if self.prior_columns else None
+        prior = read_item_prior_if_given(row, self.prior_columns, self.law) if self.prior_columns else None
         self.prior_count += prior is not None
         text = require_item_text(row, self.make_text)
         self.named_media.add_files_of_row(row, text)
         return ImportedItem(external_id, text, row.values, prior)
 
-    def read_check(self, row: UploadedRow) -> tuple[str, str]:
+    def id_and_text_of_next_check(self, row: UploadedRow) -> tuple[str, str]:
         """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
         external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
         self.named_media.add_files_of_row(row, text)
@@ -159,7 +159,7 @@ class ItemReader:
 
     def reading_notes(self) -> list[str]:
         """Return sentences about how items were found in the rows."""
-        naming_phrase = column_phrase(self.id_column) if self.id_column else "the number of their rows"
+        naming_phrase = column_name_with_noun(self.id_column) if self.id_column else "the number of their rows"
         return [f"Item ids come from {naming_phrase}; annotators see {self.shown_phrase}."]
 
     def read_new_id(self, row: UploadedRow) -> str:
@@ -185,7 +185,7 @@ class ItemReader:
         return external_id
 
 
-def column_phrase(name: str) -> str:
+def column_name_with_noun(name: str) -> str:
     return f"the column “{shorten_echo(name)}”"
 
 
@@ -203,7 +203,7 @@ def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
     return text
 
 
-def read_item_prior(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
+def read_item_prior_if_given(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
     """Return the item's own prior; None if all of its cells are empty."""
     cells = [format_cell(row.values.get(name)).strip() for name in columns]
     if not any(cells):
@@ -249,7 +249,8 @@ async def import_items(
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and `import_outputs_of_systems`
+        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and
+        `import_outputs_of_systems_and_count`
             raise.
 
     """
@@ -271,7 +272,7 @@ async def import_items_table(
 ) -> ItemImportReceipt:
     """Import items as `import_items` does, from a table that `read_upload` opens in a thread."""
     campaign_before_lock = await load_campaign_by_slug(connection, slug)
-    upload = standardize_uploaded_columns(
+    upload = table_with_standard_column_names(
         await asyncio.to_thread(read_upload),
         Content.from_campaign(campaign_before_lock),
         campaign_before_lock.law,
@@ -285,8 +286,8 @@ async def import_items_table(
     if replace:
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
-        raise outputs.kinds_mixed_error(campaign)
-    existing_ids, next_number = await load_existing_ids_and_next_number(connection, campaign.id)
+        raise outputs.items_and_systems_mixed_error(campaign)
+    existing_ids, next_number = await load_existing_ids_and_next_free_number(connection, campaign.id)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
     reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, existing_ids)
     checks: list[NewCheck] = []
@@ -294,9 +295,13 @@ async def import_items_table(
     rows = (
         upload.rows
         if ignores_checks
-        else separate_checks(upload.rows, checks, reader.read_check, campaign, mapping.check_kind)
+        else iterate_items_and_collect_checks(
+            upload.rows, checks, reader.id_and_text_of_next_check, campaign, mapping.check_kind
+        )
     )
-    stored_count = await store_items(connection, campaign.id, next_number, map(reader.read_item, rows), progress)
+    stored_count = await store_items_and_count_them(
+        connection, campaign.id, next_number, map(reader.read_item, rows), progress
+    )
     if not (stored_count or checks):
         raise no_items_error()
     reader.make_text.refuse_paths_never_found()
@@ -307,7 +312,9 @@ async def import_items_table(
         await revisions.block_writers(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
     receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
-    await log_change(connection, "items.imported", campaign, after=receipt.audit_facts(replaced=replace))
+    await log_change(
+        connection, "items.imported", campaign, after=receipt.receipt_facts_for_audit_log(replaced=replace)
+    )
     return receipt
 
 
@@ -318,7 +325,7 @@ def item_import_receipt(
     meanings = possible_meanings_of_item_columns(
         upload.columns, media_of_items.content, reader.law, mapping, check_count
     )
-    spelling_note = respelled_names_note(media_of_items.zip_path_by_respelled_name)
+    spelling_note = note_on_respelled_names_or_none(media_of_items.zip_path_by_respelled_name)
     return ItemImportReceipt(
         imported=stored_count,
         rows=upload.row_count,
@@ -344,9 +351,9 @@ async def import_outputs_table(
     media: MediaZip | None,
     progress: ReportRowCount,
 ) -> ItemImportReceipt:
-    meanings = output_column_meanings(upload.columns, mapping.ignored)
+    meanings = possible_meanings_of_output_columns(upload.columns, mapping.ignored)
     notes = [*upload.notes, *(meaning.receipt_sentence for meaning in meanings)]
-    count = await outputs.import_outputs_of_systems(
+    count = await outputs.import_outputs_of_systems_and_count(
         connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
     )
     return ItemImportReceipt(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
@@ -379,7 +386,7 @@ async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replac
     return await load_campaign_by_slug(connection, slug)
 
 
-async def store_items(
+async def store_items_and_count_them(
     connection: AsyncConnection,
     campaign_id: int,
     first_number: int,
@@ -394,7 +401,7 @@ async def store_items(
             await asyncio.to_thread(format_item_copy_lines, campaign_id, islice(items, ITEMS_PER_COPY), numbers) or None
         )
 
-    async with aclosing(prefetch(next_chunk)) as chunks:
+    async with aclosing(iterate_while_producing_next(next_chunk)) as chunks:
         async for lines in chunks:
             stored_count += len(lines)
             if first_number + stored_count > MAX_UPLOAD_ROWS:
@@ -425,9 +432,9 @@ def format_prior_array(prior: Sequence[float]) -> str:
     return f"{{{','.join(map(repr, prior))}}}"
 
 
-async def load_existing_ids_and_next_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
+async def load_existing_ids_and_next_free_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
     """Return the ids of the campaign's items and checks, and the next free number."""
-    next_number = (await connection.execute(select(item_count_sql(campaign_id)))).scalar_one()
+    next_number = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
     ids: set[str] = set()
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
     async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):

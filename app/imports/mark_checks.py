@@ -9,13 +9,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import lock_draft
 from app.database.audit_log import log_change
-from app.database.campaign import item_count_sql
+from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
 from app.imports.item_changes import item_not_found_error
-from app.imports.items import read_item_prior
+from app.imports.items import read_item_prior_if_given
 from app.quality.checks import refuse_if_checks_do_not_fit
 from app.uploads import UploadedRow
 
@@ -78,13 +78,13 @@ async def mark_items_as_checks(
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_checks_do_not_fit(campaign)
     for check in checks:
-        new_check = await new_check_of_item(connection, campaign, check, kind=kind, keep=keep)
+        new_check = await turn_item_into_check_and_remove_it(connection, campaign, check, kind=kind, keep=keep)
         await checks_import.insert_check_items(connection, campaign, [new_check])
         facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keep else {})
         await log_change(connection, "items.marked", campaign, after=facts)
 
 
-async def new_check_of_item(
+async def turn_item_into_check_and_remove_it(
     connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keep: bool
 ) -> NewCheck:
     """Return the check that an item becomes, and remove the item unless it is kept. Raises as `mark_items_as_checks`
@@ -108,13 +108,13 @@ async def new_check_of_item(
     return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
 
 
-async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: str) -> None:
+async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item_id: str) -> None:
     """Make a check an item again, the last one. A copy of an item that stayed in the study is deleted instead.
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`) and `Conflict` (`not_a_draft`).
     """
     campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
-    row = await remove_item_or_check(connection, campaign, "check_items", item_id)
+    row = await delete_item_or_check_and_return_row(connection, campaign, "check_items", item_id)
     if COPY_COLUMN in row.fields:
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
         await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
@@ -128,9 +128,12 @@ async def turn_check_into_item(connection: AsyncConnection, slug: str, item_id: 
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(
         HAS_PRIORS, {"campaign": campaign.id}
     )
-    prior = read_item_prior(UploadedRow(0, fields), prior_columns, campaign.law) if takes_priors else None
+    prior = read_item_prior_if_given(UploadedRow(0, fields), prior_columns, campaign.law) if takes_priors else None
     item = {"campaign": campaign.id, "name": item_id, "shown": row.shown, "fields": json.dumps(fields)}
-    item |= {"number": await connection.scalar(select(item_count_sql(campaign.id))), "prior": prior and list(prior)}
+    item |= {
+        "number": await connection.scalar(select(number_of_items_sql(campaign.id))),
+        "prior": prior and list(prior),
+    }
     await connection.execute(INSERT_UNMARKED_ITEM, item)
     await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
     await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
@@ -145,10 +148,10 @@ async def find_item(connection: AsyncConnection, campaign: Campaign, item_id: st
 
 
 async def remove_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
-    return await remove_item_or_check(connection, campaign, "items", item_id)
+    return await delete_item_or_check_and_return_row(connection, campaign, "items", item_id)
 
 
-async def remove_item_or_check(
+async def delete_item_or_check_and_return_row(
     connection: AsyncConnection, campaign: Campaign, table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
     """Delete an item or a check and return its row. Raises `NotFound` (`item_not_found`)."""

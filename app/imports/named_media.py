@@ -9,8 +9,17 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.content import Content, ItemTexts, NamedFile
 from app.errors import join_names, pluralize, shorten_echo
 from app.media import media_store
-from app.media.media_problems import problem_with_length, problem_with_link, problem_with_stored_file
-from app.media.media_zip import MediaZip, compare_zip_with_referenced_names, join_quoted_names, unpack_media_pieces
+from app.media.media_problems import (
+    problem_with_link_or_none,
+    problem_with_reading_length_or_none,
+    problem_with_stored_file_or_none,
+)
+from app.media.media_zip import (
+    MediaZip,
+    iterate_unpacked_media_pieces,
+    join_quoted_names,
+    missing_and_unreferenced_names_of_zip,
+)
 from app.uploads import UploadedRow, format_cell, refuse_line
 
 
@@ -32,12 +41,12 @@ class NamedMedia:
 
     def add_files_of_cells(self, line: int, cells: ItemTexts) -> None:
         """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
-        if problem := problem_with_length(cells):
+        if problem := problem_with_reading_length_or_none(cells):
             refuse_line(problem.code, line, problem.message)
-        if self.content.renders_to_nothing_visible(cells.shown):
+        if self.content.is_rendered_without_visible_content(cells.shown):
             refuse_line("shown_empty", line, "there is nothing to show to annotators.")
         for file in self.content.files_named_in_cells(cells):
-            if problem := problem_with_link(self.content, file):
+            if problem := problem_with_link_or_none(self.content, file):
                 refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
                 self.first_line_by_file.setdefault(file, line)
@@ -49,20 +58,20 @@ class NamedMedia:
     async def store_media(self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None) -> None:
         """Store the files of a zip, if there is one.
 
-        Raises what `unpack_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
+        Raises what `iterate_unpacked_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
         """
-        stored_files = await media_store.load_media_types_and_totals(connection, campaign_id)
+        stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
         if media_zip is not None:
             names = {file.name for file in self.first_line_by_file}
-            zip_pieces = unpack_media_pieces(
+            zip_pieces = iterate_unpacked_media_pieces(
                 media_zip,
                 names,
                 stored_files.content_type_by_name,
                 stored_files.total_bytes,
                 self.zip_path_by_respelled_name,
             )
-            content_type_by_name = content_type_by_name | await media_store.store_media_files(
+            content_type_by_name = content_type_by_name | await media_store.store_media_files_and_return_types(
                 connection, campaign_id, zip_pieces, stored_files.next_number
             )
         missing = {
@@ -74,7 +83,7 @@ class NamedMedia:
             details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
             refuse_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():
-            if problem := problem_with_stored_file(file, content_type_by_name):
+            if problem := problem_with_stored_file_or_none(file, content_type_by_name):
                 refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
 
 
@@ -85,7 +94,7 @@ class FileReport(NamedTuple):
     notes: list[str]
 
 
-def report_missing_and_unnamed_files(
+def missing_and_unnamed_files_report(
     referenced_names: Collection[str], media_zip: MediaZip | None, existing_names: Collection[str]
 ) -> FileReport:
     """Return what an import would say of the files that rows name, with the zip that is sent or without one.
@@ -96,7 +105,7 @@ def report_missing_and_unnamed_files(
         existing_names: Names of the files that the campaign has.
 
     Raises:
-        Invalid, TooLarge: What `compare_zip_with_referenced_names` raises.
+        Invalid, TooLarge: What `missing_and_unreferenced_names_of_zip` raises.
 
     """
     if media_zip is None:
@@ -106,7 +115,7 @@ def report_missing_and_unnamed_files(
             f"{pluralize(len(missing), 'file')} that rows name {are}: {join_names(missing)}. Choose a zip with them."
         )
         return FileReport([problem] if missing else [], [])
-    missing, unnamed = compare_zip_with_referenced_names(media_zip, referenced_names, existing_names)
+    missing, unnamed = missing_and_unreferenced_names_of_zip(media_zip, referenced_names, existing_names)
     problems = (
         [f"The zip lacks {pluralize(len(missing), 'file')} that rows name: {join_names(missing)}."] if missing else []
     )

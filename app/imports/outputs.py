@@ -21,12 +21,12 @@ from app.database.bulk import insert_rows_by_copy
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.designs.field_flags import is_blank
-from app.errors import Conflict, Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
+from app.errors import Conflict, Invalid, TooLarge, first_names_shown_in_message, join_names, pluralize, shorten_echo
 from app.imports import checks_import
 from app.imports.columns import SYSTEM_COLUMNS
 from app.imports.named_media import NamedMedia
 from app.media import media_store
-from app.media.match_file_names import respelled_names_note
+from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
 from app.record import revisions
 from app.record.campaign import load_campaign_by_slug
@@ -81,12 +81,12 @@ class CollectedOutputs:
         `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
         """
         refuse_unknown_output_columns(row.values, row.line)
-        system, segment = (read_name_cell(row, column) for column in ("system", "segment"))
-        shown_text = read_text_cell(row, "output")
+        system, segment = (name_of_cell_or_refusal(row, column) for column in ("system", "segment"))
+        shown_text = text_of_cell_or_none(row, "output")
         if shown_text is None:
             refuse_line("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
         source_and_reference = SourceAndReference(
-            *(read_text_cell(row, column) for column in SourceAndReference._fields)
+            *(text_of_cell_or_none(row, column) for column in SourceAndReference._fields)
         )
         if segment not in self.segment_by_id:
             self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text, *source_and_reference))
@@ -130,10 +130,10 @@ def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
             f"a table of systems has the columns {join_names(known_columns)}, but this one has {join_names(unknown)} "
             "as well. Remove these columns, or give each row an id to import it as an item."
         )
-        refuse_line("column_unknown", line, message, columns=shorten_names(unknown))
+        refuse_line("column_unknown", line, message, columns=first_names_shown_in_message(unknown))
 
 
-def read_name_cell(row: UploadedRow, column: str) -> str:
+def name_of_cell_or_refusal(row: UploadedRow, column: str) -> str:
     name = format_cell(row.values.get(column)).strip()
     if is_blank(name):
         refuse_line(f"{column}_missing", row.line, f"the {column} is empty.")
@@ -142,7 +142,7 @@ def read_name_cell(row: UploadedRow, column: str) -> str:
     return name
 
 
-def read_text_cell(row: UploadedRow, column: str) -> str | None:
+def text_of_cell_or_none(row: UploadedRow, column: str) -> str | None:
     """Return a cell unchanged; None if it looks empty. Raises `Invalid` (`shown_too_long`)."""
     cell_text = format_cell(row.values.get(column))
     if len(cell_text) > MAX_SHOWN_CHARACTERS:
@@ -150,7 +150,7 @@ def read_text_cell(row: UploadedRow, column: str) -> str | None:
     return None if is_blank(cell_text) else cell_text
 
 
-async def import_outputs_of_systems(
+async def import_outputs_of_systems_and_count(
     connection: AsyncConnection,
     slug: str,
     upload: UploadedTable,
@@ -182,7 +182,7 @@ async def import_outputs_of_systems(
     campaign = await (
         lock_launched_campaign_for_outputs(connection, slug)
         if launched
-        else lock_draft_and_empty_it_to_replace(connection, slug, replace=replace)
+        else lock_draft_emptied_if_replacing(connection, slug, replace=replace)
     )
     collected = await load_collected_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
@@ -197,9 +197,9 @@ async def import_outputs_of_systems(
     await copy_rows_in_batches(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
     await collected.named_media.store_media(connection, campaign.id, media)
     notes = [] if notes is None else notes
-    if spelling := respelled_names_note(collected.named_media.zip_path_by_respelled_name):
+    if spelling := note_on_respelled_names_or_none(collected.named_media.zip_path_by_respelled_name):
         notes.append(spelling)
-    await lifecycle.store_segment_count(connection, campaign.id, len(collected.segment_by_id))
+    await lifecycle.store_count_of_segments(connection, campaign.id, len(collected.segment_by_id))
     if launched:
         await systems_check.check_systems_can_be_compared(
             connection, await load_campaign_by_slug(connection, slug), len(collected.number_by_system)
@@ -238,13 +238,13 @@ async def store_systems_and_segments(
     await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
 
 
-async def lock_draft_and_empty_it_to_replace(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
+async def lock_draft_emptied_if_replacing(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the locked draft to which outputs are added; `replace` empties it first."""
     campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
         await delete_content_of_draft(connection, campaign.id)
     elif not campaign.segment_count and await has_any_items(connection, campaign.id):
-        raise kinds_mixed_error(campaign)
+        raise items_and_systems_mixed_error(campaign)
     return campaign
 
 
@@ -260,7 +260,7 @@ async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: 
     return campaign
 
 
-def kinds_mixed_error(campaign: Campaign) -> Conflict:
+def items_and_systems_mixed_error(campaign: Campaign) -> Conflict:
     """Return the refusal to mix items and systems in one campaign."""
     existing_kind, uploaded_kind = ("systems", "items") if campaign.segment_count else ("items", "outputs of systems")
     return Conflict(
@@ -333,4 +333,4 @@ async def delete_content_of_draft(connection: AsyncConnection, campaign_id: int)
     await checks_import.delete_check_items(connection, campaign_id)
     for table in (tables.items, content_tables.segments, content_tables.outputs):
         await connection.execute(delete(table).where(table.c.campaign_id == campaign_id))
-    await lifecycle.store_segment_count(connection, campaign_id, 0)
+    await lifecycle.store_count_of_segments(connection, campaign_id, 0)

@@ -16,11 +16,11 @@ MIN_TABLE_COLUMNS = 2
 HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
 
 
-def file_of_pasted_text(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
+def file_name_and_content_of_pasted_text(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
     """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
     if read_as == "lines" or (read_as != "table" and not is_table(pasted)):
         lines = [line.strip() for line in pasted.splitlines()]
-        return PASTED_LINES_FILE, json_lines([{PASTED_LINES_COLUMN: line} for line in lines if line])
+        return PASTED_LINES_FILE, json_lines_of_rows([{PASTED_LINES_COLUMN: line} for line in lines if line])
     if is_json(pasted):
         return "pasted.json", pasted.encode()
     first_line = pasted.lstrip("\r\n").partition("\n")[0]
@@ -53,6 +53,6 @@ def is_separated_table(lines: Sequence[str], separator: str) -> bool:
     return has_names and len(rows) > 1 and all(len(row) == len(header) for row in rows)
 
 
-def json_lines(rows: Sequence[dict[str, str]]) -> bytes:
+def json_lines_of_rows(rows: Sequence[dict[str, str]]) -> bytes:
     """Return rows as JSON, one on each line: unlike in CSV, no mark in a text can mean anything."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

@@ -18,26 +18,26 @@ from typing import BinaryIO
 from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.answer_files import read_platform_rows_and_notes
 from app.annotation.platforms.cell_reading import ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.background.progress_stream import ReportRowCount
 from app.database.audit_log import log_change
-from app.database.campaign import finish_if_complete
+from app.database.campaign import finish_campaign_if_complete
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
-from app.imports.imported_hits import ImportedHit, convert_rows_to_hits
+from app.imports.imported_hits import ImportedHit, load_hits_of_rows
 from app.imports.imported_hits_store import (
-    filter_out_stored_hits,
-    responses_numbered_zero,
+    load_hits_not_stored_yet,
+    responses_with_number_zero,
     store_imported_hits,
-    store_imported_responses,
+    store_imported_responses_and_count_by_item,
 )
-from app.imports.result_rows import replace_and_count_item_texts_by_ids
-from app.record.bulk_update import lock_present_posteriors, take_shared_store_lock
+from app.imports.result_rows import replace_item_texts_by_ids_and_count
+from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
 from app.record.campaign import load_campaign_by_slug
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
@@ -128,21 +128,21 @@ async def import_responses_from_file(
     The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
     then
     with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`, `Conflict`
-    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `convert_rows_to_hits` and
-    `read_answer_file` do, before anything is stored. If it is interrupted, the first rows stay stored, and importing
-    the same file again continues after them.
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `load_hits_of_rows` and
+    `read_platform_rows_and_notes` do, before anything is stored. If it is interrupted, the first rows stay stored, and
+    importing the same file again continues after them.
     """
     async with engine.connect() as connection:
-        campaign = await load_campaign_able_to_import_responses(connection, slug)
+        campaign = await load_campaign_or_refuse_response_import(connection, slug)
     values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
-        read_answer_file, file, name, values, now=now, max_mb=max_mb, options=options
+        read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
-        notes.by_text = await replace_and_count_item_texts_by_ids(connection, campaign.id, rows) if notes.columns else 0
-        hits = await convert_rows_to_hits(connection, campaign, rows)
+        notes.by_text = await replace_item_texts_by_ids_and_count(connection, campaign.id, rows) if notes.columns else 0
+        hits = await load_hits_of_rows(connection, campaign, rows)
         hit_count, first_hit = len(hits), hits[0]
-        new_hits = await filter_out_stored_hits(connection, campaign, platform, hits)
+        new_hits = await load_hits_not_stored_yet(connection, campaign, platform, hits)
     del hits
     if not new_hits:
         raise Conflict(
@@ -152,7 +152,7 @@ async def import_responses_from_file(
         )
     stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes))
     judgments_by_item: dict[int, int] = {}
-    async for batch, counts in store_hits_in_batches(engine, campaign, platform, new_hits, now=now):
+    async for batch, counts in store_hits_and_iterate_batches(engine, campaign, platform, new_hits, now=now):
         stored_count += len(batch)
         receipt.responses += sum(bool(hit.scored_items) for hit in batch)
         receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
@@ -161,14 +161,14 @@ async def import_responses_from_file(
         judgments_by_item |= counts
         progress(stored_count)
     async with engine.begin() as connection:
-        receipt.finished = await finish_if_complete(connection, campaign.id, now=now)
+        receipt.finished = await finish_campaign_if_complete(connection, campaign.id, now=now)
     request_scan(campaign.id)
     receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
-    receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted, campaign, judgments_by_item)
+    receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted_judgments, campaign, judgments_by_item)
     return receipt
 
 
-def example_responses_csv(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
+def csv_of_example_response(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
     """Return an example file with one answer to a HIT of these items, best first; empty if they are too few.
 
     If the items are systems, `segment_id` is the segment of the HIT.
@@ -203,12 +203,12 @@ def example_response_rows(criterion: Criterion[Campaign], item_ids: Sequence[str
     ]
 
 
-def count_items_over_wanted(campaign: Campaign, judgments_by_item: Mapping[int, int]) -> int:
+def count_items_over_wanted_judgments(campaign: Campaign, judgments_by_item: Mapping[int, int]) -> int:
     drawn_items = judgments_by_item.keys() - set(campaign.always_shown)
     return sum(judgments_by_item[item] > campaign.judgments_per_item for item in drawn_items)
 
 
-async def load_campaign_able_to_import_responses(connection: AsyncConnection, slug: str) -> Campaign:
+async def load_campaign_or_refuse_response_import(connection: AsyncConnection, slug: str) -> Campaign:
     campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
@@ -221,7 +221,7 @@ async def load_campaign_able_to_import_responses(connection: AsyncConnection, sl
     return campaign
 
 
-async def store_hits_in_batches(
+async def store_hits_and_iterate_batches(
     engine: AsyncEngine, campaign: Campaign, platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
@@ -235,17 +235,19 @@ async def store_hits_in_batches(
     batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
     while batch := [hits.pop() for _ in range(min(batch_size, len(hits)))]:
         async with engine.begin() as connection:
-            await take_shared_store_lock(connection, campaign)
+            await take_shared_lock_to_store_answers(connection, campaign)
             if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
                 await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
             stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
             scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
-            locked_posteriors = await lock_present_posteriors(
-                connection, campaign, responses_numbered_zero(scored_hits, 0)
+            locked_posteriors = await lock_and_load_posteriors_by_criterion(
+                connection, campaign, responses_with_number_zero(scored_hits, 0)
             )
             start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
             counts = (
-                await store_imported_responses(connection, campaign, scored_hits, locked_posteriors, now=now)
+                await store_imported_responses_and_count_by_item(
+                    connection, campaign, scored_hits, locked_posteriors, now=now
+                )
                 if scored_hits
                 else {}
             )

@@ -22,7 +22,7 @@ FIND_ITEM_IDS_BY_TEXT = text("""
 """)
 
 
-async def replace_and_count_item_texts_by_ids(
+async def replace_item_texts_by_ids_and_count(
     connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]
 ) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
@@ -39,11 +39,11 @@ async def replace_and_count_item_texts_by_ids(
             parameters = {"campaign": campaign_id, "names": unknown}
             item_by_text |= {row.shown: row for row in await connection.execute(FIND_ITEM_IDS_BY_TEXT, parameters)}
     if item_by_text:
-        put_item_ids_into_rows(result_rows, item_by_text)
+        replace_texts_in_rows_by_item_ids(result_rows, item_by_text)
     return len(item_by_text)
 
 
-def put_item_ids_into_rows(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
+def replace_texts_in_rows_by_item_ids(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
     """Replace the items' texts in the rows by their ids. Raises `Invalid` (`item_ambiguous`)."""
     for position, row in enumerate(result_rows):
         if not item_by_text.keys().isdisjoint(row.items):
@@ -74,13 +74,18 @@ def aligned_rows_by_criterion(
     for row in result_rows:
         hits.setdefault((row.worker_id, row.assignment_id), {})[row.criterion] = row
     aligned_hits = [
-        [align_row_items(next(iter(hit.values())), row) for row in rows_in_criterion_order(hit, criterion_names)]
+        [
+            row_with_items_in_order_of(next(iter(hit.values())), row)
+            for row in rows_of_hit_in_criterion_order(hit, criterion_names)
+        ]
         for hit in hits.values()
     ]
     return [[hit[number] for hit in aligned_hits] for number in range(len(criterion_names))]
 
 
-def rows_in_criterion_order(row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]) -> list[ResultRow]:
+def rows_of_hit_in_criterion_order(
+    row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]
+) -> list[ResultRow]:
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))
@@ -88,7 +93,7 @@ def rows_in_criterion_order(row_by_criterion: dict[str, ResultRow], criterion_na
     return [row_by_criterion[name] for name in criterion_names]
 
 
-def align_row_items(first_row: ResultRow, row: ResultRow) -> ResultRow:
+def row_with_items_in_order_of(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (

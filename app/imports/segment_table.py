@@ -14,7 +14,7 @@ from app.designs.content import RenderedContext, SourceAndReference
 from app.designs.criteria import Criterion
 from app.http.paging import Page
 from app.media.render_items import render_campaign_items
-from app.record.outputs import OutputMean, load_output_means, load_outputs_by_system
+from app.record.outputs import OutputMean, load_output_mean_by_segment_and_system, load_output_text_by_system
 
 SEGMENTS_PER_PAGE = 20
 
@@ -58,7 +58,7 @@ class SegmentsPage:
     above: Sequence[RenderedContext]
 
 
-async def load_segments_page(
+async def load_page_of_segments(
     connection: AsyncConnection, criterion: Criterion[Campaign], page_number: int, chosen_id: str
 ) -> SegmentsPage:
     """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
@@ -74,11 +74,13 @@ async def load_segments_page(
         else None
     )
     names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": criterion.campaign.id}))
-    rows = await load_mean_scores_by_segment(
+    rows = await load_system_mean_scores_of_segments(
         connection, criterion, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
     )
     outputs = (
-        await load_outputs_by_system(connection, criterion.campaign.id, chosen_segment.number) if chosen_segment else {}
+        await load_output_text_by_system(connection, criterion.campaign.id, chosen_segment.number)
+        if chosen_segment
+        else {}
     )
     source_and_reference = (
         SourceAndReference(chosen_segment.source, chosen_segment.reference) if chosen_segment else SourceAndReference()
@@ -98,12 +100,12 @@ async def load_segments_page(
     )
 
 
-async def load_mean_scores_by_segment(
+async def load_system_mean_scores_of_segments(
     connection: AsyncConnection, criterion: Criterion[Campaign], segment_rows: Sequence[Row[Any]], system_count: int
 ) -> list[SegmentResults]:
     """Return the mean scores of each system in these segments."""
     numbers = [row.number for row in segment_rows]
-    mean_by_output = await load_output_means(connection, criterion, numbers)
+    mean_by_output = await load_output_mean_by_segment_and_system(connection, criterion, numbers)
     reports: dict[int, dict[int, int]] = {number: {} for number in numbers}
     for report in await connection.execute(
         COUNT_MEDIA_REPORTS_OF_OUTPUTS, {"campaign": criterion.campaign.id, "segments": numbers}

@@ -134,12 +134,14 @@ async def replace_item_text(
     item = (await connection.execute(LOCK_ITEM, {"campaign": campaign.id, "id": item_id})).one_or_none()
     if item is None:
         raise item_not_found_error(campaign, item_id)
-    await refuse_unsuitable_text(connection, campaign, item.shown, new_text)
+    await refuse_text_that_cannot_be_shown(connection, campaign, item.shown, new_text)
     parameters = {"campaign": campaign.id, "number": item.number, "shown": new_text, "now": now}
     if campaign.status != "draft":
         await connection.execute(STORE_FORMER_TEXT, parameters)
     await connection.execute(UPDATE_ITEM_TEXT, parameters)
-    return item.shown, (await load_version_numbers(connection, campaign.id, [item.number])).get(item.number, 1)
+    return item.shown, (await load_version_number_by_corrected_item(connection, campaign.id, [item.number])).get(
+        item.number, 1
+    )
 
 
 async def replace_output(
@@ -150,7 +152,7 @@ async def replace_output(
     It must not become equal to an output of other systems: then their judgments would have to be shared from now on.
     """
     output = await find_output(connection, campaign, system_id, segment_id, is_locked=True)
-    await refuse_unsuitable_text(connection, campaign, output.shown, new_text)
+    await refuse_text_that_cannot_be_shown(connection, campaign, output.shown, new_text)
     key = {"campaign": campaign.id, "segment": output.segment, "same_as": output.same_as}
     digest = None if campaign.status == "draft" else await compute_digest(connection, campaign, new_text)
     new_values = key | {"shown": new_text, "digest": digest}
@@ -182,7 +184,7 @@ async def compute_digest(connection: AsyncConnection, campaign: Campaign, output
     rows: Any = [ItemTexts(output)]
     if content.kind == "text" or not (names := file_names_of_outputs(content, rows)):
         return None
-    digest_by_file = await media_store.load_file_digests(connection, campaign.id, names)
+    digest_by_file = await media_store.load_file_digest_by_name(connection, campaign.id, names)
     return next(iter(iterate_rendering_digests(content, rows, digest_by_file)))
 
 
@@ -190,7 +192,7 @@ def shorten_logged_text(item_text: str) -> str:
     return item_text if len(item_text) <= MAX_LOGGED_TEXT_CHARACTERS else item_text[:MAX_LOGGED_TEXT_CHARACTERS] + "…"
 
 
-async def refuse_unsuitable_text(
+async def refuse_text_that_cannot_be_shown(
     connection: AsyncConnection, campaign: Campaign, present_text: str, new_text: str
 ) -> None:
     """Raise `Invalid` if a text cannot be shown, or is the present one."""
@@ -204,18 +206,20 @@ async def refuse_unsuitable_text(
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return
-    stored_files = await media_store.load_media_types_and_totals(connection, campaign.id)
+    stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign.id)
     for problem in media_problems(content, stored_files.content_type_by_name, ItemTexts(new_text)):
         raise Invalid(f"{problem.message[0].upper()}{problem.message[1:]} Nothing was changed.", code=problem.code)
 
 
-async def load_version_numbers(connection: AsyncConnection, campaign_id: int, numbers: Sequence[int]) -> dict[int, int]:
+async def load_version_number_by_corrected_item(
+    connection: AsyncConnection, campaign_id: int, numbers: Sequence[int]
+) -> dict[int, int]:
     """Return the number of the present version of those of these items that were corrected, by item number."""
     rows = await connection.execute(LOAD_VERSION_NUMBERS, {"campaign": campaign_id, "numbers": [*numbers]})
     return {row.item: row.version for row in rows}
 
 
-async def load_former_texts(connection: AsyncConnection, campaign_id: int, number: int) -> Sequence[Row[Any]]:
+async def load_former_texts_of_item(connection: AsyncConnection, campaign_id: int, number: int) -> Sequence[Row[Any]]:
     """Return the former texts of an item, the newest first."""
     return (await connection.execute(LOAD_FORMER_TEXTS, {"campaign": campaign_id, "number": number})).all()
 

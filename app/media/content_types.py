@@ -37,7 +37,7 @@ CONTENT_TYPE_PREFIXES_BY_KIND = {
 }
 
 
-def detect_content_type(first_bytes: bytes) -> str | None:
+def content_type_of_bytes_or_none(first_bytes: bytes) -> str | None:
     """Return the type of a file with these first bytes; None if it is no image, audio or video.
 
     An SVG is none of them: it is a page that can hold scripts.

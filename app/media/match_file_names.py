@@ -28,12 +28,12 @@ class PathMatches:
     ambiguous_name_by_path: dict[str, str] = field(default_factory=dict)
 
 
-def casefolded_path(path: str) -> str:
+def path_folded_for_matching(path: str) -> str:
     """Return a path without the differences in spelling that are allowed."""
     return normalize("NFC", path.strip()).replace("\\", "/").removeprefix("./").casefold()
 
 
-def match_names_to_paths(
+def path_matches_of_names(
     spellings_by_path: Mapping[str, Sequence[str]], referenced_names: Collection[str], existing_names: Collection[str]
 ) -> PathMatches:
     """Return which names mean which path.
@@ -54,11 +54,11 @@ def match_names_to_paths(
     paths_by_spelling, paths_by_suffix = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path, spellings in spellings_by_path.items():
         for way in spellings:
-            paths_by_spelling[casefolded_path(way)].add(path)
-        for end in path_suffixes(casefolded_path(path)):
+            paths_by_spelling[path_folded_for_matching(way)].add(path)
+        for end in path_suffixes(path_folded_for_matching(path)):
             paths_by_suffix[end].add(path)
     for name in sorted(table_names - exact_names - set(existing_names)):
-        candidates = candidate_paths(casefolded_path(name), paths_by_spelling, paths_by_suffix)
+        candidates = paths_that_name_may_mean(path_folded_for_matching(name), paths_by_spelling, paths_by_suffix)
         if len(candidates) == 1:
             names_by_path[candidates[0]].append(name)
             matches.path_by_respelled_name[name] = candidates[0]
@@ -67,7 +67,7 @@ def match_names_to_paths(
     return matches
 
 
-def candidate_paths(
+def paths_that_name_may_mean(
     casefolded_name: str, paths_by_spelling: Mapping[str, set[str]], paths_by_suffix: Mapping[str, set[str]]
 ) -> list[str]:
     """Return the paths that a casefolded name may mean: equal ones, else those that end with it or that it ends in."""
@@ -86,7 +86,7 @@ def path_suffixes(path: str) -> list[str]:
     return ["/".join(parts[start:]) for start in range(1, len(parts))]
 
 
-def respelled_names_note(path_by_respelled_name: Mapping[str, str]) -> str | None:
+def note_on_respelled_names_or_none(path_by_respelled_name: Mapping[str, str]) -> str | None:
     """Return a sentence about names that were found in another spelling; None if there are none."""
     if not path_by_respelled_name:
         return None

@@ -16,7 +16,7 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.bulk import insert_rows_by_copy, prefetch
+from app.database.bulk import insert_rows_by_copy, iterate_while_producing_next
 from app.database.content_tables import media, media_pieces
 from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows, fetch_value
 from app.errors import NotFound
@@ -76,13 +76,15 @@ class CampaignFiles(NamedTuple):
     next_number: int
 
 
-async def load_media_types_and_totals(connection: AsyncConnection, campaign_id: int) -> CampaignFiles:
+async def load_media_types_size_and_next_number(connection: AsyncConnection, campaign_id: int) -> CampaignFiles:
     rows = (await connection.execute(SELECT_CAMPAIGN_FILES, {"campaign": campaign_id})).all()
     last_number = max((row.number for row in rows), default=-1)
     return CampaignFiles({row.name: row.content_type for row in rows}, sum(row.size for row in rows), last_number + 1)
 
 
-async def load_file_digests(connection: AsyncConnection, campaign_id: int, names: Collection[str]) -> dict[str, str]:
+async def load_file_digest_by_name(
+    connection: AsyncConnection, campaign_id: int, names: Collection[str]
+) -> dict[str, str]:
     """Return the digest of each file by name; files with equal bytes have equal digests."""
     rows = await connection.execute(SELECT_FILE_DIGESTS, {"campaign": campaign_id, "names": [*names]})
     return {row.name: row.digest for row in rows}
@@ -92,7 +94,7 @@ async def has_media_files(connection: AsyncConnection, campaign_id: int) -> bool
     return bool(await connection.scalar(EXISTS_MEDIA, {"campaign": campaign_id}))
 
 
-async def store_media_files(
+async def store_media_files_and_return_types(
     connection: AsyncConnection, campaign_id: int, unpacked_pieces: Iterator[UnpackedPiece], first_number: int
 ) -> dict[str, str]:
     """Store files, numbered from `first_number`, and return their content types by name.
@@ -104,7 +106,7 @@ async def store_media_files(
     async def unpack_block() -> list[UnpackedPiece] | None:
         return await asyncio.to_thread(list, islice(unpacked_pieces, PIECES_PER_BATCH)) or None
 
-    async with aclosing(prefetch(unpack_block)) as blocks:
+    async with aclosing(iterate_while_producing_next(unpack_block)) as blocks:
         async for block in blocks:
             first_pieces = [piece for piece in block if piece.piece_number == 0]
             file_rows = [
@@ -132,7 +134,7 @@ async def copy_media_files(connection: AsyncConnection, *, campaign_id: int, cop
         await connection.execute(statement, {"campaign": campaign_id, "copied": copy_id})
 
 
-async def load_media_urls(connection: Driver, campaign_id: int, names: Collection[str]) -> dict[str, str]:
+async def load_media_url_by_name(connection: Driver, campaign_id: int, names: Collection[str]) -> dict[str, str]:
     """Return the address of each of a campaign's files, by name; unknown names are left out."""
     rows = await fetch_rows(
         connection, SELECT_MEDIA_ADDRESSES, {"campaign": campaign_id, "names": [*names]}, FileAddress

@@ -15,9 +15,9 @@ from unicodedata import normalize
 
 from app.designs.content import MAX_FILE_NAME_CHARS
 from app.errors import Invalid, TooLarge, shorten_echo
-from app.media.content_types import detect_content_type
-from app.media.match_file_names import PathMatches, match_names_to_paths
-from app.uploads.containers import is_user_file, refuse_too_dense_archive
+from app.media.content_types import content_type_of_bytes_or_none
+from app.media.match_file_names import PathMatches, path_matches_of_names
+from app.uploads.containers import is_entry_from_person, refuse_too_dense_archive
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
@@ -65,7 +65,7 @@ def refuse_zip(error_code: str, problem: str, path: str = "") -> NoReturn:
     raise Invalid(f"{subject}{problem} Nothing was imported.", code=error_code, **details)
 
 
-def unpack_media_pieces(
+def iterate_unpacked_media_pieces(
     media_zip: MediaZip,
     referenced_names: Collection[str],
     existing_names: Collection[str],
@@ -89,16 +89,18 @@ def unpack_media_pieces(
     """
     with open_zip(media_zip.file) as archive:
         entry_by_path = {
-            path: info for path, info in zip_entries_by_path(archive).items() if path.startswith(media_zip.folder or "")
+            path: info for path, info in zip_entry_by_path(archive).items() if path.startswith(media_zip.folder or "")
         }
-        names_and_paths, respelled_paths = match_zip_entries(entry_by_path, media_zip, referenced_names, existing_names)
+        names_and_paths, respelled_paths = names_with_paths_and_respelled_names(
+            entry_by_path, media_zip, referenced_names, existing_names
+        )
         if path_by_respelled_name is not None:
             path_by_respelled_name |= {
                 name: path[len(media_zip.folder or "") :] for name, path in respelled_paths.items()
             }
         check_media_sizes([entry_by_path[path] for _, path in names_and_paths], media_zip, existing_bytes)
         for file_number, (name, path) in enumerate(names_and_paths):
-            yield from unpack_entry_pieces(archive, entry_by_path[path], name, file_number)
+            yield from iterate_pieces_of_zip_entry(archive, entry_by_path[path], name, file_number)
 
 
 def join_quoted_names(names: Sequence[str]) -> str:
@@ -139,13 +141,13 @@ def check_media_zip_directory(file: BinaryIO) -> None:
         )
 
 
-def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def zip_entry_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
     """
     entry_by_path: dict[str, zipfile.ZipInfo] = {}
-    for entry in filter(is_user_file, archive.infolist()):
+    for entry in filter(is_entry_from_person, archive.infolist()):
         path = safe_entry_path(entry)
         if path in entry_by_path:
             refuse_zip("media_twice", "is in the zip twice.", path)
@@ -159,7 +161,7 @@ def common_root_folder(paths: Collection[str]) -> str:
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
 
 
-def match_zip_entries(
+def names_with_paths_and_respelled_names(
     paths: Collection[str], media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> tuple[list[tuple[str, str]], dict[str, str]]:
     """Return the name that items use for each file, with its path, in the order of the paths; and the respelled names.
@@ -169,7 +171,7 @@ def match_zip_entries(
     folder that contains everything.
     """
     spellings_by_path = possible_names_by_path(paths, media_zip.folder)
-    matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
+    matches = path_matches_of_names(spellings_by_path, referenced_names, existing_names)
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
         if len(own_name) > MAX_FILE_NAME_CHARS:
@@ -208,17 +210,17 @@ class ComparedNames(NamedTuple):
     unreferenced_paths: list[str]
 
 
-def compare_zip_with_referenced_names(
+def missing_and_unreferenced_names_of_zip(
     media_zip: MediaZip, referenced_names: Collection[str], existing_names: Collection[str]
 ) -> ComparedNames:
     """Compare the files of a zip with those that items name.
 
     Only the directory at the end of the zip is read; the bytes before it may be missing. Raises what
-    `zip_entries_by_path` and `open_zip` raise.
+    `zip_entry_by_path` and `open_zip` raise.
     """
     with open_zip(media_zip.file) as archive:
-        paths = zip_entries_by_path(archive)
-    matches = match_names_to_paths(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
+        paths = zip_entry_by_path(archive)
+    matches = path_matches_of_names(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
     return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])
@@ -291,13 +293,13 @@ def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip,
         )
 
 
-def unpack_entry_pieces(
+def iterate_pieces_of_zip_entry(
     archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, file_number: int
 ) -> Iterator[UnpackedPiece]:
     """Yield the pieces of one file. Its checksum is verified at its end."""
     with archive.open(entry) as stream:
         data = stream.read(MEDIA_PIECE_BYTES)
-        file_type = detect_content_type(data)
+        file_type = content_type_of_bytes_or_none(data)
         if file_type is None:
             refuse_zip("media_type_unknown", unsupported_type_sentence(data), entry.filename)
         piece_number, bytes_left = 0, entry.file_size

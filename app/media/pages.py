@@ -29,7 +29,7 @@ async def get_media_file(request: Request, database: Database, address: str) -> 
     if etag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     range_header = request.headers.get("range", "") if request.headers.get("if-range", etag) == etag else ""
-    requested_range = parse_byte_range(range_header, file.size)
+    requested_range = parse_range_header_or_none(range_header, file.size)
     if requested_range is not None and not requested_range:
         return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{file.size}"})
     sent_range = range(file.size) if requested_range is None else requested_range
@@ -40,7 +40,7 @@ async def get_media_file(request: Request, database: Database, address: str) -> 
     return StreamingResponse(body, 206 if requested_range else 200, headers, media_type=file.content_type)
 
 
-def parse_byte_range(range_header: str, file_size: int) -> range | None:
+def parse_range_header_or_none(range_header: str, file_size: int) -> range | None:
     """Return the requested range of bytes, empty if it is outside the file; None for the whole file."""
     match = BYTE_RANGE_PATTERN.fullmatch(range_header.strip())
     if match is None or match.groups() == ("", ""):

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import Content, ContentSettings, ItemTexts, RenderedItems, SourceAndReference, plain_items
-from app.media.media_store import load_media_urls
+from app.media.media_store import load_media_url_by_name
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ async def render_campaign_items(
         for number, shown in zip(item_numbers, item_texts, strict=True)
     ]
     file_names = await run_in_thread_if_slow(content, rows, partial(shown_file_names, content, rows))
-    url_by_name = await load_media_urls(connection, campaign.id, file_names) if file_names else {}
+    url_by_name = await load_media_url_by_name(connection, campaign.id, file_names) if file_names else {}
     return await run_in_thread_if_slow(content, rows, partial(content.render_items, rows, url_by_name))
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from app.accounts.guards import CurrentAccess, program_router
 from app.http.dependencies import Transaction
-from app.palette.entries import PaletteQuery, find_entries
+from app.palette.entries import PaletteQuery, find_palette_entries
 
 router = program_router("/api/v1", "Search")
 
@@ -34,5 +34,5 @@ async def search_everything(
 
     Finds what you can see with this token. Each group is short.
     """
-    entries = await find_entries(connection, access, query)
+    entries = await find_palette_entries(connection, access, query)
     return SearchResult(entries=[SearchEntry(**asdict(entry)) for entry in entries])

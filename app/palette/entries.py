@@ -24,10 +24,15 @@ from app.campaigns.form import FormField, build_form_sections, fields_of_design
 from app.campaigns.form_sections import STEP_TITLES
 from app.designs.campaign import Campaign
 from app.help.documentation import HELP_PATH
-from app.help.search import find_headings
+from app.help.search import sections_with_matching_heading
 from app.http.paging import AddressQuery, SearchWords
 from app.palette.entry import MAX_ENTRIES_PER_GROUP, PaletteEntry
-from app.palette.stored_entries import find_annotators, find_campaigns, find_items, load_open_campaign
+from app.palette.stored_entries import (
+    find_matching_annotator_entries,
+    find_matching_campaign_entries,
+    find_matching_item_entries,
+    load_campaign_with_access_if_visible,
+)
 
 # Pages of the server, and what each needs.
 SERVER_PAGES = (
@@ -48,15 +53,15 @@ class PaletteQuery(AddressQuery):
     campaign: str = Field(default="", max_length=200, description="Slug of the campaign to search in; may be empty.")
 
 
-async def find_entries(connection: AsyncConnection, access: Access, query: PaletteQuery) -> list[PaletteEntry]:
+async def find_palette_entries(connection: AsyncConnection, access: Access, query: PaletteQuery) -> list[PaletteEntry]:
     """Return all rows that match, those of the open campaign first. Without words, only campaigns and pages.
 
     A campaign that the access does not let see adds nothing, like one that does not exist.
     """
     words = query.q
-    opened = await load_open_campaign(connection, query.campaign, access) if query.campaign else None
+    opened = await load_campaign_with_access_if_visible(connection, query.campaign, access) if query.campaign else None
     entries = await find_campaign_entries(connection, *opened, words) if opened else []
-    entries += await find_campaigns(connection, words, access)
+    entries += await find_matching_campaign_entries(connection, words, access)
     entries += [
         PaletteEntry("Easel", title, "", url)
         for title, url, need in SERVER_PAGES
@@ -79,16 +84,16 @@ async def find_campaign_entries(
     if not words:
         return entries
     if access.can(SEE_SETTINGS):
-        entries += find_settings(campaign, words)
+        entries += find_setting_entries(campaign, words)
     # The items of a draft are on pages with its settings only.
     if access.can(SEE_SETTINGS if campaign.status == "draft" else SEE_CAMPAIGN):
-        entries += await find_items(connection, campaign, words)
+        entries += await find_matching_item_entries(connection, campaign, words)
     if access.can(SEE_PEOPLE):
-        entries += await find_annotators(connection, campaign, words)
+        entries += await find_matching_annotator_entries(connection, campaign, words)
     return entries
 
 
-def find_settings(campaign: Campaign, words: str) -> list[PaletteEntry]:
+def find_setting_entries(campaign: Campaign, words: str) -> list[PaletteEntry]:
     """Return the settings of the campaign's design whose title has all words."""
     entries = [
         PaletteEntry(
@@ -97,7 +102,7 @@ def find_settings(campaign: Campaign, words: str) -> list[PaletteEntry]:
             step_title,
             f"/admin/campaigns/{campaign.slug}/settings?{urlencode({'setting': field.name})}",
         )
-        for step_title, fields in fields_by_step()
+        for step_title, fields in fields_by_step_title()
         for field in fields_of_design(fields, campaign.design_name)
         if has_all_words(field.title, words)
     ]
@@ -105,7 +110,7 @@ def find_settings(campaign: Campaign, words: str) -> list[PaletteEntry]:
 
 
 @cache
-def fields_by_step() -> Sequence[tuple[str, Sequence[FormField]]]:
+def fields_by_step_title() -> Sequence[tuple[str, Sequence[FormField]]]:
     """Return the titles of the steps with the fields of each, without those about single criteria."""
     return [
         (STEP_TITLES[section.step], [field for field in section.all_fields if not field.criterion_title])
@@ -119,7 +124,7 @@ def find_help_entries(words: str) -> list[PaletteEntry]:
         return []
     entries = [
         PaletteEntry("Help", found.section.heading, found.page.title, found.url)
-        for found in find_headings(words, limit=MAX_ENTRIES_PER_GROUP)
+        for found in sections_with_matching_heading(words, limit=MAX_ENTRIES_PER_GROUP)
     ]
     return [
         *entries,
@@ -133,6 +138,6 @@ def has_all_words(title: str, words: str) -> bool:
     return all(word in folded for word in words.casefold().split())
 
 
-def group_entries(entries: Iterable[PaletteEntry]) -> list[tuple[str, list[PaletteEntry]]]:
+def palette_entries_by_group(entries: Iterable[PaletteEntry]) -> list[tuple[str, list[PaletteEntry]]]:
     """Return the rows by their group, in their order."""
     return [(group, list(rows)) for group, rows in groupby(entries, key=lambda entry: entry.group)]

@@ -8,7 +8,7 @@ from fastapi.responses import JSONResponse
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.http.dependencies import Transaction, is_json_wanted, render_page
-from app.palette.entries import PaletteQuery, find_entries, group_entries
+from app.palette.entries import PaletteQuery, find_palette_entries, palette_entries_by_group
 
 router = researcher_router("/admin")
 
@@ -18,8 +18,8 @@ async def search_page(
     request: Request, connection: Transaction, access: CurrentAccess, query: Annotated[PaletteQuery, Query()]
 ) -> Response:
     """Return the rows that match, as JSON to clients that accept JSON but not HTML."""
-    entries = await find_entries(connection, access, query)
+    entries = await find_palette_entries(connection, access, query)
     if is_json_wanted(request):
         return JSONResponse({"entries": [asdict(entry) for entry in entries]}, headers={"Vary": "Accept"})
-    context = {"query": query, "palette_groups": group_entries(entries)}
+    context = {"query": query, "palette_groups": palette_entries_by_group(entries)}
     return render_page(request, "admin/search.html", context, headers={"Vary": "Accept"})

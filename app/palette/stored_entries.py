@@ -25,7 +25,9 @@ FIND_ANNOTATORS = text("""
 """)
 
 
-async def load_open_campaign(connection: AsyncConnection, slug: str, access: Access) -> tuple[Campaign, Access] | None:
+async def load_campaign_with_access_if_visible(
+    connection: AsyncConnection, slug: str, access: Access
+) -> tuple[Campaign, Access] | None:
     """Return a campaign and the access in it; None if the access does not let see it, or it does not exist."""
     statement = select(campaigns, member_role_sql(SHARING_CAMPAIGN_ID, access)).where(
         campaigns.c.slug == slug, visible_campaigns_condition(access)
@@ -34,7 +36,9 @@ async def load_open_campaign(connection: AsyncConnection, slug: str, access: Acc
     return None if row is None else (Campaign.from_columns(row), access.with_member_role(row["member"]))
 
 
-async def find_campaigns(connection: AsyncConnection, words: str, access: Access) -> Sequence[PaletteEntry]:
+async def find_matching_campaign_entries(
+    connection: AsyncConnection, words: str, access: Access
+) -> Sequence[PaletteEntry]:
     """Return the visible campaigns whose name or slug contains the words, newest first, archived ones last."""
     columns = campaigns.c
     statement = (
@@ -55,7 +59,9 @@ async def find_campaigns(connection: AsyncConnection, words: str, access: Access
     ]
 
 
-async def find_items(connection: AsyncConnection, campaign: Campaign, words: str) -> Sequence[PaletteEntry]:
+async def find_matching_item_entries(
+    connection: AsyncConnection, campaign: Campaign, words: str
+) -> Sequence[PaletteEntry]:
     """Return the items whose id or text contains the words. A draft's open in its list, others on the overview."""
     columns = items.c
     statement = (
@@ -82,7 +88,9 @@ async def find_items(connection: AsyncConnection, campaign: Campaign, words: str
     ]
 
 
-async def find_annotators(connection: AsyncConnection, campaign: Campaign, words: str) -> Sequence[PaletteEntry]:
+async def find_matching_annotator_entries(
+    connection: AsyncConnection, campaign: Campaign, words: str
+) -> Sequence[PaletteEntry]:
     """Return the annotators whose name or pseudonym begins with the words."""
     parameters = {
         "campaign": campaign.id,

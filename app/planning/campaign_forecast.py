@@ -103,10 +103,10 @@ class CampaignForecast:
     @property
     def headline(self) -> str:
         """How many judgments per item to ask for, with their costs, as a sentence; else why no number is enough."""
-        enough = self.enough_judgments_per_item
+        enough = self.enough_judgments_per_item_or_none
         if self.goal_forecast.band[0] == 0 or enough is None:
             return f"{self.describe_judgments_needed.rstrip('.')}."
-        costs = ", ".join(self.costs_of_judgments(enough * self.item_count - self.judgments))
+        costs = ", ".join(self.texts_on_costs_of_judgments(enough * self.item_count - self.judgments))
         return (
             f"With {pluralize(enough, 'judgment')} per item, 9 of 10 campaigns like this one reach the goal: {costs}."
         )
@@ -115,9 +115,9 @@ class CampaignForecast:
     def costs(self) -> list[str]:
         """Costs of the median simulated campaign in HITs, hours of work and money, as far as these are known."""
         middle = self.goal_forecast.band[0]
-        return [] if middle in {0.0, float("inf")} else self.costs_of_judgments(middle)
+        return [] if middle in {0.0, float("inf")} else self.texts_on_costs_of_judgments(middle)
 
-    def costs_of_judgments(self, judgments: float) -> list[str]:
+    def texts_on_costs_of_judgments(self, judgments: float) -> list[str]:
         """Return what so many more judgments cost in HITs, hours of work and money, as far as these are known."""
         hits = judgments / self.judgments_per_hit
         costs = [pluralize(round(hits), "task")]
@@ -144,7 +144,7 @@ class CampaignForecast:
         )
 
     @property
-    def enough_judgments_per_item(self) -> int | None:
+    def enough_judgments_per_item_or_none(self) -> int | None:
         """Judgments of each item that suffice for nine of ten simulated campaigns; None where no number does."""
         high = self.goal_forecast.band[2]
         return None if high == float("inf") else ceil((self.judgments + high) / self.item_count)
@@ -156,12 +156,12 @@ class CampaignForecast:
             self.item_count,
             self.judgments_per_item,
             self.ends_before_warning,
-            self.enough_judgments_per_item,
+            self.enough_judgments_per_item_or_none,
             [None if more == float("inf") else self.judgments + round(more) for more in self.goal_forecast.band],
         )
 
     @property
-    def hours_to_goal(self) -> float | None:
+    def hours_to_goal_or_none(self) -> float | None:
         """Hours by the clock until the goal is reached, at the present pace or with `concurrent_annotators`."""
         middle = self.goal_forecast.band[0]
         rate = self.hits_per_hour or (
@@ -172,20 +172,24 @@ class CampaignForecast:
     @property
     def reached_at(self) -> datetime | None:
         """When the goal is reached at the present pace."""
-        return self.made_at + timedelta(hours=self.hours_to_goal) if self.hours_to_goal and self.hits_per_hour else None
+        return (
+            self.made_at + timedelta(hours=self.hours_to_goal_or_none)
+            if self.hours_to_goal_or_none and self.hits_per_hour
+            else None
+        )
 
     @property
     def describe_duration(self) -> str:
         """How long the goal takes, as a sentence; empty where that is unknown."""
-        if self.hours_to_goal is None:
+        if self.hours_to_goal_or_none is None:
             return ""
-        duration = f"About {pace.format_hours(self.hours_to_goal)}"
+        duration = f"About {pace.format_hours(self.hours_to_goal_or_none)}"
         if self.hits_per_hour:
             return f"{duration}, at the current pace of {pluralize(round(self.hits_per_hour), 'task')} per hour."
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property
-    def curve_end(self) -> int:
+    def goal_check_at_end_of_curve(self) -> int:
         """The check of the goal at which the curve ends, when nearly all runs have reached it."""
         checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
         end = next(
@@ -194,25 +198,25 @@ class CampaignForecast:
         return max(1, min(end + 1, len(checkpoints) - 1))
 
     @property
-    def last_judgments(self) -> float:
+    def judgments_at_end_of_curve(self) -> float:
         """Judgments in all at the end of the curve."""
-        return self.judgments + float(self.goal_forecast.checkpoints[self.curve_end])
+        return self.judgments + float(self.goal_forecast.checkpoints[self.goal_check_at_end_of_curve])
 
     @property
-    def budget_choices(self) -> list[BudgetChoice]:
+    def budget_choices_on_curve(self) -> list[BudgetChoice]:
         """The numbers of judgments per item that the curve shows, from the fewest above those so far."""
-        x = LinearScale(self.judgments, self.last_judgments, CURVE_LEFT, CURVE_RIGHT)
+        x = LinearScale(self.judgments, self.judgments_at_end_of_curve, CURVE_LEFT, CURVE_RIGHT)
         fewest = max(1, ceil(self.judgments / self.item_count))
         return [
             BudgetChoice(number, x(number * self.item_count), self.describe_budget(number))
-            for number in range(fewest, int(self.last_judgments // self.item_count) + 1)
+            for number in range(fewest, int(self.judgments_at_end_of_curve // self.item_count) + 1)
         ]
 
     def describe_budget(self, judgments_per_item: int) -> str:
         """Describe how likely the goal is reached with so many judgments per item, and what they cost from now on."""
         more = judgments_per_item * self.item_count - self.judgments
         chance = float((self.goal_forecast.judgments_needed <= more).mean())
-        costs = ", ".join(self.costs_of_judgments(more))
+        costs = ", ".join(self.texts_on_costs_of_judgments(more))
         budget = pluralize(judgments_per_item, "judgment")
         return f"{budget} per item: {100 * chance:.0f} % of simulated campaigns reach the goal; {costs}."
 
@@ -220,7 +224,7 @@ class CampaignForecast:
     def chance_curve_svg_data(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
         checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
-        end, last = self.curve_end, self.last_judgments
+        end, last = self.goal_check_at_end_of_curve, self.judgments_at_end_of_curve
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = choose_round_tick_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)

@@ -19,8 +19,8 @@ from app.inference.online.law import AnsweredHit, Law, LawBeliefs, LawParameters
 from app.inference.ratings import attention_mixture
 from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.inference.ratings.attention_mixture import PRIOR_KIND_COUNTS
-from app.inference.ratings.goal_probabilities import beliefs_with_and_without_prior
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.goal_probabilities import beliefs_about_means_with_and_without_prior
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.simulation.annotators import HabitAnnotators, Habits, Population, SimulatedAnnotators, round_to_slider_steps
 
 # Both parameters of the Beta distribution of true values, where the answers tell nothing about them.
@@ -99,7 +99,7 @@ class FittedCrowd:
         return HabitAnnotators(habits, true_values)
 
 
-def default_priors(law: Law, item_count: int) -> Array:
+def default_priors_of_law(law: Law, item_count: int) -> Array:
     """Return the default prior of the law for N items, (numbers, N)."""
     return np.repeat(np.array(law.family.default_prior)[:, None], item_count, axis=1)
 
@@ -120,7 +120,7 @@ class LawReplay:
     annotators: Integers
 
 
-def replay_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None) -> LawReplay:
+def replay_judgments_of_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None) -> LawReplay:
     """Replay the judgments of the evidence by its law.
 
     Args:
@@ -132,15 +132,15 @@ def replay_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | 
     item_count = len(evidence.tally.total)
     judgments = evidence.judgments or LongJudgments.empty(item_count)
     annotators, annotator_index = np.unique(judgments.annotators, return_inverse=True)
-    hits = group_judgments_into_hits(replace(judgments, annotators=annotator_index), items_per_hit)
+    hits = hits_of_consecutive_judgments(replace(judgments, annotators=annotator_index), items_per_hit)
     beliefs = evidence.law.initial_beliefs(
-        [*(default_priors(evidence.law, item_count) if priors is None else priors)], LawParameters()
+        [*(default_priors_of_law(evidence.law, item_count) if priors is None else priors)], LawParameters()
     )
     beliefs.apply_hits(hits)
     return LawReplay(hits, beliefs, annotators)
 
 
-def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
+def hits_of_consecutive_judgments(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
     """Group consecutive judgments by one annotator into HITs of at most `items_per_hit` items, none repeated."""
     hits: list[AnsweredHit] = []
     for item, annotator, value in zip(
@@ -154,12 +154,21 @@ def group_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> l
     return hits
 
 
-def fit_crowd(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
+def fit_crowd_or_none(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
     """Estimate the crowd; None where there are too few judgments."""
-    judgments, fitted, learned = evidence.judgments, evidence.law_estimates, replay.beliefs.to_law_state()
-    if judgments is None or fitted is None or learned.campaign is None or not beliefs_with_and_without_prior(fitted):
+    judgments, fitted, learned = (
+        evidence.judgments,
+        evidence.estimates_by_law_or_none,
+        replay.beliefs.law_state_besides_posteriors(),
+    )
+    if (
+        judgments is None
+        or fitted is None
+        or learned.campaign is None
+        or not beliefs_about_means_with_and_without_prior(fitted)
+    ):
         return None
-    descriptions = evidence.law.describe_annotators(learned.annotators, learned.campaign)
+    descriptions = evidence.law.annotator_description_by_number(learned.annotators, learned.campaign)
     bias = np.nan_to_num([descriptions[index].bias for index in range(len(descriptions))])
     annotator_index = np.searchsorted(replay.annotators, judgments.annotators)
     # Biases stay in the noise: each is known too little to be taken out.
@@ -169,7 +178,7 @@ def fit_crowd(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd | None:
     return FittedCrowd(fitted, mixture.at_random, bias, mixture.noise)
 
 
-def annotator_source_by_law(
+def make_annotator_source_by_law(
     tally: Tally,
     crowd: FittedCrowd | None,
     fallback: Population | GoalEvidence,
@@ -194,10 +203,12 @@ def annotator_source_by_law(
             rng, *draw_true_values_and_error_factor(crowd.estimates, rng), new_count, keep_known=True
         )
     earlier_crowd = (
-        None if isinstance(fallback, Population) else fit_crowd(fallback, replay_evidence(fallback, items_per_hit))
+        None
+        if isinstance(fallback, Population)
+        else fit_crowd_or_none(fallback, replay_judgments_of_evidence(fallback, items_per_hit))
     )
     if earlier_crowd is None:
-        return annotator_source_by_means(tally, fallback, annotator_count)
+        return make_annotator_source_by_means(tally, fallback, annotator_count)
 
     def draw_like_earlier(rng: np.random.Generator) -> SimulatedAnnotators:
         truth, factor = draw_true_values_and_error_factor(earlier_crowd.estimates, rng)
@@ -208,24 +219,24 @@ def annotator_source_by_law(
     return draw_like_earlier
 
 
-def annotator_source_by_means(
+def make_annotator_source_by_means(
     tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
 ) -> AnnotatorSource:
-    """As `annotator_source_by_law`, assuming identical annotators, or the fallback.
+    """As `make_annotator_source_by_law`, assuming identical annotators, or the fallback.
 
     The source raises `Inestimable` (`too_few_judgments`).
     """
     item_count = len(tally.total)
 
     def draw_annotators(rng: np.random.Generator) -> SimulatedAnnotators:
-        if (own_annotators := estimate_annotators(tally, rng, annotator_count)) is not None:
+        if (own_annotators := estimate_alike_annotators_or_none(tally, rng, annotator_count)) is not None:
             return own_annotators
         if isinstance(fallback, Population):
             return HabitAnnotators(
                 fallback.draw_habits(annotator_count, rng),
                 rng.beta(TRUTH_PRIOR_PARAMETER, TRUTH_PRIOR_PARAMETER, item_count),
             )
-        if (earlier := estimate_annotators(fallback.tally, rng, annotator_count)) is None:
+        if (earlier := estimate_alike_annotators_or_none(fallback.tally, rng, annotator_count)) is None:
             raise Inestimable("The earlier campaign has too few judgments.", code="too_few_judgments")
         drawn_items = rng.integers(len(earlier.truth), size=item_count)
         return EstimatedAnnotators(earlier.truth[drawn_items], earlier.noise[drawn_items], annotator_count)
@@ -233,10 +244,12 @@ def annotator_source_by_means(
     return draw_annotators
 
 
-def estimate_annotators(tally: Tally, rng: np.random.Generator, annotator_count: int) -> EstimatedAnnotators | None:
+def estimate_alike_annotators_or_none(
+    tally: Tally, rng: np.random.Generator, annotator_count: int
+) -> EstimatedAnnotators | None:
     """Estimate identical annotators and item values from the judgments; None where there are too few."""
-    estimates = moderate_means(tally)
-    if not beliefs_with_and_without_prior(estimates):
+    estimates = moderated_means_of_tally(tally)
+    if not beliefs_about_means_with_and_without_prior(estimates):
         return None
     truth, factor = draw_true_values_and_error_factor(estimates, rng)
     noise = estimates.standard_error * factor * np.sqrt(tally.judgments)
@@ -250,12 +263,15 @@ def draw_true_values_and_error_factor(estimates: ModeratedMeans, rng: np.random.
     in the spread of scores, the larger the part of the items.
 
     Args:
-        estimates: Estimates of the items; `beliefs_with_and_without_prior` must exist for them.
+        estimates: Estimates of the items; `beliefs_about_means_with_and_without_prior` must exist for them.
         rng: Source of randomness.
 
     """
     factor = float(np.sqrt(estimates.degrees_of_freedom_limit / rng.chisquare(estimates.degrees_of_freedom_limit)))
     scaled_estimates = replace(estimates, standard_error=estimates.standard_error * factor)
-    beliefs = (beliefs_with_and_without_prior(scaled_estimates) or beliefs_with_and_without_prior(estimates))[0]
+    beliefs = (
+        beliefs_about_means_with_and_without_prior(scaled_estimates)
+        or beliefs_about_means_with_and_without_prior(estimates)
+    )[0]
     truth = beliefs.centre + beliefs.error * rng.standard_t(beliefs.freedom)
     return np.clip(truth, 0, 1), factor

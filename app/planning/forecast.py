@@ -23,12 +23,12 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, numbers_of_goal_items
-from app.goals.settings import NO_GOAL, no_goal_reason
+from app.goals.settings import NO_GOAL, reason_design_has_no_goal_or_empty
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import Law
 from app.planning.campaign_forecast import CampaignForecast
-from app.planning.crowd_model import default_priors
+from app.planning.crowd_model import default_priors_of_law
 from app.planning.goal_simulation import (
     MAX_FORECAST_ITEMS,
     MAX_ITEMS_MEASURED_BY_LAW,
@@ -37,13 +37,13 @@ from app.planning.goal_simulation import (
     MEANS_LAW,
     MIN_BEST_IN_SAMPLE,
     GoalForecast,
+    count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,
-    sample_size,
 )
-from app.planning.participation import chosen_or_likely_annotator_count, explain_annotator_total
+from app.planning.participation import chosen_or_likely_annotator_count, sentence_on_origin_of_annotator_count
 from app.record import replay
-from app.record.answer_rates import load_recent_hits_per_hour
+from app.record.answer_rates import load_recent_hits_per_hour_or_none
 from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.retired import IS_RETIRED_SQL
@@ -97,12 +97,12 @@ async def forecast_campaign(
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
         )
-        hits_per_hour = await load_current_pace(connection, campaign, now=now)
+        hits_per_hour = await load_hits_per_hour_if_running(connection, campaign, now=now)
         pool_parameters = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
         priors = await load_forecast_priors(connection, campaign)
     settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
-    sample = min(sample_size(campaign), len(evidence.tally.total))
+    sample = min(count_simulated_items(campaign), len(evidence.tally.total))
     total_annotators = chosen_or_likely_annotator_count(settings, evidence.tally, annotators)
     try:
         goal_forecast = forecast_goal(
@@ -120,7 +120,7 @@ async def forecast_campaign(
         message = f"“{like}” has too few judgments to estimate how much its annotators differ. Choose other annotators."
         raise Invalid(message, code="too_few_judgments") from problem
     is_reached = goal_forecast.band[0] == 0
-    note = explain_annotator_total(settings, evidence.tally, total_annotators, annotators)
+    note = sentence_on_origin_of_annotator_count(settings, evidence.tally, total_annotators, annotators)
     return CampaignForecast(
         goal=describe_goal(campaign),
         item_count=campaign.item_count,
@@ -186,9 +186,9 @@ def restrict_to_goal_items(
     return settings, evidence, item_numbers
 
 
-def forecast_time_text(campaign: CampaignWithProgress) -> str:
+def text_on_duration_of_planning(campaign: CampaignWithProgress) -> str:
     """Describe how long planning takes for a campaign with an `item_count`."""
-    simulated = sample_size(campaign)
+    simulated = count_simulated_items(campaign)
     is_by_law = is_forecast_measured_by_law(campaign, GoalEvidence.empty(campaign.law, campaign.item_count))
     usual_seconds = (
         DEFAULT_FORECAST_RUNS
@@ -221,7 +221,7 @@ def humanize_seconds(seconds: float) -> str:
 def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NO_GOAL:
-        if reason := no_goal_reason(campaign.design, has_criteria=campaign.has_criteria):
+        if reason := reason_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
         advice = "Choose one in its settings, under “Goal and selection”."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
@@ -236,16 +236,22 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
         raise Conflict(f"{name} cannot be planned: {limit}", code="too_large_to_plan")
     if (
         campaign.goal == "best"
-        and sample_size(campaign) * campaign.best_items < MIN_BEST_IN_SAMPLE * campaign.item_count
+        and count_simulated_items(campaign) * campaign.best_items < MIN_BEST_IN_SAMPLE * campaign.item_count
     ):
         share = f"less than {MIN_BEST_IN_SAMPLE} of {MAX_SAMPLE_ITEMS:,}"
         reason = f"its best {campaign.best_items:,} of {campaign.item_count:,} are {share}, too few for a sample."
         raise Conflict(f"{name} cannot be planned: {reason}", code="too_large_to_plan")
 
 
-async def load_current_pace(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> float | None:
+async def load_hits_per_hour_if_running(
+    connection: AsyncConnection, campaign: Campaign, *, now: datetime
+) -> float | None:
     """Load the HITs answered per hour now; None where no annotator can answer, or too few did."""
-    return await load_recent_hits_per_hour(connection, campaign.id, now=now) if campaign.status == "running" else None
+    return (
+        await load_recent_hits_per_hour_or_none(connection, campaign.id, now=now)
+        if campaign.status == "running"
+        else None
+    )
 
 
 async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWithProgress) -> Array:
@@ -254,7 +260,7 @@ async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWi
 
     Those of `MEANS_LAW` are used for all items if the campaign's law has another family.
     """
-    priors = default_priors(MEANS_LAW, campaign.item_count)
+    priors = default_priors_of_law(MEANS_LAW, campaign.item_count)
     if campaign.law.family is MEANS_LAW.family:
         own_priors = np.array(await replay.load_prior_columns(connection, campaign.criteria[0]))
         has_own_prior = np.isfinite(own_priors).all(axis=0)

@@ -25,20 +25,20 @@ from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.observations.tally import Tally
 from app.inference.online.law import LawBeliefs, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.planning.crowd_model import (
     AnnotatorSource,
-    annotator_source_by_law,
-    annotator_source_by_means,
-    default_priors,
-    fit_crowd,
-    replay_evidence,
+    default_priors_of_law,
+    fit_crowd_or_none,
+    make_annotator_source_by_law,
+    make_annotator_source_by_means,
+    replay_judgments_of_evidence,
 )
 from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
     Participation,
     estimate_participation,
-    items_seen_by_place,
+    items_seen_by_annotator_place,
 )
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Rule
@@ -90,14 +90,14 @@ class GoalForecast:
         return share
 
 
-def sample_size(campaign: CampaignWithProgress) -> int:
+def count_simulated_items(campaign: CampaignWithProgress) -> int:
     """Return how many items of a campaign are simulated."""
     has_best_goal = campaign.goal == "best" and campaign.best_items < campaign.item_count
     enough = -(-MIN_BEST_IN_SAMPLE * campaign.item_count // max(1, campaign.best_items)) if has_best_goal else 0
     return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
 
 
-def scale_campaign_to_sample(campaign: Campaign, share: float) -> Campaign:
+def settings_for_share_of_items(campaign: Campaign, share: float) -> Campaign:
     """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
     goal_percent = (
         campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
@@ -187,26 +187,26 @@ def prepare_forecast(
     """
     by_law_estimates = is_forecast_measured_by_law(campaign, evidence)
     participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
-    seen_items = items_seen_by_place(participation, evidence.tally)
+    seen_items = items_seen_by_annotator_place(participation, evidence.tally)
     if not by_law_estimates:
-        annotator_source = annotator_source_by_means(evidence.tally, fallback, participation.annotator_count)
+        annotator_source = make_annotator_source_by_means(evidence.tally, fallback, participation.annotator_count)
         return ForecastStart(
             campaign,
             GoalEvidence(MEANS_LAW, evidence.tally, None),
-            beliefs_from_tally(evidence.tally, priors),
+            easl_beliefs_from_tally(evidence.tally, priors),
             annotator_source,
             participation,
             seen_items,
         )
     n = campaign.selection_settings.items_per_hit
-    law_replay = replay_evidence(evidence, n, priors)
-    annotator_source = annotator_source_by_law(
-        evidence.tally, fit_crowd(evidence, law_replay), fallback, n, participation.annotator_count
+    law_replay = replay_judgments_of_evidence(evidence, n, priors)
+    annotator_source = make_annotator_source_by_law(
+        evidence.tally, fit_crowd_or_none(evidence, law_replay), fallback, n, participation.annotator_count
     )
     return ForecastStart(campaign, evidence, law_replay.beliefs, annotator_source, participation, seen_items)
 
 
-def beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
+def easl_beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
     """Return the beliefs of `easl`, which adds scores to one number and their complements to the other.
 
     Args:
@@ -214,7 +214,7 @@ def beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
         priors: Priors of the posteriors, (2, N); None for the law's own.
 
     """
-    high, low = default_priors(MEANS_LAW, len(tally.total)) if priors is None else priors
+    high, low = default_priors_of_law(MEANS_LAW, len(tally.total)) if priors is None else priors
     return MEANS_LAW.initial_beliefs([high + tally.total, low + tally.judgments - tally.total], LawParameters())
 
 
@@ -249,12 +249,12 @@ def forecast_goal(
     if share < 1:
         sampled_items = np.sort(np.random.default_rng([seed, item_count]).choice(item_count, sample, replace=False))
         campaign, evidence = (
-            scale_campaign_to_sample(campaign, share),
+            settings_for_share_of_items(campaign, share),
             GoalEvidence(MEANS_LAW, evidence.tally.select_items(sampled_items), None),
         )
         priors = None if priors is None else priors[:, sampled_items]
     forecast_start = prepare_forecast(campaign, evidence, fallback, annotators, priors)
-    checkpoints = goal_check_hit_counts(
+    checkpoints = hit_counts_at_goal_checks(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,
     )
@@ -270,7 +270,7 @@ def forecast_goal(
     return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
 
 
-def goal_check_hit_counts(max_hits: int, *, is_costly: bool) -> Integers:
+def hit_counts_at_goal_checks(max_hits: int, *, is_costly: bool) -> Integers:
     """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
 
     If checks are costly, they get rarer later, when they matter less.
@@ -293,7 +293,7 @@ def simulate_progress_and_running_out(
     )
     annotators = forecast_start.annotator_source(rng)
     campaign = forecast_start.new_campaign(rng)
-    hits = campaign.generate_hits(annotators, None if hits_left is None else hits_left.tolist())
+    hits = campaign.iterate_answered_hits(annotators, None if hits_left is None else hits_left.tolist())
     for hit_count in np.diff(checkpoints, prepend=0).tolist():
         new_hits = list(islice(hits, hit_count))
         if new_hits:
@@ -302,7 +302,7 @@ def simulate_progress_and_running_out(
             evidence = evidence.add_judgments(
                 items, annotator_numbers, [value for hit in new_hits for value in hit.values]
             )
-        goal_estimates = evidence.goal_estimates(forecast_start.campaign, moderate_means(evidence.tally))
+        goal_estimates = evidence.goal_estimates(forecast_start.campaign, moderated_means_of_tally(evidence.tally))
         progress = goal_progress(
             forecast_start.campaign, goal_estimates.estimates, campaign.score, goal_estimates.source
         )

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import CHANGE_CAMPAIGN
-from app.background.progress_stream import ReportingJob, iter_job_reports
+from app.background.progress_stream import ReportingJob, iterate_job_reports
 from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
@@ -47,8 +47,8 @@ async def show_forecast(
     """
     async with database.connect() as connection:
         campaign = await summaries.load_campaign_with_progress(connection, slug)
-        crowd_names = reference_crowds(await summaries.load_campaign_list(connection, access=access), slug)
-        has_pace = bool(await forecast.load_current_pace(connection, campaign, now=now))
+        crowd_names = crowd_names_by_form_value(await summaries.load_campaign_list(connection, access=access), slug)
+        has_pace = bool(await forecast.load_hits_per_hour_if_running(connection, campaign, now=now))
     context = {
         "campaign": campaign,
         "crowds": crowd_names,
@@ -68,12 +68,12 @@ async def show_forecast(
         return render_page(request, "admin/forecast.html", context)
     context |= {
         "goal": describe_goal(campaign),
-        "planning_time": forecast.forecast_time_text(campaign),
+        "planning_time": forecast.text_on_duration_of_planning(campaign),
         "runs": forecast.DEFAULT_FORECAST_RUNS,
     }
     context["advice"] = hints.advice_to_use_better_rule(campaign)
     try:
-        forecast_request = ForecastRequest(like, *parse_annotator_counts(at_once, annotators))
+        forecast_request = ForecastRequest(like, *concurrent_and_total_annotators_of_form(at_once, annotators))
         if like and like not in crowd_names:
             async with database.connect() as connection:
                 crowd_names[like] = (await summaries.load_visible_campaign(connection, like, access)).name
@@ -95,12 +95,12 @@ async def show_forecast(
         return campaign_forecast
 
     if is_script_request(request):
-        lines = stream_forecast_lines(request, {"campaign": campaign}, job)
+        lines = stream_forecast_progress_json_lines(request, {"campaign": campaign}, job)
         return StreamingResponse(lines, media_type="application/x-ndjson")
-    return StreamingResponse(stream_forecast_page(request, context, job), media_type="text/html")
+    return StreamingResponse(stream_forecast_html_page(request, context, job), media_type="text/html")
 
 
-def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
+def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
     """Return the crowds that the form of a forecast offers: their names, by the value that the form sends."""
     crowd_names = {name: f"raters of published translations ({name.removeprefix('mlqe-')})" for name in POPULATIONS}
     return crowd_names | {
@@ -108,7 +108,7 @@ def reference_crowds(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
     }
 
 
-def parse_annotator_counts(at_once: str, annotators: str) -> tuple[int, int | None]:
+def concurrent_and_total_annotators_of_form(at_once: str, annotators: str) -> tuple[int, int | None]:
     """Parse the numbers of annotators at a time, and in all if it is given. Raises `Invalid`."""
     total = (
         parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Total annotators", ", or be left empty")
@@ -126,11 +126,11 @@ def parse_positive_number(text: str, maximum: int, title: str, alternative: str 
         raise Invalid(f"“{title}” must be a whole number from 1 to {maximum:,}{alternative}.") from problem
 
 
-async def stream_forecast_lines(
+async def stream_forecast_progress_json_lines(
     request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
 ) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
-    async with aclosing(iter_job_reports(job)) as reports:
+    async with aclosing(iterate_job_reports(job)) as reports:
         async for report in reports:
             if isinstance(report, CampaignForecast):
                 page = render_page(request, "admin/_forecast.html", context | {"forecast": report})
@@ -142,7 +142,7 @@ async def stream_forecast_lines(
             yield json.dumps(line) + "\n"
 
 
-async def stream_forecast_page(
+async def stream_forecast_html_page(
     request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
 ) -> AsyncIterator[bytes]:
     """Yield the page in one piece at the end; closing the connection before stops the computation."""

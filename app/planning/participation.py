@@ -78,7 +78,7 @@ def estimate_participation(
     return Participation(len(active), known_annotators[active[active < len(known_annotators)]], hits_left[active])
 
 
-def items_seen_by_place(participation: Participation, tally: Tally) -> dict[int, set[int]]:
+def items_seen_by_annotator_place(participation: Participation, tally: Tally) -> dict[int, set[int]]:
     """Return the items that each annotator who has answered has seen, by place."""
     places, items_by_place = participation.place_by_annotator, dict[int, set[int]]()
     annotators, items = (
@@ -112,7 +112,9 @@ def chosen_or_likely_annotator_count(campaign: Campaign, tally: Tally, chosen_co
     return chosen_count
 
 
-def explain_annotator_total(campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None) -> str:
+def sentence_on_origin_of_annotator_count(
+    campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None
+) -> str:
     """Explain in a sentence where the number of annotators comes from."""
     answered = len(annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:

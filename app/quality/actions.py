@@ -27,7 +27,7 @@ ANSWER_ACTIONS: dict[str, DecisionFunction] = {
 }
 
 
-async def decide_on_annotator(
+async def apply_decision_and_return_campaign_id(
     engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
 ) -> int:
     """Apply a decision to the annotator whose name on pages is, for example, A7.
@@ -64,8 +64,8 @@ async def decide_on_answer(
     now: datetime,
     annotator_name: str = "",
 ) -> int:
-    """Apply a decision to an answer, given by its number, as `decide_on_annotator` does. If `annotator_name` is given,
-    the answer must be this annotator's.
+    """Apply a decision to an answer, given by its number, as `apply_decision_and_return_campaign_id` does. If
+    `annotator_name` is given, the answer must be this annotator's.
     """
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)

@@ -56,7 +56,7 @@ class AnswerLine:
     withdrawn: bool
 
 
-async def list_decisions_about_annotator(
+async def load_decisions_about_annotator(
     connection: AsyncConnection, campaign_id: int, annotator_name: str
 ) -> Sequence[Row[Any]]:
     """Return the decisions about an annotator, given by their name on pages, and about their answers, newest first."""
@@ -65,16 +65,18 @@ async def list_decisions_about_annotator(
     ).all()
 
 
-async def list_answers_of_annotator(
+async def load_answer_lines_of_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int, *, limit: int, offset: int = 0
 ) -> list[AnswerLine]:
     """Return the answers of an annotator, newest first."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "limit": limit, "offset": offset}
     design = campaign.criteria[0].design
-    return [answer_line(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)]
+    return [
+        answer_line_from_row(design, row) for row in await connection.execute(LIST_ANSWERS_OF_ANNOTATOR, parameters)
+    ]
 
 
-def answer_line(design: Design, row: Row[Any]) -> AnswerLine:
+def answer_line_from_row(design: Design, row: Row[Any]) -> AnswerLine:
     response = Response.from_stored(row.seq, 0, row.items, row.values)
     text_by_item = {
         item: design.format_value_at_position(response.values, place) for place, item in enumerate(response.items)

@@ -11,12 +11,12 @@ from cachetools import LRUCache
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import fetch_arrays
+from app.database.bulk import fetch_array_by_column
 from app.designs.campaign import Campaign
 from app.quality.checks import CheckOutcome, load_check_outcomes
-from app.quality.inputs import load_annotators_since
-from app.quality.value_histograms import histogram_bin_count, histogram_bins
-from app.quality.work_time import work_seconds
+from app.quality.inputs import load_ids_of_annotators_answering_since
+from app.quality.value_histograms import histogram_bin_count, histogram_bin_of_each_value
+from app.quality.work_time import total_work_seconds
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import COUNTING_RESPONSES_CONDITION, LAST_DECISION_SQL, criterion_values_sql
 
@@ -138,7 +138,7 @@ class AnnotatorLine:
         answers: Number of HITs answered.
         counted: Number of answered HITs that no decision leaves out.
         seconds: Median time from getting a HIT to its first answer.
-        hours: Time at work, as `work_seconds` counts it.
+        hours: Time at work, as `total_work_seconds` counts it.
         pay_per_hour: Pay for these hours, in the campaign's currency.
         changes: Mean number of changes of an item's value after it was first given.
         histogram: Number of values in each tenth of the scale, or of each class; empty where values are ranks.
@@ -188,7 +188,9 @@ class MedianSecondsCache:
         watermark, first_new_seq, since = await poll_changes(connection, campaign_id, old_watermark)
         if first_new_seq is not None:
             annotator_ids = (
-                None if since is None else [*await load_annotators_since(connection, campaign_id, first_new_seq)]
+                None
+                if since is None
+                else [*await load_ids_of_annotators_answering_since(connection, campaign_id, first_new_seq)]
             )
             rows = await connection.execute(LOAD_MEDIAN_SECONDS, {"campaign": campaign_id, "those": annotator_ids})
             medians = ({} if since is None else medians) | {row.id: row.seconds for row in rows}
@@ -210,7 +212,7 @@ async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int)
     return bool((await connection.execute(FIND_UNAPPLIED_DECISIONS, {"campaign": campaign_id})).scalar_one())
 
 
-async def list_annotator_lines(
+async def load_annotator_lines(
     connection: AsyncConnection,
     campaign: Campaign,
     *,
@@ -238,7 +240,7 @@ async def list_annotator_lines(
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
-        order = await annotator_ids_by_median_seconds(
+        order = await annotator_ids_in_order_of_median_seconds(
             connection,
             campaign.id,
             median_seconds or MedianSecondsCache(),
@@ -264,7 +266,7 @@ async def list_annotator_lines(
     answer_summaries = {row.id: row for row in await connection.execute(SUMMARIZE_ANSWERS, parameters)}
     finding_texts = {row.id: row.said for row in await connection.execute(LOAD_FINDING_TEXTS, parameters)}
     failed_visits = {row.id: row.outcome for row in await connection.execute(LOAD_FAILED_VISITS, parameters)}
-    histograms_by_annotator = await load_value_histograms(connection, campaign, line_ids)
+    histograms_by_annotator = await load_value_histogram_by_annotator(connection, campaign, line_ids)
     usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
     complete_lines = [
         replace(
@@ -275,10 +277,10 @@ async def list_annotator_lines(
         )
         for line in lines
     ]
-    return add_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
+    return lines_with_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
 
 
-async def annotator_ids_by_median_seconds(
+async def annotator_ids_in_order_of_median_seconds(
     connection: AsyncConnection,
     campaign_id: int,
     median_seconds: MedianSecondsCache,
@@ -320,7 +322,7 @@ def complete_annotator_line(
     summary = answer_summaries.get(line.id)
     known_fields = {name: getattr(summary, name) for name in names} if summary else {}
     if summary and summary.times:
-        known_fields["hours"] = work_seconds(summary.times, usual_seconds) / 3600
+        known_fields["hours"] = total_work_seconds(summary.times, usual_seconds) / 3600
         if known_fields["hours"] and campaign.pay_per_hit:
             known_fields["pay_per_hour"] = campaign.pay_per_hit * len(summary.times) / known_fields["hours"]
     return replace(
@@ -331,7 +333,7 @@ def complete_annotator_line(
     )
 
 
-def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]) -> list[AnnotatorLine]:
+def lines_with_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]) -> list[AnnotatorLine]:
     """Return the lines with the number of checks answered and of checks met."""
     check_counts, met_counts = (
         Counter(outcome.annotator_id for outcome in outcomes),
@@ -340,7 +342,7 @@ def add_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOut
     return [replace(line, checks=check_counts[line.id], checks_met=met_counts[line.id]) for line in lines]
 
 
-async def load_value_histograms(
+async def load_value_histogram_by_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_ids: Sequence[int]
 ) -> dict[int, list[int]]:
     """Return by annotator id how many of their values for the first criterion are in each tenth of the scale, or of
@@ -350,9 +352,11 @@ async def load_value_histograms(
     if design.value_kind == "order" or not annotator_ids:
         return {}
     arguments = (campaign.id, [*annotator_ids])
-    given = await fetch_arrays(connection, LOAD_ANNOTATOR_VALUES, arguments, seq="i8", annotator="i8", value="f8")
+    given = await fetch_array_by_column(
+        connection, LOAD_ANNOTATOR_VALUES, arguments, seq="i8", annotator="i8", value="f8"
+    )
     hit_index = np.unique(given["seq"], return_inverse=True)[1]
-    bin_count, bin_index = histogram_bin_count(design), histogram_bins(design, given["value"], hit_index)
+    bin_count, bin_index = histogram_bin_count(design), histogram_bin_of_each_value(design, given["value"], hit_index)
     return {
         int(number): np.bincount(bin_index[given["annotator"] == number], minlength=bin_count).tolist()
         for number in np.unique(given["annotator"])

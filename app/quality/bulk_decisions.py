@@ -95,7 +95,7 @@ async def decide_on_annotators(
         NotFound: `campaign_not_found`, `annotator_not_found`.
 
     """
-    check_number_of_annotators(names)
+    refuse_none_or_too_many_annotators(names)
     async with engine.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         found = (await connection.execute(LOAD_STATES, {"campaign": campaign.id, "names": [*names]})).all()
@@ -110,8 +110,10 @@ async def decide_on_annotators(
     }
     states_before: dict[str, str] = {}
     for name, row in rows.items():
-        steps = decisions_for(action, row.state, (states_to_restore or {}).get(name))
-        if steps and await apply_decisions(engine, slug, name, steps, reason=reasons[name], now=now):
+        steps = decisions_for_bulk_action(action, row.state, (states_to_restore or {}).get(name))
+        if steps and await apply_decisions_unless_state_changed(
+            engine, slug, name, steps, reason=reasons[name], now=now
+        ):
             states_before[name] = row.state
     return BulkOutcome(int(campaign.id), states_before, [name for name in rows if name not in states_before])
 
@@ -123,7 +125,7 @@ def parse_bulk_action(value: str) -> BulkAction:
     return cast("BulkAction", value)
 
 
-def decisions_for(action: BulkAction, state: str, state_to_restore: str | None) -> Sequence[str]:
+def decisions_for_bulk_action(action: BulkAction, state: str, state_to_restore: str | None) -> Sequence[str]:
     """Return the decisions about an annotator in this state; none if the action does not apply to them."""
     if action == "undo":
         return DECISIONS_BETWEEN.get((state, state_to_restore), ()) if state_to_restore else ()
@@ -131,13 +133,13 @@ def decisions_for(action: BulkAction, state: str, state_to_restore: str | None) 
     return DECISIONS_BETWEEN[state, new_state] if state in old_states else ()
 
 
-async def apply_decisions(
+async def apply_decisions_unless_state_changed(
     engine: AsyncEngine, slug: str, name: str, steps: Sequence[str], *, reason: str, now: datetime
 ) -> bool:
     """Apply decisions to an annotator; return False if somebody else has changed their state meanwhile."""
     for step in steps:
         try:
-            await actions.decide_on_annotator(engine, slug, name, step, reason=reason, now=now)
+            await actions.apply_decision_and_return_campaign_id(engine, slug, name, step, reason=reason, now=now)
         except Conflict as conflict:
             if conflict.code not in CODES_OF_OTHER_STATE:
                 raise
@@ -148,7 +150,7 @@ async def apply_decisions(
 CODES_OF_OTHER_STATE = frozenset(("already_held", "already_excluded", "not_held", "not_excluded"))
 
 
-def check_number_of_annotators(names: Sequence[str]) -> None:
+def refuse_none_or_too_many_annotators(names: Sequence[str]) -> None:
     """Raise `Invalid` without any annotator, or with too many."""
     if not names:
         raise Invalid("Choose at least one annotator. Nothing was changed.", code="nobody_chosen")

@@ -27,7 +27,7 @@ class PlacedCheck(NamedTuple):
     shown_number: int
 
 
-def draw_check_places(
+def draw_placed_checks_for_hit(
     check_numbers: Sequence[int],
     item_numbers: Sequence[int],
     item_count: int,

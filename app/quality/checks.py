@@ -18,7 +18,7 @@ from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
 from app.errors import Conflict
 from app.quality.check_positions import PlacedCheck
-from app.quality.expected_answers import ExpectedAnswer, feedback, impossibility_reasons
+from app.quality.expected_answers import ExpectedAnswer, feedback, iterate_reasons_expectation_is_impossible
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
@@ -93,7 +93,7 @@ class CheckOutcome(NamedTuple):
     met: bool
 
 
-def checks_per_hit(campaign: LabelledCampaign) -> int:
+def number_of_checks_in_a_hit(campaign: LabelledCampaign) -> int:
     """Return how many checks a HIT has if it has any: one in the place of an item, or only checks if HITs are too small
     for that or if the answer is an order.
     """
@@ -134,7 +134,9 @@ async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campai
     have.
     """
     for row in await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id}):
-        for problem in impossibility_reasons(campaign.design, ExpectedAnswer.model_validate(row.expected)):
+        for problem in iterate_reasons_expectation_is_impossible(
+            campaign.design, ExpectedAnswer.model_validate(row.expected)
+        ):
             raise Conflict(
                 f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
                 "replace the present ones.",
@@ -153,11 +155,11 @@ async def draw_unseen_checks(
     )
     unseen_checks: list[CheckItem] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
     if design.value_kind == "order":
-        unseen_checks = put_different_places_first(unseen_checks, count)
+        unseen_checks = checks_with_different_places_first(unseen_checks, count)
     return unseen_checks[:count] if len(unseen_checks) >= count else []
 
 
-def put_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
+def checks_with_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
     """Reorder checks so that the first two have different places; return none if all have the same place."""
     same_place = [check for check in checks if check.expected["place"] == checks[0].expected["place"]]
     other_places = [check for check in checks if check.expected["place"] != checks[0].expected["place"]]
@@ -182,7 +184,7 @@ async def load_placed_checks(connection: Driver, campaign_id: int, hit_id: int |
     return [PlacedCheck(row.place, row.check_number, row.stands_for) for row in rows]
 
 
-async def store_check_answers(
+async def store_first_check_answers(
     connection: Driver,
     campaign_id: int,
     hit_id: int,
@@ -196,7 +198,7 @@ async def store_check_answers(
     all items and checks shown.
     """
     key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
-    await execute_statement(connection, STORE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
+    await execute_statement(connection, STORE_CHECK_ANSWERS, key | check_answer_arrays_for_sql(placed_checks, values))
 
 
 async def change_check_answers(
@@ -204,10 +206,10 @@ async def change_check_answers(
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
     key = {"campaign": campaign_id, "hit": hit_id}
-    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
+    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | check_answer_arrays_for_sql(placed_checks, values))
 
 
-def sql_arrays_of_check_answers(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
+def check_answer_arrays_for_sql(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
     return {
         "numbers": [placed.check_number for placed in placed_checks],
         "values": [values[placed.place] for placed in placed_checks],
@@ -227,11 +229,11 @@ async def load_check_outcomes(
     return [
         outcome
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for outcome in outcomes_of_checks_in_hit(design, list(hit_rows))
+        for outcome in check_outcomes_of_hit_rows(design, list(hit_rows))
     ]
 
 
-def outcomes_of_checks_in_hit(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
+def check_outcomes_of_hit_rows(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
     expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
     feedbacks = feedback(design, expected, [row.value for row in rows])
     check_numbers = tuple(row.check_number for row in rows)
@@ -246,6 +248,6 @@ def outcomes_of_checks_in_hit(design: Design, rows: Sequence[Any]) -> list[Check
     ]
 
 
-def placed_checks_json(placed_checks: Sequence[PlacedCheck]) -> str | None:
+def placed_checks_json_or_none(placed_checks: Sequence[PlacedCheck]) -> str | None:
     """Return the checks as JSON, as leases store them; None if there are none."""
     return json.dumps([list(placed) for placed in placed_checks]) if placed_checks else None

@@ -19,7 +19,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION, DecisionKind, DecisionTarget, record_decision
+from app.record.revisions import (
+    LOCK_CAMPAIGN_FOR_DECISION,
+    DecisionKind,
+    DecisionTarget,
+    store_decision_and_return_number,
+)
 
 BlockedState = Literal["held", "excluded"]
 
@@ -82,7 +87,7 @@ async def hold_annotator(
         Conflict: `already_held`, `already_excluded`.
 
     """
-    await block_annotator(
+    await set_annotator_blocked_state(
         connection, campaign, annotator_id, "held", allowed_states=[""], reason=reason, actor=actor, now=now
     )
     await log_decision(connection, "answers.hold", campaign, annotator_id, reason=reason, actor=actor)
@@ -98,7 +103,7 @@ async def release_annotator(
     actor: Actor | None = None,
 ) -> None:
     """Let a held annotator continue. Raises as `hold_annotator` does, plus `Conflict` (`not_held`)."""
-    await unblock_annotator(connection, campaign, annotator_id, "held", reason)
+    await clear_annotator_blocked_state(connection, campaign, annotator_id, "held", reason)
     await log_decision(connection, "answers.release", campaign, annotator_id, reason=reason, actor=actor)
 
 
@@ -116,10 +121,10 @@ async def exclude_annotator(
 
     Raises as `hold_annotator` does, except `already_held`.
     """
-    await block_annotator(
+    await set_annotator_blocked_state(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
-    return await record_and_log_decision(
+    return await record_log_and_number_decision(
         connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor
     )
 
@@ -136,8 +141,8 @@ async def restore_annotator(
     """Let an excluded annotator continue, and make their answers count again, except answers that were excluded one by
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
-    await unblock_annotator(connection, campaign, annotator_id, "excluded", reason)
-    return await record_and_log_decision(
+    await clear_annotator_blocked_state(connection, campaign, annotator_id, "excluded", reason)
+    return await record_log_and_number_decision(
         connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor
     )
 
@@ -164,7 +169,7 @@ async def exclude_answer(
     answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
-    return await record_and_log_decision(
+    return await record_log_and_number_decision(
         connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -190,7 +195,7 @@ async def restore_answer(
             code="not_excluded",
             answer=answer_number,
         )
-    return await record_and_log_decision(
+    return await record_log_and_number_decision(
         connection, campaign, "include", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -209,7 +214,7 @@ async def find_annotator_id(connection: AsyncConnection, campaign: Campaign, nam
     return annotator_id
 
 
-async def block_annotator(
+async def set_annotator_blocked_state(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
@@ -230,26 +235,28 @@ async def block_annotator(
     }
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
     if (await connection.execute(BLOCK_ANNOTATOR, key | block_parameters)).rowcount == 0:
-        blocked_state = await load_name_and_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is already {blocked_state.barred}. Nothing was changed.",
             code=f"already_{blocked_state.barred}",
         )
 
 
-async def unblock_annotator(
+async def clear_annotator_blocked_state(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int, expected_state: BlockedState, reason: str
 ) -> None:
     strip_and_check_reason(reason)
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "before": expected_state}
     if (await connection.execute(UNBLOCK_ANNOTATOR, parameters)).rowcount == 0:
-        blocked_state = await load_name_and_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is not {expected_state}. Nothing was changed.", code=f"not_{expected_state}"
         )
 
 
-async def load_name_and_blocked_state(connection: AsyncConnection, campaign: Campaign, annotator_id: int) -> Row[Any]:
+async def load_annotator_name_and_blocked_state(
+    connection: AsyncConnection, campaign: Campaign, annotator_id: int
+) -> Row[Any]:
     """Return how an annotator is blocked, if they are, and their name. Raises `NotFound` (`annotator_not_found`)."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     blocked_state: Row[Any] | None = (await connection.execute(LOAD_BLOCKED_STATE, parameters)).one_or_none()
@@ -290,7 +297,7 @@ def answer_not_found_error(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
 
 
-async def record_and_log_decision(
+async def record_log_and_number_decision(
     connection: AsyncConnection,
     campaign: Campaign,
     kind: DecisionKind,
@@ -306,7 +313,7 @@ async def record_and_log_decision(
     number, details = annotator_id, dict[str, int]()
     if answer_number is not None:
         target, number, details = "response", answer_number, {"answer": answer_number}
-    seq = await record_decision(
+    seq = await store_decision_and_return_number(
         connection, campaign, kind, target, number, reason=reason.strip(), actor=actor_name(actor), now=now
     )
     await log_decision(connection, f"answers.{kind}", campaign, annotator_id, reason=reason, actor=actor, **details)
@@ -323,7 +330,7 @@ async def log_decision(
     actor: Actor | None,
     **details: int,
 ) -> None:
-    name = (await load_name_and_blocked_state(connection, campaign, annotator_id)).name
+    name = (await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)).name
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 
 DEFAULT_TOLERANCE_POINTS = 15.0
 DEFAULT_TOLERANCE_FACTOR = 2.0  # ratios between half and twice the expected one
@@ -106,14 +106,15 @@ def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, va
     unjudged = value != value  # noqa: PLR0124  (NaN)
     if expected.labels:
         met = not unjudged and any(
-            abs(value - number) <= max_class_distance(expected) for number in named_class_numbers(design, expected)
+            abs(value - number) <= largest_accepted_class_distance(expected)
+            for number in numbers_of_expected_classes(design, expected)
         )
         return Feedback("class", position, met, unjudged, labels=accepted_labels(design, expected))
-    low, high = accepted_range(design, expected)
+    low, high = lowest_and_highest_accepted_value(design, expected)
     return Feedback("score", position, low <= value <= high, unjudged, low, high)
 
 
-def accepted_range(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
+def lowest_and_highest_accepted_value(design: Design, expected: ExpectedAnswer) -> tuple[float, float]:
     """Return the lowest and the highest accepted value."""
     expected_value = expected.value or 0.0
     if design.value_kind == "ratio":
@@ -124,23 +125,23 @@ def accepted_range(design: Design, expected: ExpectedAnswer) -> tuple[float, flo
     return max(low, expected_value - tolerance), min(high, expected_value + tolerance)
 
 
-def max_class_distance(expected: ExpectedAnswer) -> float:
+def largest_accepted_class_distance(expected: ExpectedAnswer) -> float:
     """Return the largest accepted distance from a named class, in steps."""
     return expected.tolerance or 0.0
 
 
-def named_class_numbers(design: Design, expected: ExpectedAnswer) -> list[int]:
+def numbers_of_expected_classes(design: Design, expected: ExpectedAnswer) -> list[int]:
     """Return the numbers of the expected classes; labels that the design does not have are skipped."""
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
 def accepted_labels(design: Design, expected: ExpectedAnswer) -> list[str]:
     """Return the labels of all classes that are near enough to an expected one."""
-    class_numbers = named_class_numbers(design, expected)
+    class_numbers = numbers_of_expected_classes(design, expected)
     return [
         label
         for number, label in enumerate(design.classes)
-        if any(abs(number - named) <= max_class_distance(expected) for named in class_numbers)
+        if any(abs(number - named) <= largest_accepted_class_distance(expected) for named in class_numbers)
     ]
 
 
@@ -153,7 +154,7 @@ def feedback_on_order(
     }
     unjudged = any(values[position] != values[position] for position in positions)
     met = not unjudged and not any(
-        contradicts_order(design, values, better, worse)
+        do_values_contradict_order(design, values, better, worse)
         for better, worse in permutations(positions, 2)
         if place_by_position[better] < place_by_position[worse]
     )
@@ -164,7 +165,7 @@ def feedback_on_order(
     return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
-def contradicts_order(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
+def do_values_contradict_order(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
     """Return whether the values contradict that one item is better than another. Values that say nothing about two
     items do not.
     """
@@ -174,7 +175,9 @@ def contradicts_order(design: Design, values: Sequence[float], better: int, wors
     return shares[better] < shares[worse]
 
 
-def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str = "") -> ExpectedAnswer | None:
+def expected_answer_of_cells_or_none(
+    design: Design, expected_cell: str, tolerance_cell: str = ""
+) -> ExpectedAnswer | None:
     """Parse an expected answer from two cells of a table; None if the first is empty.
 
     Args:
@@ -207,8 +210,8 @@ def parse_expected_cells(design: Design, expected_cell: str, tolerance_cell: str
     )
 
 
-def format_expected_cells(expected: ExpectedAnswer) -> tuple[str, str]:
-    """Return the two cells that `parse_expected_cells` reads as this answer."""
+def answer_and_tolerance_cells(expected: ExpectedAnswer) -> tuple[str, str]:
+    """Return the two cells that `expected_answer_of_cells_or_none` reads as this answer."""
     tolerance = "" if expected.tolerance is None else format_number_exactly(expected.tolerance)
     if expected.place is not None:
         return f"{PLACE_PREFIX}{expected.place}", tolerance
@@ -239,12 +242,14 @@ def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
 
 def checked_possible_expectation(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
-    for problem in impossibility_reasons(design, expected):
-        raise Invalid(f"{problem}.", code="expected_impossible", possible=shorten_names([*design.classes]))
+    for problem in iterate_reasons_expectation_is_impossible(design, expected):
+        raise Invalid(
+            f"{problem}.", code="expected_impossible", possible=first_names_shown_in_message([*design.classes])
+        )
     return expected
 
 
-def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
+def iterate_reasons_expectation_is_impossible(design: Design, expected: ExpectedAnswer) -> Iterator[str]:
     """Yield the reasons why no answer can meet the expectation, without a full stop."""
     if expected.place is not None:
         if not design.is_ordered:
@@ -255,7 +260,7 @@ def impossibility_reasons(design: Design, expected: ExpectedAnswer) -> Iterator[
             yield f"“{shorten_echo(unknown[0])}” is {known}"
         if expected.tolerance and not design.is_ordered:
             yield f"Labels of “{design.title}” have no order, so a tolerance is not allowed"
-    elif design.classes or design.value_kind == "order" or design.normalise_value(expected.value or 0.0) is None:
+    elif design.classes or design.value_kind == "order" or design.stored_value_or_none(expected.value or 0.0) is None:
         yield f"{expected.value:g} is not a possible {design.noun}; it must be {design.allowed_values_text}"
     elif design.value_kind == "ratio" and (expected.tolerance or DEFAULT_TOLERANCE_FACTOR) < 1:
         yield "The tolerance of a ratio is a factor of 1 or more"

@@ -15,9 +15,9 @@ from app.designs.campaign import Campaign
 from app.errors import pluralize
 from app.quality.decisions import BlockedState
 from app.quality.rule import RuleRequirement
-from app.quality.rule_reach import RuleReach, load_rule_reaches
+from app.quality.rule_reach import RuleReach, load_rule_reach_by_name
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
-from app.quality.settings import active_rules
+from app.quality.settings import active_rule_choice_by_name
 
 RuleState = Literal["flagged", "fine", "unknown", "off"]
 
@@ -79,7 +79,7 @@ class AnnotatorWork:
     gold_items: int = 0
     attention_items: int = 0
 
-    def amount_of(self, unit: str) -> int:
+    def amount_of_work_in_unit(self, unit: str) -> int:
         """Return the amount in a unit. An implied pair needs a HIT of its own, so HITs bound them."""
         return {
             "task": self.hits,
@@ -141,8 +141,8 @@ async def load_quality_inbox(
     offset: int = 0,
 ) -> QualityInbox:
     """Return a page of the annotators by rules."""
-    choices = active_rules(campaign)
-    reaches = await load_rule_reaches(connection, campaign, item_count=item_count)
+    choices = active_rule_choice_by_name(campaign)
+    reaches = await load_rule_reach_by_name(connection, campaign, item_count=item_count)
     applicable = {name: choice for name, choice in choices.items() if reaches[name].starts_at}
     key: dict[str, Any] = {"campaign": campaign.id}
     counts = (await connection.execute(COUNT_INBOX_ROWS, key)).one()
@@ -155,7 +155,7 @@ async def load_quality_inbox(
     }
     return QualityInbox(
         [
-            inbox_row(
+            build_inbox_row(
                 row,
                 findings=findings,
                 work=work.get(row.id, AnnotatorWork()),
@@ -190,7 +190,7 @@ async def load_findings_and_work(
     return findings, work
 
 
-def inbox_row(
+def build_inbox_row(
     row: Row[Any],
     *,
     findings: Mapping[tuple[int, str], str],
@@ -201,19 +201,19 @@ def inbox_row(
 ) -> InboxRow:
     """Return an annotator's row. `largest_work` holds the largest amounts in the campaign, the largest first."""
     cells = {
-        name: inbox_cell(
+        name: build_inbox_cell(
             requirement,
             reaches[name].never_reason,
             findings.get((row.id, name), ""),
             work,
-            count_other_annotators_with(requirement, work, largest_work),
+            count_others_with_enough_work(requirement, work, largest_work),
         )
         for name, requirement in requirements.items()
     }
     return InboxRow(row.id, row.name, row.barred, row.barred_reason, work.hits, cells)
 
 
-def count_other_annotators_with(
+def count_others_with_enough_work(
     requirement: RuleRequirement, own_work: AnnotatorWork, largest_work: Sequence[Row[Any]]
 ) -> int:
     """Return how many others have enough work to be compared with; more than `MIN_OTHER_ANNOTATORS` are not counted."""
@@ -223,7 +223,7 @@ def count_other_annotators_with(
     return enough - is_among_them if enough <= MIN_OTHER_ANNOTATORS else MIN_OTHER_ANNOTATORS
 
 
-def inbox_cell(
+def build_inbox_cell(
     requirement: RuleRequirement, never_reason: str, finding: str, work: AnnotatorWork, other_annotators: int
 ) -> InboxCell:
     """Return the state of a rule about an annotator.
@@ -238,7 +238,7 @@ def inbox_cell(
     """
     if finding:
         return InboxCell("flagged", finding)
-    amount, unit = work.amount_of(requirement.unit), requirement.unit.removeprefix("failed ")
+    amount, unit = work.amount_of_work_in_unit(requirement.unit), requirement.unit.removeprefix("failed ")
     if unit == "implied pair":
         unit = "task"
     if amount < requirement.count:

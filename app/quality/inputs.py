@@ -11,7 +11,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, fetch_arrays
+from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -22,7 +22,7 @@ from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
 from app.record import law_storage, responses
-from app.record.answer_seconds import load_answer_seconds
+from app.record.answer_seconds import load_answer_second_columns
 from app.record.law_storage import Revision
 
 MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
@@ -84,7 +84,9 @@ class RuleInputs:
     played_shares: Mapping[str, NumberColumn] = field(default_factory=lambda: NO_PLAYED_SHARES)
 
 
-async def load_annotators_since(connection: AsyncConnection, campaign_id: int, first_seq: int) -> set[int]:
+async def load_ids_of_annotators_answering_since(
+    connection: AsyncConnection, campaign_id: int, first_seq: int
+) -> set[int]:
     """Return the ids of annotators with an answer numbered `first_seq` or higher."""
     annotator_ids = await connection.scalars(LIST_ANNOTATORS_SINCE, {"campaign": campaign_id, "first": first_seq})
     return set(annotator_ids)
@@ -98,24 +100,26 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
     last_skipped_seq = (
         await connection.execute(FIND_LAST_SKIPPED_RESPONSE, {"campaign": campaign.id, "most": max_answers})
     ).scalar()
-    judgments = await responses.load_judgment_columns(
+    judgments = await responses.load_judgment_column_by_name(
         connection, campaign.id, after=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion.number
     )
     annotator_ids = np.unique(judgments["annotator"]).tolist()
-    estimates_by_annotator = await load_annotator_estimates(connection, criterion, annotator_ids)
+    estimates_by_annotator = await load_learned_annotator_descriptions_by_id(connection, criterion, annotator_ids)
     random_answer_probabilities = {number: estimate.at_random for number, estimate in estimates_by_annotator.items()}
     if criterion.number:
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
-    seconds = await load_answer_seconds(connection, campaign.id)
+    seconds = await load_answer_second_columns(connection, campaign.id)
     checks = await load_check_outcomes(connection, campaign)
     if not campaign.plays_media:
         return RuleInputs(judgments, seconds, random_answer_probabilities, checks)
-    played = await fetch_arrays(connection, LOAD_PLAYED_SHARES, arguments, seq="i8", annotator="i8", played_share="f8")
+    played = await fetch_array_by_column(
+        connection, LOAD_PLAYED_SHARES, arguments, seq="i8", annotator="i8", played_share="f8"
+    )
     return RuleInputs(judgments, seconds, random_answer_probabilities, checks, played)
 
 
-async def load_annotator_estimates(
+async def load_learned_annotator_descriptions_by_id(
     connection: AsyncConnection, criterion: Criterion[Campaign], annotator_ids: Sequence[int]
 ) -> dict[int, AnnotatorDescription]:
     """Return what the campaign's law has learned of annotators, by id. Most laws learn nothing of them."""
@@ -123,10 +127,10 @@ async def load_annotator_estimates(
     if not law.layout:
         return {}
     driver, revision = await driver_of(connection), Revision.of_present(criterion)
-    campaign_state = await law_storage.load_campaign_law_state(driver, revision, layout=law.layout)
+    campaign_state = await law_storage.load_law_state_of_campaign_or_none(driver, revision, layout=law.layout)
     return await asyncio.to_thread(
-        law.describe_annotators,
-        await law_storage.load_annotator_states(driver, revision, annotator_ids),
+        law.annotator_description_by_number,
+        await law_storage.load_annotator_state_by_number(driver, revision, annotator_ids),
         campaign_state or [],
     )
 
@@ -135,11 +139,11 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
     annotator_ids, annotator_index = np.unique(inputs.judgments["annotator"], return_inverse=True)
     order = np.argsort(annotator_index, kind="stable")
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))
-    columns = behaviour_columns(design, inputs.judgments, annotator_index, len(annotator_ids))
+    columns = behaviour_column_by_name(design, inputs.judgments, annotator_index, len(annotator_ids))
     sorted_columns = {name: column[order] for name, column in columns.items()}
-    seconds = group_by_annotator(inputs.answer_seconds, "seconds")
-    played_shares = group_by_annotator(inputs.played_shares, "played_share")
-    checks = trusted_check_outcomes(inputs.check_outcomes)
+    seconds = column_values_by_annotator(inputs.answer_seconds, "seconds")
+    played_shares = column_values_by_annotator(inputs.played_shares, "played_share")
+    checks = outcomes_without_probably_wrong_checks(inputs.check_outcomes)
     behaviours = {}
     for place, number in enumerate(annotator_ids.tolist()):
         own_rows = slice(ends[place], ends[place + 1])
@@ -159,13 +163,13 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
     return behaviours
 
 
-def trusted_check_outcomes(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
+def outcomes_without_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> list[CheckOutcome]:
     """Return the outcomes without checks that most people fail, which are probably wrong themselves."""
-    wrong_checks = probably_wrong_checks(outcomes)
+    wrong_checks = numbers_of_probably_wrong_checks(outcomes)
     return [outcome for outcome in outcomes if wrong_checks.isdisjoint(outcome.check_numbers)]
 
 
-def probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
+def numbers_of_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[int]:
     """Return the numbers of checks failed by more than half of at least `MIN_ANSWERS_TO_DOUBT_CHECK` answers."""
     failed: Counter[int] = Counter()
     shown: Counter[int] = Counter()
@@ -185,7 +189,7 @@ def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], 
     )
 
 
-def group_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:
+def column_values_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:
     """Return the values of the column `name` by annotator, in the order of their answers."""
     annotator_ids, annotator_index = np.unique(columns["annotator"], return_inverse=True)
     order = np.lexsort((columns["seq"], annotator_index))
@@ -196,7 +200,7 @@ def group_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[i
     return dict(zip(annotator_ids.tolist(), parts, strict=False))
 
 
-def behaviour_columns(
+def behaviour_column_by_name(
     design: Design, judgments: Mapping[str, NumberColumn], annotator_index: Integers, annotator_count: int
 ) -> dict[str, Any]:
     """Return the columns of `AnnotatorBehaviour` for all J judgments, (J,) each."""
@@ -206,11 +210,11 @@ def behaviour_columns(
     peer_scores = ScoredJudgments.from_arrays(
         items, annotator_index, share, int(items.max(initial=-1)) + 1, annotator_count
     )
-    other_judge_counts = np.rint(peer_scores.sum_of_others(np.ones(len(share)))).astype(np.intp)
+    other_judge_counts = np.rint(peer_scores.sum_of_others_on_item_by_judgment(np.ones(len(share)))).astype(np.intp)
     others_share = (
-        most_chosen_classes(peer_scores, len(design.classes))
+        class_most_others_chose_by_judgment(peer_scores, len(design.classes))
         if design.value_kind == "classes"
-        else divide_or_nan(peer_scores.sum_of_others(share), other_judge_counts.astype(np.float64))
+        else divide_or_nan(peer_scores.sum_of_others_on_item_by_judgment(share), other_judge_counts.astype(np.float64))
     )
     return {
         "hit": hit,
@@ -221,9 +225,12 @@ def behaviour_columns(
     }
 
 
-def most_chosen_classes(peer_scores: ScoredJudgments, class_count: int) -> Array:
+def class_most_others_chose_by_judgment(peer_scores: ScoredJudgments, class_count: int) -> Array:
     """Return for each judgment the class that most others chose for its item, (J,); among equals the first."""
     counts = np.column_stack(
-        [peer_scores.sum_of_others((peer_scores.scores == number) * 1.0) for number in range(class_count)]
+        [
+            peer_scores.sum_of_others_on_item_by_judgment((peer_scores.scores == number) * 1.0)
+            for number in range(class_count)
+        ]
     )
     return np.asarray(counts.argmax(axis=1), np.float64)

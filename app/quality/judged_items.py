@@ -78,7 +78,7 @@ class JudgmentPlace:
     place: float
 
 
-async def list_judged_items(
+async def load_judged_items_and_total(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
@@ -93,22 +93,24 @@ async def list_judged_items(
     """
     design, key = campaign.criteria[0].design, {"campaign": campaign.id, "annotator": annotator_id}
     rows = (await connection.execute(LIST_OWN_JUDGMENTS, key | {"limit": MAX_ANSWERS_COMPARED})).all()
-    own = judgment_places(design, rows)
+    own = scale_place_of_each_judgment(design, rows)
     items = sorted({judgment.item for judgment in own})
     others: dict[int, list[float]] = defaultdict(list)
-    for other in judgment_places(
+    for other in scale_place_of_each_judgment(
         design, (await connection.execute(LIST_OTHERS_JUDGMENTS, key | {"items": items})).all()
     ):
         others[other.item].append(other.place)
     disagreements = {
-        (judgment.seq, judgment.item): disagreement_with(design, judgment.place, others[judgment.item])
+        (judgment.seq, judgment.item): disagreement_of_place_with_others(design, judgment.place, others[judgment.item])
         for judgment in own
     }
     ordered = sorted(own, key=lambda judgment: -judgment.seq)
     if order == "disagreement":
         ordered.sort(key=lambda judgment: -(disagreements[judgment.seq, judgment.item] or -1.0))
     page = ordered[offset : offset + limit]
-    contents = await load_item_contents(connection, campaign, sorted({judgment.item for judgment in page}))
+    contents = await load_item_id_and_content_by_number(
+        connection, campaign, sorted({judgment.item for judgment in page})
+    )
     row_by_seq = {row.seq: row for row in rows}
     return [
         judged_item(
@@ -123,7 +125,7 @@ async def list_judged_items(
     ], len(own)
 
 
-def judgment_places(design: Design, rows: Sequence[Row[Any]]) -> list[JudgmentPlace]:
+def scale_place_of_each_judgment(design: Design, rows: Sequence[Row[Any]]) -> list[JudgmentPlace]:
     """Return the place of each judgment; items that could not be judged are left out."""
     if not rows:
         return []
@@ -139,7 +141,7 @@ def judgment_places(design: Design, rows: Sequence[Row[Any]]) -> list[JudgmentPl
     ]
 
 
-def disagreement_with(design: Design, place: float, others: Sequence[float]) -> float | None:
+def disagreement_of_place_with_others(design: Design, place: float, others: Sequence[float]) -> float | None:
     """Return how far a judgment is from the others', in points or percent; None without others."""
     if not others:
         return None
@@ -148,7 +150,7 @@ def disagreement_with(design: Design, place: float, others: Sequence[float]) -> 
     return 100.0 * abs(place - sum(others) / len(others))
 
 
-async def load_item_contents(
+async def load_item_id_and_content_by_number(
     connection: AsyncConnection, campaign: Campaign, numbers: Sequence[int]
 ) -> Mapping[int, tuple[str, Markup | str]]:
     """Return the researcher's id and the content of items, by number."""
@@ -176,8 +178,8 @@ def judged_item(
     bin_count = len(design.classes) or HISTOGRAM_BINS
     counts = [0] * bin_count
     for other in others:
-        counts[bin_of_place(other, bin_count, is_label=is_label)] += 1
-    own_bin = bin_of_place(judgment.place, bin_count, is_label=is_label)
+        counts[histogram_bin_of_place(other, bin_count, is_label=is_label)] += 1
+    own_bin = histogram_bin_of_place(judgment.place, bin_count, is_label=is_label)
     return JudgedItem(
         number=judgment.item,
         name=name,
@@ -192,6 +194,6 @@ def judged_item(
     )
 
 
-def bin_of_place(place: float, bin_count: int, *, is_label: bool) -> int:
+def histogram_bin_of_place(place: float, bin_count: int, *, is_label: bool) -> int:
     """Return the part of the scale, or the class, in which a place is."""
     return int(place) if is_label else min(int(place * bin_count), bin_count - 1)

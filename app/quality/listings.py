@@ -12,11 +12,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.quality.checks import LIST_CHECK_ANSWERS, load_check_outcomes, outcomes_of_checks_in_hit
-from app.quality.expected_answers import ExpectedAnswer, accepted_labels, accepted_range
-from app.quality.inputs import probably_wrong_checks
+from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes
+from app.quality.expected_answers import ExpectedAnswer, accepted_labels, lowest_and_highest_accepted_value
+from app.quality.inputs import numbers_of_probably_wrong_checks
 from app.quality.registry import QUALITY_RULES
-from app.quality.value_histograms import count_by_bin, histogram_bin_count
+from app.quality.value_histograms import histogram_bin_count, value_count_by_bin
 
 MAX_FINDINGS_SHOWN = 200
 
@@ -73,7 +73,7 @@ async def list_findings(
     return (await connection.execute(LIST_FINDINGS, {"campaign": campaign_id, "limit": limit})).all()
 
 
-async def list_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the annotators with a finding who are not excluded, each with `name` and the newest finding, `said`."""
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
@@ -83,13 +83,13 @@ def rule_title(rule_name: str) -> str:
     return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
 
-async def list_checks_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
+async def load_check_lines_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
     """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
-    histograms = await load_check_histograms(connection, campaign)
+    histograms = await load_answer_histogram_by_check(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
     failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
-    wrong_checks, design = probably_wrong_checks(outcomes), campaign.design
+    wrong_checks, design = numbers_of_probably_wrong_checks(outcomes), campaign.design
     return [
         CheckLine(
             row.external_id,
@@ -106,7 +106,7 @@ async def list_checks_with_outcome_counts(connection: AsyncConnection, campaign:
     ]
 
 
-async def load_check_histograms(connection: AsyncConnection, campaign: Campaign) -> dict[int, list[int]]:
+async def load_answer_histogram_by_check(connection: AsyncConnection, campaign: Campaign) -> dict[int, list[int]]:
     """Return by number of the check how many answers are in each tenth of the scale, or of each class."""
     if not campaign.has_checks or not histogram_bin_count(campaign.design):
         return {}
@@ -115,7 +115,7 @@ async def load_check_histograms(connection: AsyncConnection, campaign: Campaign)
     histograms = {}
     for number, check_rows in rows_by_check:
         values = [row.value for row in check_rows]
-        histograms[number] = count_by_bin(campaign.design, values, range(len(values)))
+        histograms[number] = value_count_by_bin(campaign.design, values, range(len(values)))
     return histograms
 
 
@@ -131,7 +131,7 @@ class CheckAnswerLine(NamedTuple):
     met: bool
 
 
-async def list_check_answers_of_annotator(
+async def load_check_answer_lines_of_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int
 ) -> list[CheckAnswerLine]:
     """Return the checks that an annotator answered, in the order of their answers."""
@@ -142,15 +142,15 @@ async def list_check_answers_of_annotator(
     return [
         line
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for line in lines_of_check_answers_in_hit(design, list(hit_rows))
+        for line in check_answer_lines_of_hit_rows(design, list(hit_rows))
     ]
 
 
-def lines_of_check_answers_in_hit(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
+def check_answer_lines_of_hit_rows(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
     """Return the lines for the checks of one HIT. An expected order is met by all of its checks or by none."""
     failed_checks = {
         number
-        for outcome in outcomes_of_checks_in_hit(design, rows)
+        for outcome in check_outcomes_of_hit_rows(design, rows)
         if not outcome.met
         for number in outcome.check_numbers
     }
@@ -173,5 +173,5 @@ def describe_expected_answer(design: Design, expected: ExpectedAnswer) -> str:
         return f"place {expected.place}"
     if expected.labels:
         return " or ".join(accepted_labels(design, expected))
-    low, high = accepted_range(design, expected)
+    low, high = lowest_and_highest_accepted_value(design, expected)
     return f"{low:g} to {high:g}"

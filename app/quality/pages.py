@@ -16,7 +16,7 @@ from app.http.dependencies import (
     Now,
     RowId,
     Transaction,
-    depends_on_app_state,
+    dependency_on_app_state,
     render_page,
 )
 from app.http.paging import Page
@@ -30,8 +30,8 @@ from app.quality.bulk_decisions import (
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
-from app.quality.rule_sentences import rule_sentence_parts
-from app.quality.settings import RULE_ACTIONS, active_rules, resolve_rules
+from app.quality.rule_sentences import parts_of_rule_sentence
+from app.quality.settings import RULE_ACTIONS, active_rule_choice_by_name, rule_choice_by_name
 from app.record.campaign import load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -39,7 +39,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 # Platforms stand above this room, so the application hands the function in.
 ListPlatformsToApprove = Annotated[
-    Callable[[Any, int], Awaitable[Sequence[Any]]], depends_on_app_state("list_platforms_to_approve")
+    Callable[[Any, int], Awaitable[Sequence[Any]]], dependency_on_app_state("list_platforms_to_approve")
 ]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
@@ -76,7 +76,7 @@ async def annotators_page(
     comparison = await comparisons.load_newest(connection, campaign)
     context = {
         "campaign": campaign,
-        "annotator_rows": await annotators.list_annotator_lines(
+        "annotator_rows": await annotators.load_annotator_lines(
             connection, campaign, median_seconds=medians, **list_options
         ),
         "comparisons": comparison,
@@ -112,13 +112,13 @@ async def annotator_page(
     """Show an annotator: figures, decisions, and answers by item and by HIT."""
     campaign = await load_campaign_for_page(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
-    (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
+    (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
-    answers = await annotator_answers.list_answers_of_annotator(
+    answers = await annotator_answers.load_answer_lines_of_annotator(
         connection, campaign, annotator_id, limit=page.size, offset=page.offset
     )
     item_offset = ANNOTATOR_ROWS_PER_PAGE * (item_page_number - 1)
-    items, item_total = await judged_items.list_judged_items(
+    items, item_total = await judged_items.load_judged_items_and_total(
         connection, campaign, annotator_id, order=order, limit=ANNOTATOR_ROWS_PER_PAGE, offset=item_offset
     )
     context = {
@@ -133,9 +133,9 @@ async def annotator_page(
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
-        "decisions": await annotator_answers.list_decisions_about_annotator(connection, campaign.id, line.name),
+        "decisions": await annotator_answers.load_decisions_about_annotator(connection, campaign.id, line.name),
         "verb_by_action": ACTIONS_IN_LOG,
-        "checks": await listings.list_check_answers_of_annotator(connection, campaign, annotator_id),
+        "checks": await listings.load_check_answer_lines_of_annotator(connection, campaign, annotator_id),
         "max_reason_length": MAX_REASON_CHARACTERS,
         "page": page,
     }
@@ -155,9 +155,11 @@ async def post_annotator_action(
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
-    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=reason, now=now)
+    campaign_id = await actions.apply_decision_and_return_campaign_id(
+        database, slug, annotator, action, reason=reason, now=now
+    )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
-    return redirect_to_annotator(slug, annotator)
+    return redirect_to_annotator_page(slug, annotator)
 
 
 @router.post("/annotators/{annotator}/answers/{answer}/{action}")
@@ -178,10 +180,10 @@ async def post_answer_action(
         database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
-    return redirect_to_annotator(slug, annotator)
+    return redirect_to_annotator_page(slug, annotator)
 
 
-def redirect_to_annotator(slug: str, annotator: str) -> Response:
+def redirect_to_annotator_page(slug: str, annotator: str) -> Response:
     return RedirectResponse(f"/admin/campaigns/{slug}/annotators/{annotator}", status_code=303)
 
 
@@ -191,25 +193,25 @@ async def checks_page(
 ) -> HTMLResponse:
     """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
     campaign = await load_campaign_for_page(connection, slug)
-    silent = campaign.status == "draft" or not active_rules(campaign)
+    silent = campaign.status == "draft" or not active_rule_choice_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
     quality_inbox = await inbox.load_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
     )
-    rules = resolve_rules(campaign.quality_preset, campaign.quality_rules)
+    rules = rule_choice_by_name(campaign.quality_preset, campaign.quality_rules)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     context = {
         "campaign": campaign,
         "inbox": quality_inbox,
         "page": Page[Any](number, size, quality_inbox.total),
-        "states_before": parse_states_before(before),
+        "states_before": annotator_states_before_by_name(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
         "max_reason_length": MAX_REASON_CHARACTERS,
         "bins": campaign.design.classes,
-        "checks": await listings.list_checks_with_outcome_counts(connection, campaign),
+        "checks": await listings.load_check_lines_with_outcome_counts(connection, campaign),
         "rules": rules,
         "rule_actions": RULE_ACTIONS,
-        "sentences": {name: rule_sentence_parts(choice.rule) for name, choice in rules.items()},
+        "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": reach_summary.by_rule,
         "expected_checks": reach_summary.expected_checks,
         "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
@@ -245,7 +247,7 @@ async def post_bulk_decision(
     return RedirectResponse(f"/admin/campaigns/{slug}/checks?{query}", status_code=303)
 
 
-def parse_states_before(before: str) -> dict[str, str]:
+def annotator_states_before_by_name(before: str) -> dict[str, str]:
     """Return the states by annotator's name in a text such as `A1.active,A7.held`; anything else in it is ignored."""
     pairs = [part.partition(".")[::2] for part in before.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
     states = get_args(AnnotatorState)

@@ -24,17 +24,17 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.labels.agreement_with_others import shares_of_equal_labels
+from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings import annotator_aware
 from app.inference.ratings import peer_correlations as ratings_correlations
 from app.quality import inputs
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.sequential_limits import sequential_correlation_interval
+from app.quality.sequential_limits import ends_of_sequential_correlation_interval
 from app.record.campaign import load_campaign_by_slug
 from app.record.changes import Watermark, poll_changes
-from app.record.responses import load_judgment_columns
+from app.record.responses import load_judgment_column_by_name
 
 MAX_ANSWERS_COMPARED_INLINE = 2_000  # compared while the page waits
 MAX_COMPARED_JUDGMENTS = 200_000
@@ -129,10 +129,10 @@ class AnnotatorComparisons:
             self.cache[campaign.id] = watermark, comparison
             return NewestComparison(comparison, is_running=False)
         if campaign.id not in self.tasks:
-            self.tasks.start(campaign.id, partial(self.compare_in_process, campaign, watermark))
+            self.tasks.start(campaign.id, partial(self.compare_in_process_and_cache, campaign, watermark))
         return NewestComparison(comparison, is_running=True)
 
-    async def compare_in_process(self, campaign: Campaign, watermark: Watermark) -> None:
+    async def compare_in_process_and_cache(self, campaign: Campaign, watermark: Watermark) -> None:
         """Compare in another process."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
@@ -159,20 +159,20 @@ async def compare_annotators(connection: AsyncConnection, campaign: Campaign) ->
     """
     first = campaign.criteria[0]
     limit = inputs.MAX_RULE_JUDGMENTS // max(1, campaign.items_per_hit)
-    columns = await load_judgment_columns(connection, campaign.id, limit=limit)
-    sampled_columns, sampled_count, item_count = sample_judgments_of_random_items(
+    columns = await load_judgment_column_by_name(connection, campaign.id, limit=limit)
+    sampled_columns, sampled_count, item_count = sample_judgments_and_count_their_items(
         columns, np.random.default_rng(campaign.seed)
     )
-    estimates_by_annotator = await inputs.load_annotator_estimates(
+    estimates_by_annotator = await inputs.load_learned_annotator_descriptions_by_id(
         connection, first, np.unique(sampled_columns["annotator"]).tolist()
     )
     comparison_by_annotator = await asyncio.to_thread(
-        compare_annotators_by_judgments, first.design, sampled_columns, estimates_by_annotator
+        annotator_comparison_by_id_from_judgments, first.design, sampled_columns, estimates_by_annotator
     )
     return CampaignComparison(comparison_by_annotator, sampled_count, item_count)
 
 
-def sample_judgments_of_random_items(
+def sample_judgments_and_count_their_items(
     columns: Mapping[str, NumberColumn], rng: np.random.Generator
 ) -> tuple[Mapping[str, NumberColumn], int, int]:
     """Return the judgments of randomly drawn items with at most `MAX_COMPARED_JUDGMENTS` together, the number of these
@@ -187,7 +187,7 @@ def sample_judgments_of_random_items(
     return {name: column[is_sampled] for name, column in columns.items()}, len(sampled_items), len(items)
 
 
-def compare_annotators_by_judgments(
+def annotator_comparison_by_id_from_judgments(
     design: Design, columns: Mapping[str, NumberColumn], estimates_by_annotator: Mapping[int, AnnotatorDescription]
 ) -> dict[int, AnnotatorComparison]:
     """Return the comparison by annotator id. If the campaign's law has learned nothing of annotators, estimate
@@ -196,7 +196,7 @@ def compare_annotators_by_judgments(
     behaviours = inputs.build_behaviours_by_annotator(design, inputs.RuleInputs(columns, inputs.NO_SECONDS, {}))
     estimates = {
         number: (estimate.reliability, estimate.bias) for number, estimate in estimates_by_annotator.items()
-    } or fit_reliability_and_bias(behaviours)
+    } or fit_reliability_and_bias_by_annotator(behaviours)
     correlations = peer_correlations(behaviours)
     comparisons = {}
     for number in behaviours:
@@ -209,9 +209,11 @@ def compare_annotators_by_judgments(
     return comparisons
 
 
-def fit_reliability_and_bias(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, tuple[float, float]]:
+def fit_reliability_and_bias_by_annotator(
+    behaviours: Mapping[int, AnnotatorBehaviour],
+) -> dict[int, tuple[float, float]]:
     """Return reliability and bias of annotators who give scores, fitted as in the analysis."""
-    if answer_kind_of(behaviours) != "points":
+    if answer_kind_of_behaviours(behaviours) != "points":
         return {}
     try:
         fitted = annotator_aware.fit(
@@ -229,9 +231,9 @@ def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int,
     if not behaviours:
         return {}
     items, annotator_index, shares = item_annotator_and_share_columns(behaviours)
-    if answer_kind_of(behaviours) == "classes":
+    if answer_kind_of_behaviours(behaviours) == "classes":
         labels = shares.astype(np.intp)
-        equal = shares_of_equal_labels(
+        equal = equal_label_share_by_annotator(
             items, annotator_index, labels, n_annotators=len(behaviours), n_labels=int(labels.max(initial=0)) + 1
         )
         return {
@@ -250,11 +252,11 @@ def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int,
 
 def peer_correlation_with_interval(correlation: float, shared_judgments: int) -> PeerCorrelation:
     return PeerCorrelation(
-        correlation, *sequential_correlation_interval(correlation, shared_judgments, COMPARISON_ERROR_RATE)
+        correlation, *ends_of_sequential_correlation_interval(correlation, shared_judgments, COMPARISON_ERROR_RATE)
     )
 
 
-def answer_kind_of(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
+def answer_kind_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
     """Return the kind of these annotators' answers, None without annotators."""
     return next((behaviour.answer_kind for behaviour in behaviours.values()), None)
 

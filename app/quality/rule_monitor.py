@@ -50,9 +50,9 @@ class CampaignMonitor:
         """Ask for a scan after an answer. The annotator does not wait for it."""
         self.requested.add(campaign_id)
         if campaign_id not in self.tasks:
-            self.tasks.start(campaign_id, partial(self.scan_while_requested, campaign_id))
+            self.tasks.start(campaign_id, partial(self.scan_repeatedly_while_answers_come, campaign_id))
 
-    async def scan_while_requested(self, campaign_id: int) -> None:
+    async def scan_repeatedly_while_answers_come(self, campaign_id: int) -> None:
         """Scan as long as answers come, with pauses much longer than a scan. Raise the first error of a scan after all
         other scans were run; the campaign is then scanned again.
         """
@@ -62,18 +62,20 @@ class CampaignMonitor:
             self.requested.discard(campaign_id)
             began = time.monotonic()
             errors = [
-                problem for index in range(len(self.scans)) if (problem := await self.try_scan(campaign_id, index))
+                problem
+                for index in range(len(self.scans))
+                if (problem := await self.run_scan_and_return_exception(campaign_id, index))
             ]
             if errors:
                 self.requested.add(campaign_id)
                 raise errors[0]
             pause = max(self.pause, SCAN_PAUSE_FACTOR * (time.monotonic() - began))
 
-    async def try_scan(self, campaign_id: int, scan_index: int) -> Exception | None:
+    async def run_scan_and_return_exception(self, campaign_id: int, scan_index: int) -> Exception | None:
         """Run one of the scans; return what it raised."""
         try:
             await self.run_scan(campaign_id, scan_index)
-        except Exception as problem:  # noqa: BLE001  (`scan_while_requested` raises it after the other scans)
+        except Exception as problem:  # noqa: BLE001  (`scan_repeatedly_while_answers_come` raises it after the other scans)
             return problem
         return None
 

@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.quality.checks import checks_per_hit
+from app.quality.checks import number_of_checks_in_a_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
-from app.quality.settings import RuleChoice, active_rules
+from app.quality.settings import RuleChoice, active_rule_choice_by_name
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
@@ -84,7 +84,7 @@ class ReachSummary:
         return [reach for reach in self.by_rule.values() if reach.needs_more_work]
 
 
-async def load_rule_reaches(
+async def load_rule_reach_by_name(
     connection: AsyncConnection, campaign: Campaign, *, item_count: int
 ) -> Mapping[str, RuleReach]:
     """Return the reach of each active rule, by its name."""
@@ -98,7 +98,7 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     false_alarm_rate = campaign.false_alarms / 1000
     by_rule = {
         name: replace(describe_rule_reach(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title)
-        for name, choice in active_rules(campaign).items()
+        for name, choice in active_rule_choice_by_name(campaign).items()
     }
     return ReachSummary(by_rule, describe_expected_checks(workload))
 
@@ -130,19 +130,21 @@ def describe_check_counts(campaign: Campaign, item_count: int, check_counts: Map
     """Return how many checks of each kind a campaign has, how many one annotator meets, and how many failures the rule
     about them needs. Attention items are left out if there are none.
     """
-    workload, rules = max_annotator_workload(campaign, item_count, check_counts), active_rules(campaign)
+    workload, rules = max_annotator_workload(campaign, item_count, check_counts), active_rule_choice_by_name(campaign)
     sentences = []
     for kind in CHECK_KINDS:
         count = check_counts.get(kind, 0)
         if count or kind == "gold":
-            sentences.append(f"{pluralize(count, f'{kind} item')}{describe_meetings(workload, kind) if count else ''}.")
+            sentences.append(
+                f"{pluralize(count, f'{kind} item')}{text_on_checks_one_person_meets(workload, kind) if count else ''}."
+            )
         if kind in rules and (count or kind == "gold"):
             need = rules[kind].rule.requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
             sentences.append(f"Rule “{kind}” needs {need.count} failed ones.")
     return " ".join(sentences)
 
 
-def describe_meetings(workload: AnnotatorWorkload, kind: str) -> str:
+def text_on_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
         return "; no task shows them until “Tasks with a check” is set under Quality"
@@ -186,7 +188,7 @@ def max_annotator_workload(
     max_checks = (
         {}
         if check_counts is None
-        else {kind: check_counts.get(kind, 0) // checks_per_hit(campaign) for kind in CHECK_KINDS}
+        else {kind: check_counts.get(kind, 0) // number_of_checks_in_a_hit(campaign) for kind in CHECK_KINDS}
     )
     return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, campaign.checks_percent or 0.0)
 

@@ -22,7 +22,7 @@ class SentencePart(NamedTuple):
     value: str = ""
 
 
-def rule_sentence_parts(rule: QualityRule) -> list[SentencePart]:
+def parts_of_rule_sentence(rule: QualityRule) -> list[SentencePart]:
     """Return the sentence of a rule after its action, with the rule's thresholds in their places."""
     texts_and_thresholds = [*THRESHOLD_PATTERN.split(sentence_template(rule)), ""]
     return [
@@ -45,7 +45,7 @@ def field_title(rule: QualityRule, threshold: str) -> str:
     return f"{rule.title}: {type(rule).model_fields[threshold].title}"
 
 
-def rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) -> list[str]:
+def custom_rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) -> list[str]:
     """Return the custom rules for which a form of sentences stands: what differs from the preset and the defaults.
 
     Args:
@@ -58,12 +58,16 @@ def rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) -> list
 
     """
     try:
-        return [line for name in QUALITY_RULES for line in lines_of_rule(name, preset_action(preset, name), fields)]
+        return [
+            line
+            for name in QUALITY_RULES
+            for line in custom_lines_of_one_rule(name, preset_action(preset, name), fields)
+        ]
     except ValueError as problem:
         raise Invalid(f"Check the rules: {problem}. Nothing was changed.") from None
 
 
-def lines_of_rule(name: str, preset_action: str, fields: Mapping[str, str]) -> list[str]:
+def custom_lines_of_one_rule(name: str, preset_action: str, fields: Mapping[str, str]) -> list[str]:
     """Return the custom rules about one rule. Raises `ValueError`."""
     action = parse_rule_action(fields.get(f"{name}.{ACTION_FIELD}", preset_action))
     default_rule = QUALITY_RULES[name]()

@@ -23,9 +23,9 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.preference_estimates import fit_random_answer_probabilities
+from app.quality.preference_estimates import random_answer_probability_by_annotator
 from app.quality.rule import RuleFinding
-from app.quality.settings import RuleChoice, active_rules
+from app.quality.settings import RuleChoice, active_rule_choice_by_name
 from app.record import revisions
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
@@ -79,25 +79,25 @@ async def scan_annotators_and_record_findings(
         campaign = await load_campaign(connection, campaign_id)
         settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
         since = last.watermark if last and last.settings == settings else None
-        findings, watermark = await collect_new_findings(connection, campaign, since)
+        findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
     new_findings = 0
     for finding in findings:
-        new_findings += await record_finding_and_apply_action(engine, campaign, finding, now=now)
+        new_findings += await record_finding_if_new_and_apply_action(engine, campaign, finding, now=now)
     return RuleScanPosition(watermark, settings, new_findings)
 
 
-async def collect_new_findings(
+async def load_new_findings_and_watermark(
     connection: AsyncConnection, campaign: Campaign, since: Watermark | None
 ) -> tuple[list[AnnotatorFinding], Watermark | None]:
     """Return the findings that are not stored yet, and the watermark up to which the record was read."""
-    rule_choices = active_rules(campaign)
+    rule_choices = active_rule_choice_by_name(campaign)
     changes = await poll_changes(connection, campaign.id, since)
     if not rule_choices or changes.first_new_seq is None:
         return [], changes.watermark
     annotator_ids = (
         None
         if changes.previous is None
-        else await inputs.load_annotators_since(connection, campaign.id, changes.first_new_seq)
+        else await inputs.load_ids_of_annotators_answering_since(connection, campaign.id, changes.first_new_seq)
     )
     known_keys = {tuple(row) for row in await connection.execute(LIST_FINDING_KEYS, {"campaign": campaign.id})}
     findings: list[AnnotatorFinding] = []
@@ -122,7 +122,7 @@ def findings_of_rules(
     share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
     if criterion.design.value_kind == "order" and "at_random" in rule_choices:
-        probabilities = fit_random_answer_probabilities(criterion.design, rule_inputs.judgments)
+        probabilities = random_answer_probability_by_annotator(criterion.design, rule_inputs.judgments)
         rule_inputs = replace(rule_inputs, random_answer_probabilities=probabilities)
     behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
     criterion_count = len(criterion.campaign.criteria)
@@ -165,7 +165,7 @@ def findings_of_rule(
     ]
 
 
-async def record_finding_and_apply_action(
+async def record_finding_if_new_and_apply_action(
     engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime
 ) -> bool:
     """Store a finding and apply its action. Return whether it is new."""
@@ -184,13 +184,15 @@ async def record_finding_and_apply_action(
         if finding_id is None:
             return False
         if finding.rule_choice.action in SANCTIONS:
-            await apply_sanction(connection, campaign, finding, f"finding {finding_id}", sentence, now=now)
+            await apply_sanction_and_alert_owner(
+                connection, campaign, finding, f"finding {finding_id}", sentence, now=now
+            )
     if finding.rule_choice.action == "exclude":
         await revisions.revise_posteriors(engine, campaign.id, now=now)
     return True
 
 
-async def apply_sanction(
+async def apply_sanction_and_alert_owner(
     connection: AsyncConnection,
     campaign: Campaign,
     finding: AnnotatorFinding,
@@ -205,5 +207,5 @@ async def apply_sanction(
         await SANCTIONS[finding.rule_choice.action](
             connection, campaign, finding.annotator_id, reason=reason, now=now, actor=actor
         )
-        name = (await decisions.load_name_and_blocked_state(connection, campaign, finding.annotator_id)).name
+        name = (await decisions.load_annotator_name_and_blocked_state(connection, campaign, finding.annotator_id)).name
         await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)

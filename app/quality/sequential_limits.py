@@ -56,7 +56,9 @@ def pearson_correlation_or_zero(x: Array, y: Array) -> float:
     return float(x @ y) / spread if spread > 1e-9 else 0.0
 
 
-def sequential_correlation_interval(correlation: float, judgments: int, false_alarm_rate: float) -> tuple[float, float]:
+def ends_of_sequential_correlation_interval(
+    correlation: float, judgments: int, false_alarm_rate: float
+) -> tuple[float, float]:
     """Confidence interval of a correlation, -1 to 1, that holds for all looks together.
 
     On Fisher's scale, where the standard error is 1 / sqrt(judgments - 3), this is the confidence sequence of the

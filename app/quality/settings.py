@@ -61,13 +61,13 @@ class QualitySettings(InputModel):
     @classmethod
     def check_rule_lines(cls, lines: list[str]) -> list[str]:
         """Refuse lines with an unknown rule, action or threshold."""
-        resolve_rules("watch", lines)
+        rule_choice_by_name("watch", lines)
         return lines
 
 
-def active_rules(campaign: Campaign) -> dict[str, RuleChoice]:
+def active_rule_choice_by_name(campaign: Campaign) -> dict[str, RuleChoice]:
     """Return the rules of a campaign that have an action, by name."""
-    choices = resolve_rules(campaign.quality_preset, campaign.quality_rules)
+    choices = rule_choice_by_name(campaign.quality_preset, campaign.quality_rules)
     return {name: choice for name, choice in choices.items() if choice.action != "nothing"}
 
 
@@ -85,12 +85,12 @@ def preset_action(preset: QualityPreset, rule_name: str) -> RuleAction:
     return "warn" if action == "hold" and QUALITY_RULES[rule_name].is_evidence_reported else action
 
 
-def resolve_rules(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
+def rule_choice_by_name(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
     """Return all rules by name, from a preset and the lines that differ from it. Raises `ValueError`."""
     actions = {name: preset_action(preset, name) for name in QUALITY_RULES}
     thresholds: dict[str, dict[str, str]] = {name: {} for name in QUALITY_RULES}
     for line in lines:
-        name, threshold, value = split_rule_line(line)
+        name, threshold, value = rule_threshold_and_value_of_line(line)
         if threshold:
             thresholds[name][threshold] = value
         else:
@@ -98,7 +98,7 @@ def resolve_rules(preset: QualityPreset, lines: Sequence[str]) -> dict[str, Rule
     return {name: RuleChoice(build_rule(name, thresholds[name]), actions[name]) for name in QUALITY_RULES}
 
 
-def split_rule_line(line: str) -> tuple[str, str, str]:
+def rule_threshold_and_value_of_line(line: str) -> tuple[str, str, str]:
     """Split a line into rule, threshold (empty for an action) and value. Raises `ValueError`."""
     key, colon, value = line.partition(":")
     name, _, threshold = key.strip().partition(".")

@@ -16,13 +16,13 @@ def histogram_bin_count(design: Design) -> int:
     return 0 if design.value_kind == "order" else len(design.classes) or HISTOGRAM_BINS
 
 
-def histogram_bins(design: Design, values: Array, hit_index: Integers) -> Integers:
+def histogram_bin_of_each_value(design: Design, values: Array, hit_index: Integers) -> Integers:
     """Return the bin of each value, (J,). `hit_index` says which values were given together, (J,)."""
     positions = values if design.classes else design.to_points(values, hit_index) * HISTOGRAM_BINS / 100.0
     return np.clip(positions, 0, histogram_bin_count(design) - 1).astype(np.intp)
 
 
-def count_by_bin(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]) -> list[int]:
+def value_count_by_bin(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]) -> list[int]:
     """Return how many values are in each bin; an empty list for orders. Values that are NaN are left out."""
     all_values, hits = np.asarray(values, np.float64), np.asarray(hit_index, np.intp)
     is_judged = ~np.isnan(all_values)
@@ -31,5 +31,5 @@ def count_by_bin(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]
         return []
     if not is_judged.any():
         return [0] * bin_count
-    bins = histogram_bins(design, all_values[is_judged], hits[is_judged])
+    bins = histogram_bin_of_each_value(design, all_values[is_judged], hits[is_judged])
     return [int(count) for count in np.bincount(bins, minlength=bin_count)]

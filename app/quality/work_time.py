@@ -8,7 +8,7 @@ LEFT_OPEN_FACTOR = 5.0  # times the usual time: too long to be work
 LEFT_OPEN_SECONDS = 60.0  # shorter times always count as work, since short HITs vary more
 
 
-def work_seconds(times: npt.ArrayLike, usual_seconds_in_campaign: float | None = None) -> float:
+def total_work_seconds(times: npt.ArrayLike, usual_seconds_in_campaign: float | None = None) -> float:
     """Return how long an annotator worked on HITs, in seconds.
 
     A HIT that took more than `LEFT_OPEN_FACTOR` times the usual time, and more than `LEFT_OPEN_SECONDS`, was left open:

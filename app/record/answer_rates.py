@@ -23,17 +23,21 @@ COUNT_HITS_PER_MINUTE = text(f"""
 FIND_FIRST_ANSWER_TIME = text(f"SELECT {FIRST_ANSWER_TIME_COLUMN}")
 
 
-async def load_recent_hits_per_hour(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> float | None:
+async def load_recent_hits_per_hour_or_none(
+    connection: AsyncConnection, campaign_id: int, *, now: datetime
+) -> float | None:
     """Return how many HITs are answered per hour now, or None while there are too few answers for a rate."""
     first_answer_at = (await connection.execute(FIND_FIRST_ANSWER_TIME, {"campaign": campaign_id})).scalar()
     if first_answer_at is None:
         return None
-    hits_by_minute = await count_hits_per_minute(connection, campaign_id, now)
-    recent = pace.recent_hits_and_hourly_rate(hits_by_minute, min(first_answer_at, now).timestamp(), now.timestamp())
+    hits_by_minute = await load_hit_count_by_minute(connection, campaign_id, now)
+    recent = pace.recent_hit_count_and_hourly_rate(
+        hits_by_minute, min(first_answer_at, now).timestamp(), now.timestamp()
+    )
     return recent[1] if recent and recent[0] >= pace.MIN_HITS_FOR_RATE else None
 
 
-async def count_hits_per_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
+async def load_hit_count_by_minute(connection: AsyncConnection, campaign_id: int, until: datetime) -> dict[int, int]:
     """Return how many HITs were answered in each minute of the hours that pages show, by minutes since 1970."""
     parameters = {"campaign": campaign_id, "since": until - timedelta(hours=pace.PACE_HOURS_SHOWN)}
     rows = await connection.execute(COUNT_HITS_PER_MINUTE, parameters)

@@ -2,7 +2,7 @@
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, fetch_arrays
+from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.record.responses import LAST_DECISION_SQL, responses_that_count_condition
 
 # Time of the first answer to the HIT.
@@ -21,6 +21,8 @@ LOAD_ANSWER_SECONDS = f"""
 """
 
 
-async def load_answer_seconds(connection: AsyncConnection, campaign_id: int) -> dict[str, NumberColumn]:
+async def load_answer_second_columns(connection: AsyncConnection, campaign_id: int) -> dict[str, NumberColumn]:
     """Return the columns `seq`, `annotator` and `seconds`, (R,) each, of the answers that count and were given here."""
-    return await fetch_arrays(connection, LOAD_ANSWER_SECONDS, (campaign_id,), seq="i8", annotator="i8", seconds="f8")
+    return await fetch_array_by_column(
+        connection, LOAD_ANSWER_SECONDS, (campaign_id,), seq="i8", annotator="i8", seconds="f8"
+    )

@@ -11,7 +11,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
 from app.record import law_storage
-from app.record.campaign_law import judging_responses_as_law_hits
+from app.record.campaign_law import hits_of_judging_responses_for_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS
@@ -34,12 +34,12 @@ class LockedPosteriors:
     posteriors: dict[int, StateFloats]
 
 
-async def take_shared_store_lock(connection: AsyncConnection, campaign: Campaign) -> None:
+async def take_shared_lock_to_store_answers(connection: AsyncConnection, campaign: Campaign) -> None:
     """Take the shared right to store answers. Take it before writing rows of a campaign and locking posteriors."""
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
 
 
-async def lock_present_posteriors(
+async def lock_and_load_posteriors_by_criterion(
     connection: AsyncConnection, campaign: Campaign, answers: Sequence[Response]
 ) -> list[LockedPosteriors]:
     """Take the locks that annotators wait for, and return the locked posteriors, one entry per criterion.
@@ -47,16 +47,16 @@ async def lock_present_posteriors(
     The order is: the right to store, the state of the campaign's law, then for each criterion the posteriors of the
     answers' items in the present revision.
     """
-    await take_shared_store_lock(connection, campaign)
+    await take_shared_lock_to_store_answers(connection, campaign)
     revision = (await connection.execute(FIND_REVISION, {"campaign": campaign.id})).scalar_one()
     await connection.execute(law_storage.LOCK_LAW_STATE, {"campaign": campaign.id})
     return [
-        await lock_item_posteriors(connection, Revision(campaign.id, revision, criterion.number), answers)
+        await lock_and_load_posteriors_of_items(connection, Revision(campaign.id, revision, criterion.number), answers)
         for criterion in campaign.criteria
     ]
 
 
-async def lock_item_posteriors(
+async def lock_and_load_posteriors_of_items(
     connection: AsyncConnection, revision: Revision, answers: Sequence[Response]
 ) -> LockedPosteriors:
     """Lock and return the posteriors of these answers' items, in number order, unjudged items included."""
@@ -65,7 +65,7 @@ async def lock_item_posteriors(
     return LockedPosteriors(revision, {row.subject: row.state for row in rows})
 
 
-async def apply_answers_to_posteriors(
+async def apply_answers_and_count_by_item(
     connection: AsyncConnection, criterion: Criterion[Campaign], answers: Sequence[Response], locked: LockedPosteriors
 ) -> dict[int, int]:
     """Apply answers to locked posteriors, by a criterion.
@@ -77,7 +77,7 @@ async def apply_answers_to_posteriors(
     if not answers:
         return {}
     runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
-    await runner.apply_hits(judging_responses_as_law_hits(criterion, answers), criterion.law_parameters)
+    await runner.apply_hits(hits_of_judging_responses_for_law(criterion, answers), criterion.law_parameters)
     judgment_counts = {
         row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
     }

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import HAS_PEOPLE_COLUMN, campaign_not_found, item_count_sql, retired_count_sql
+from app.database.campaign import HAS_PEOPLE_COLUMN, campaign_not_found, number_of_items_sql, retired_count_sql
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 
@@ -35,7 +35,7 @@ async def load_campaign_by_slug(connection: AsyncConnection, slug: str) -> Campa
 
 async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> CampaignOnPage:
     """Return the campaign with this slug, for a page. Raises `NotFound` (code `campaign_not_found`)."""
-    item_count = item_count_sql(campaigns.c.id).label("item_count")
+    item_count = number_of_items_sql(campaigns.c.id).label("item_count")
     retired_count = retired_count_sql(campaigns.c.id).label("retired_count")
     statement = select(campaigns, item_count, retired_count, HAS_PEOPLE_COLUMN)
     return await fetch_campaign(connection, statement, slug, CampaignOnPage)

@@ -8,19 +8,21 @@ from app.inference.online.law import AnsweredHit
 from app.record.responses import Response
 
 
-def response_as_law_hit(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
+def hit_of_response_for_law(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
     """Return a response as the criterion's law reads it. Without judgments the HIT has no items: no law accepts it."""
-    return responses_as_law_hits(criterion, [response])[0]
+    return hits_of_responses_for_law(criterion, [response])[0]
 
 
-def judging_responses_as_law_hits(
+def hits_of_judging_responses_for_law(
     criterion: Criterion[LearningCampaign], responses: Sequence[Response]
 ) -> list[AnsweredHit]:
     """Return responses as the criterion's law reads them, without those that judge no item."""
-    return responses_as_law_hits(criterion, [response for response in responses if response.items])
+    return hits_of_responses_for_law(criterion, [response for response in responses if response.items])
 
 
-def responses_as_law_hits(criterion: Criterion[LearningCampaign], responses: Sequence[Response]) -> list[AnsweredHit]:
+def hits_of_responses_for_law(
+    criterion: Criterion[LearningCampaign], responses: Sequence[Response]
+) -> list[AnsweredHit]:
     if criterion.law.reads in CLASS_KINDS:
         return [AnsweredHit(response.annotator, response.items, response.values) for response in responses]
     to_shares = criterion.design.to_shares

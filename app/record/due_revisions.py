@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.background.health import log_background_failure
 from app.errors import Refusal
-from app.record.revisions import find_campaigns_due_for_revision, revise_posteriors
+from app.record.revisions import load_ids_due_for_revision, revise_posteriors
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class DueRevisions:
         """Revise the due campaigns one after another. A failure stops no other campaign; the last one is raised."""
         now = await self.clock()
         failure: Exception | None = None
-        for campaign_id in await find_campaigns_due_for_revision(
+        for campaign_id in await load_ids_due_for_revision(
             self.database, before=None if self._first else now - MIN_DECISION_AGE
         ):
             try:

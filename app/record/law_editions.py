@@ -15,7 +15,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import (
     LOCAL_REVISION_LOCK,
     PROCESS_REVISION_LOCK,
-    load_revision_need,
+    is_revision_due_and_needs_process,
     make_and_switch_to_revision,
     open_engine,
 )
@@ -48,11 +48,11 @@ async def load_law_edition(connection: AsyncConnection, campaign: Campaign) -> L
         state = await law_storage.load_present_campaign_law_state(
             await driver_of(connection), criterion, layout=criterion.law.layout
         )
-        editions.append(criterion.law.edition_of(state.campaign))
+        editions.append(criterion.law.number_of_law_edition(state.campaign))
     return LawEdition(law.short_title, min(editions), law.newest_edition)
 
 
-async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetime) -> LawEdition:
+async def move_to_newest_edition_and_return_former(engine: AsyncEngine, slug: str, *, now: datetime) -> LawEdition:
     """Recompute a campaign's posteriors under the newest edition of its law, and return the edition before.
 
     Annotation continues meanwhile. If interrupted, the campaign keeps its edition, and the call can be repeated.
@@ -61,11 +61,11 @@ async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetim
         Conflict: `not_launched`, `newest_edition` or `not_replayable`.
 
     """
-    campaign, before = await load_campaign_to_move(engine, slug)
-    _, needs_process = await load_revision_need(engine, campaign.id)
+    campaign, before = await load_movable_campaign_and_edition(engine, slug)
+    _, needs_process = await is_revision_due_and_needs_process(engine, campaign.id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
         # Another request may have moved the campaign while this one waited for the lock.
-        await load_campaign_to_move(engine, slug)
+        await load_movable_campaign_and_edition(engine, slug)
         await recompute_under_newest_edition(engine, campaign.id, in_process=needs_process, now=now)
     async with engine.begin() as connection:
         await log_change(
@@ -78,7 +78,7 @@ async def move_to_newest_edition(engine: AsyncEngine, slug: str, *, now: datetim
     return before
 
 
-async def load_campaign_to_move(engine: AsyncEngine, slug: str) -> tuple[Campaign, LawEdition]:
+async def load_movable_campaign_and_edition(engine: AsyncEngine, slug: str) -> tuple[Campaign, LawEdition]:
     """Return a campaign of an older edition, and that edition. Raises `Conflict` (`not_launched`, `newest_edition`)."""
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)

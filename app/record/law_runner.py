@@ -26,12 +26,12 @@ from app.inference.online.state_queries import (
     ReadPriors,
     RunInThread,
     StateQuery,
-    resume_law_steps,
+    next_query_or_result_of_law_steps,
     run_law_steps,
 )
 from app.record import law_storage
 from app.record.law_storage import Revision
-from app.record.posterior_storage import posterior_update_parameters
+from app.record.posterior_storage import query_parameters_of_posterior_update
 
 T = TypeVar("T")
 StateReader = Callable[[Driver, Revision, Sequence[int]], Awaitable[dict[int, Any]]]
@@ -57,16 +57,16 @@ class LawRunner:
     async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs in their order. Raises ValueError for an impossible HIT."""
         if not self.law.layout and len(hits) > 1:  # such a law asks for posteriors only, which are loaded
-            await asyncio.to_thread(self.apply_without_reading, hits, parameters)
+            await asyncio.to_thread(self.apply_hits_without_reading_state, hits, parameters)
             return
         for hit in hits:
-            self.cache_hit_change(hit, await self.run(self.law.compute_hit_change(hit, parameters)))
+            self.cache_hit_change(hit, await self.run(self.law.hit_change_querying_state(hit, parameters)))
 
-    def apply_without_reading(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
+    def apply_hits_without_reading_state(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
             self.cache_hit_change(
-                hit, run_law_steps(self.law.compute_hit_change(hit, parameters), self.posterior_columns)
+                hit, run_law_steps(self.law.hit_change_querying_state(hit, parameters), self.posterior_columns)
             )
 
     def posterior_columns(self, query: StateQuery) -> Columns:
@@ -78,7 +78,9 @@ class LawRunner:
         reply, thread = None, False
         while True:
             step_result = (
-                await asyncio.to_thread(resume_law_steps, steps, reply) if thread else resume_law_steps(steps, reply)
+                await asyncio.to_thread(next_query_or_result_of_law_steps, steps, reply)
+                if thread
+                else next_query_or_result_of_law_steps(steps, reply)
             )
             if not isinstance(step_result, StateQuery):
                 return step_result
@@ -95,30 +97,38 @@ class LawRunner:
             case ReadCampaignState():
                 return await self.read_campaign_state()
             case ReadAnnotatorStates(numbers):
-                return await self.cached_read(self.annotator_states, numbers, law_storage.load_annotator_states)
+                return await self.read_uncached_and_return_stored_values(
+                    self.annotator_states, numbers, law_storage.load_annotator_state_by_number
+                )
             case ReadItemHeads(items):
-                return await self.cached_read(self.item_heads, items, law_storage.load_item_heads)
+                return await self.read_uncached_and_return_stored_values(
+                    self.item_heads, items, law_storage.load_item_head_and_tail_length_by_number
+                )
             case ReadItemTails(items):
-                return await self.cached_read(self.item_tails, items, law_storage.load_item_tails)
+                return await self.read_uncached_and_return_stored_values(
+                    self.item_tails, items, law_storage.load_item_tail_by_number
+                )
             case ReadNextItems(last, limit):
-                return await self.read_next_items(last, limit)
+                return await self.read_heads_of_next_items(last, limit)
         raise TypeError(f"{query} is not a known query")
 
     async def read_campaign_state(self) -> StateFloats:
         if self.campaign_state is None:
-            self.campaign_state = await law_storage.load_campaign_law_state(
+            self.campaign_state = await law_storage.load_law_state_of_campaign_or_none(
                 self.driver, self.revision, layout=self.law.layout
             )
         assert self.campaign_state is not None  # noqa: S101  (a law that reads it has stored it at the launch)
         return self.campaign_state
 
-    async def cached_read(self, cache: dict[int, Any], numbers: Sequence[int], read: StateReader) -> dict[int, Any]:
+    async def read_uncached_and_return_stored_values(
+        self, cache: dict[int, Any], numbers: Sequence[int], read: StateReader
+    ) -> dict[int, Any]:
         """Return the stored values of these numbers, without those that have none; read each number once."""
         if unread_numbers := [number for number in numbers if number not in cache]:
             cache |= dict.fromkeys(unread_numbers) | await read(self.driver, self.revision, unread_numbers)
         return {number: value for number in numbers if (value := cache[number]) is not None}
 
-    async def read_next_items(self, last_number: int, limit: int) -> list[tuple[int, Sequence[float], int]]:
+    async def read_heads_of_next_items(self, last_number: int, limit: int) -> list[tuple[int, Sequence[float], int]]:
         """Return the heads of the next items, stored ones and those that HITs have changed since."""
         stored = await law_storage.load_next_item_heads(self.driver, self.revision, last_number, limit)
         heads_by_number: dict[int, tuple[Sequence[float], int]] = {
@@ -150,7 +160,7 @@ class LawRunner:
         added_judgments = [self.judgment_counts[item] for item in changed_items]
         return {
             **self.revision.sql_parameters,
-            **posterior_update_parameters(
+            **query_parameters_of_posterior_update(
                 self.law, changed_items, self.posterior_columns(ReadPosteriors(changed_items)), added_judgments
             ),
         }

@@ -136,7 +136,7 @@ class Revision(NamedTuple):
         return self._asdict()
 
 
-async def load_annotator_states(
+async def load_annotator_state_by_number(
     connection: Driver, revision: Revision, numbers: Iterable[int]
 ) -> dict[int, StateFloats]:
     """Return the states of these annotators, without annotators that have none."""
@@ -149,7 +149,7 @@ async def load_annotator_states(
     return {row.number: bytes_to_floats(row.state).tolist() for row in rows}
 
 
-async def load_item_heads(
+async def load_item_head_and_tail_length_by_number(
     connection: Driver, revision: Revision, numbers: Iterable[int]
 ) -> dict[int, tuple[StateFloats, int]]:
     """Return the heads of these items and the number of floats in their tails, without items that have none."""
@@ -159,7 +159,7 @@ async def load_item_heads(
     return {row.number: (bytes_to_floats(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows}
 
 
-async def load_item_tails(connection: Driver, revision: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
+async def load_item_tail_by_number(connection: Driver, revision: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
     """Return the tails of these items, without items that have none."""
     parameters = {**revision.sql_parameters, "kind": "item", "numbers": list(numbers)}
     return {
@@ -183,9 +183,11 @@ async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence
     return list(map(tuple, states))
 
 
-async def load_campaign_law_state(connection: Driver, revision: Revision, *, layout: int) -> StateFloats | None:
+async def load_law_state_of_campaign_or_none(
+    connection: Driver, revision: Revision, *, layout: int
+) -> StateFloats | None:
     """Return the state of the whole campaign, if any. Raises as `load_present_campaign_law_state` does."""
-    return decode_campaign_law_state(
+    return decoded_law_state_of_campaign_or_none(
         await fetch_first_row(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow), layout
     )
 
@@ -196,13 +198,13 @@ async def load_present_campaign_law_state(
     """Return the campaign's state in its present revision. Raises `Conflict` (`states_of_another_version`)."""
     parameters = {"campaign": criterion.campaign.id, "criterion": criterion.number}
     return LawState(
-        decode_campaign_law_state(
+        decoded_law_state_of_campaign_or_none(
             await fetch_first_row(connection, FIND_PRESENT_CAMPAIGN_STATE, parameters, CampaignStateRow), layout
         )
     )
 
 
-def decode_campaign_law_state(row: CampaignStateRow | None, layout: int) -> StateFloats | None:
+def decoded_law_state_of_campaign_or_none(row: CampaignStateRow | None, layout: int) -> StateFloats | None:
     if row is not None and row.layout != layout:
         raise Conflict(
             f"The estimates of annotators are stored as version {row.layout}, but this Easel reads version {layout}. "
@@ -227,7 +229,7 @@ async def load_all_law_states(connection: Driver, revision: Revision) -> LawStat
     )
 
 
-def split_law_state(law_state: LawState) -> Iterator[LawState]:
+def iterate_parts_of_law_state(law_state: LawState) -> Iterator[LawState]:
     """Split law state into parts small enough for one statement each; the campaign's is in the first."""
     numbers = list(law_state.items)
     yield LawState(

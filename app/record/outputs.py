@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import fetch_arrays_on_driver
+from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -58,24 +58,24 @@ async def load_segments(connection: Driver, campaign_id: int, segment_count: int
     segments = SegmentIndex(
         segment_count,
         system_count,
-        **await fetch_arrays_on_driver(
+        **await fetch_array_by_column_on_driver(
             connection, FIND_SAME_OUTPUTS, (campaign_id, segment_count, system_count), **column_types
         ),
     )
-    uses = await fetch_arrays_on_driver(
+    uses = await fetch_array_by_column_on_driver(
         connection, COUNT_SEGMENT_USES, (campaign_id, segment_count), segment="i4", uses="i4"
     )
     segments.uses[uses["segment"]] = uses["uses"]
     return segments
 
 
-async def load_outputs_by_system(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
+async def load_output_text_by_system(connection: AsyncConnection, campaign_id: int, segment: int) -> dict[int, str]:
     """Return the outputs for a segment, by the numbers of their systems."""
     rows = await connection.execute(FIND_OUTPUTS_OF_SEGMENT, {"campaign": campaign_id, "segment": segment})
     return {row.item: row.shown for row in rows}
 
 
-async def load_output_means(
+async def load_output_mean_by_segment_and_system(
     connection: AsyncConnection, criterion: Criterion[Campaign], segments: Sequence[int]
 ) -> dict[tuple[int, int], OutputMean]:
     """Return the mean judgments of the outputs for these segments, by (segment, system), without unjudged outputs.
@@ -84,10 +84,10 @@ async def load_output_means(
     """
     parameters = {"campaign": criterion.campaign.id, "segments": segments, "criterion": criterion.number}
     answers = (await connection.execute(FIND_SEGMENT_JUDGMENTS, parameters)).all()
-    return average_by_output(criterion.design, answers) if answers else {}
+    return output_mean_by_segment_and_item(criterion.design, answers) if answers else {}
 
 
-def average_by_output(design: Design, answers: Sequence[Row[Any]]) -> dict[tuple[int, int], OutputMean]:
+def output_mean_by_segment_and_item(design: Design, answers: Sequence[Row[Any]]) -> dict[tuple[int, int], OutputMean]:
     """Return the means of at least one answer, by (segment, item). Each answer has a segment, items and values."""
     sizes = [len(row.items) for row in answers]
     values = np.concatenate([row.values for row in answers])

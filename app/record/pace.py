@@ -58,7 +58,7 @@ def hourly_rate_after_first_hit(hits: int, seconds: float) -> float:
     return (hits - 1) * 3600 / seconds if seconds >= MIN_SECONDS_FOR_RATE else 0.0
 
 
-def recent_hits_and_hourly_rate(
+def recent_hit_count_and_hourly_rate(
     hits_by_minute: Mapping[int, int], first_answer_time: float, now: float
 ) -> tuple[int, float] | None:
     """Return the HITs of the last hour, or since a later first answer, and the rate per hour.
@@ -74,7 +74,7 @@ def recent_hits_and_hourly_rate(
     return hits, hourly_rate_after_first_hit(hits, now - first_answer_time)
 
 
-def hours_to_completion(
+def hours_to_completion_or_none(
     judgments_left: int, items_per_hit: int, recent_rate: tuple[int, float] | None, time_since_first_answer: timedelta
 ) -> float | None:
     """Return how many hours the rest takes at the recent rate, or None if there is too little to forecast from.
@@ -82,7 +82,7 @@ def hours_to_completion(
     Args:
         judgments_left: Judgments still wanted.
         items_per_hit: Judgments per HIT.
-        recent_rate: Result of `recent_hits_and_hourly_rate`.
+        recent_rate: Result of `recent_hit_count_and_hourly_rate`.
         time_since_first_answer: No forecast is made from less than `MIN_SPAN_FOR_FORECAST`.
 
     """
@@ -96,7 +96,7 @@ def hours_to_completion(
     return judgments_left / items_per_hit / recent_rate[1]
 
 
-def describe_silence(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:
+def silence_in_words_or_none(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:
     """Return how long no answer came, in words, or None while answers come in."""
     minutes = now_minute - max(hits_by_minute, default=now_minute - PACE_HOURS_SHOWN * 60)
     if minutes < MIN_SILENT_MINUTES:

@@ -9,11 +9,11 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, insert_number_arrays_by_copy
+from app.database.bulk import NumberColumn, insert_number_arrays_as_rows_by_copy
 from app.database.session import driver_of
 from app.database.tables import posteriors
 from app.designs.criteria_settings import MAX_CRITERIA
-from app.inference.ground.arrays import Array, distinct_row_positions_and_codes
+from app.inference.ground.arrays import Array, distinct_row_positions_and_code_of_each
 from app.inference.online.law import Columns, Law, LawBeliefs
 from app.record import law_storage
 from app.record.law_storage import Revision
@@ -68,7 +68,7 @@ UPDATE_POSTERIORS_SQL = """
 UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
 
 
-def posterior_update_parameters(
+def query_parameters_of_posterior_update(
     law: Law, numbers: Sequence[int], state: Columns, added_judgments: Sequence[int]
 ) -> dict[str, Any]:
     """Return the parameters of `UPDATE_POSTERIORS`."""
@@ -94,21 +94,25 @@ async def store_revision(
     """Store a revision: its posteriors and its law state. `judgments` counts those of each item, (N,); None is 0."""
     score, variance = await asyncio.to_thread(scores_and_variances, law, beliefs)
     columns = {"state": np.ascontiguousarray(beliefs.state.T), "score": score, "variance": variance}
-    await copy_posteriors(connection, revision, columns if judgments is None else columns | {"judgments": judgments})
+    await insert_posteriors_in_pieces(
+        connection, revision, columns if judgments is None else columns | {"judgments": judgments}
+    )
     if law.layout:
-        law_state = await asyncio.to_thread(beliefs.to_law_state)
-        for piece in law_storage.split_law_state(law_state):
+        law_state = await asyncio.to_thread(beliefs.law_state_besides_posteriors)
+        for piece in law_storage.iterate_parts_of_law_state(law_state):
             await law_storage.store_law_states(await driver_of(connection), revision, piece, layout=law.layout)
 
 
 def scores_and_variances(law: Law, beliefs: LawBeliefs) -> tuple[Array, Array]:
     """Return score and variance of every item, (N,) each. Equal states are computed once: at launch most are equal."""
-    first, distinct_index = distinct_row_positions_and_codes([*beliefs.state])
+    first, distinct_index = distinct_row_positions_and_code_of_each([*beliefs.state])
     state = beliefs.state[:, first]
     return law.family.score(*state)[distinct_index], law.family.variance(*state)[distinct_index]
 
 
-async def copy_posteriors(connection: AsyncConnection, revision: Revision, columns: Mapping[str, NumberColumn]) -> None:
+async def insert_posteriors_in_pieces(
+    connection: AsyncConnection, revision: Revision, columns: Mapping[str, NumberColumn]
+) -> None:
     """Insert the posteriors of items 0 to N - 1, in pieces so that other requests do not wait."""
     count = len(columns["score"])
     for start in range(0, count, POSTERIORS_PER_COPY):
@@ -120,4 +124,4 @@ async def copy_posteriors(connection: AsyncConnection, revision: Revision, colum
             "criterion": np.full(len(subject), revision.criterion, np.int16),
             "subject": subject,
         }
-        await insert_number_arrays_by_copy(connection, posteriors, keys | piece)
+        await insert_number_arrays_as_rows_by_copy(connection, posteriors, keys | piece)

@@ -149,7 +149,7 @@ async def load_flagged_items(connection: AsyncConnection, campaign_id: int) -> l
     ]
 
 
-async def should_show_remarks(connection: AsyncConnection, campaign: Campaign) -> bool:
+async def are_remarks_asked_or_stored(connection: AsyncConnection, campaign: Campaign) -> bool:
     """Return whether a campaign asks for remarks, or has any."""
     asks_for_remarks = {campaign.flag_on, campaign.comment_on} != {"none"}
     return asks_for_remarks or bool((await connection.execute(HAS_ANY_REMARK, {"campaign": campaign.id})).scalar_one())

@@ -9,14 +9,14 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, fetch_arrays
+from app.database.bulk import NumberColumn, fetch_array_by_column
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.inference.online.law import Law, LawBeliefs, LawState
 from app.record import law_storage, responses, unjudged
-from app.record.campaign_law import judging_responses_as_law_hits
+from app.record.campaign_law import hits_of_judging_responses_for_law
 from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
@@ -129,28 +129,34 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
         ("judgments", "unjudged"), "i4"
     )
     query_arguments = criterion.campaign.id, criterion.number
-    stored = await fetch_arrays(
+    stored = await fetch_array_by_column(
         connection,
         FIND_STORED_POSTERIORS.format(state=state_columns_sql(law, "p.state")),
         query_arguments,
         **column_types,
     )
-    beliefs, judgments, response_count = await replay_responses(connection, criterion)
+    beliefs, judgments, response_count = await replay_to_beliefs_counts_and_last_number(connection, criterion)
     unjudged_counts = (
-        await unjudged.count_people_unable_to_judge(connection, criterion.campaign) if criterion.number == 0 else {}
+        await unjudged.load_count_of_unable_people_by_item(connection, criterion.campaign)
+        if criterion.number == 0
+        else {}
     )
-    replayed_columns = await asyncio.to_thread(expected_posterior_columns, law, beliefs, judgments, unjudged_counts)
+    replayed_columns = await asyncio.to_thread(
+        expected_posterior_column_by_name, law, beliefs, judgments, unjudged_counts
+    )
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
-        compare_posterior_columns, stored, replayed_columns
+        count_and_list_differing_posteriors, stored, replayed_columns
     )
-    ids = await load_item_external_ids(connection, criterion.campaign.id, [number for number, *_ in column_mismatches])
+    ids = await load_external_id_by_item_number(
+        connection, criterion.campaign.id, [number for number, *_ in column_mismatches]
+    )
     mismatches = [
         Mismatch(number, ids[number], column, kept, replayed, criterion_name)
         for number, column, kept, replayed in column_mismatches
     ]
     if law.layout:
-        state_mismatches = await compare_stored_law_states(
-            connection, Revision.of_present(criterion), beliefs.to_law_state(), criterion_name
+        state_mismatches = await mismatches_of_stored_law_states(
+            connection, Revision.of_present(criterion), beliefs.law_state_besides_posteriors(), criterion_name
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
         beyond_rounding_count += sum(
@@ -166,7 +172,7 @@ def state_columns_sql(law: Law, state: str) -> str:
     return ", ".join(f"coalesce({state}[{k}], 'NaN')" for k, _ in enumerate(law.family.parameter_names, start=1))
 
 
-def expected_posterior_columns(
+def expected_posterior_column_by_name(
     law: Law, beliefs: LawBeliefs, judgments: NumberColumn, unjudged_counts: Mapping[int, int]
 ) -> dict[str, NumberColumn]:
     """Return the expected columns of the posteriors; `unjudged_counts` counts annotators unable to judge each item."""
@@ -177,7 +183,9 @@ def expected_posterior_columns(
     return {**state, "score": score, "variance": variance, "judgments": judgments, "unjudged": unjudged}
 
 
-async def load_item_external_ids(connection: AsyncConnection, campaign_id: int, items: Sequence[int]) -> dict[int, str]:
+async def load_external_id_by_item_number(
+    connection: AsyncConnection, campaign_id: int, items: Sequence[int]
+) -> dict[int, str]:
     rows = await connection.execute(FIND_ITEM_EXTERNAL_IDS, {"campaign": campaign_id, "numbers": items})
     return {row.number: row.external_id for row in rows}
 
@@ -188,7 +196,7 @@ async def load_prior_columns(connection: AsyncConnection, criterion: Criterion[C
     column_types = dict.fromkeys(law.family.parameter_names, "f8")
     return [
         *(
-            await fetch_arrays(
+            await fetch_array_by_column(
                 connection,
                 FIND_PRIOR_COLUMNS.format(state=state_columns_sql(law, "state")),
                 (criterion.campaign.id,),
@@ -213,7 +221,7 @@ async def initial_beliefs(
     return law.initial_beliefs(await load_prior_columns(connection, criterion), criterion.law_parameters, stored_state)
 
 
-async def replay_responses(
+async def replay_to_beliefs_counts_and_last_number(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     *,
@@ -234,7 +242,7 @@ async def replay_responses(
     """
     beliefs, count = await initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition), 0
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
-    batches = responses.load_response_batches(
+    batches = responses.iterate_batches_of_responses(
         connection,
         criterion.campaign.id,
         REPLAYED_RESPONSES_PER_BATCH,
@@ -242,7 +250,7 @@ async def replay_responses(
         criterion=criterion.number,
     )
     async for chunk in batches:
-        hits = judging_responses_as_law_hits(criterion, chunk)
+        hits = hits_of_judging_responses_for_law(criterion, chunk)
         try:
             await asyncio.to_thread(beliefs.apply_hits, hits)
         except ValueError as problem:
@@ -256,7 +264,7 @@ async def replay_responses(
     return beliefs, judgments, count
 
 
-def compare_posterior_columns(
+def count_and_list_differing_posteriors(
     stored: Mapping[str, NumberColumn], replayed: Mapping[str, NumberColumn]
 ) -> tuple[int, int, list[tuple[int, str, float, float]]]:
     """Compare every stored number with the replayed one, bit by bit.
@@ -268,7 +276,7 @@ def compare_posterior_columns(
     """
     count, beyond_rounding_count, mismatches = 0, 0, []
     for column, values in replayed.items():
-        different = np.flatnonzero(bit_patterns(stored[column]) != bit_patterns(values))
+        different = np.flatnonzero(integer_bits_of_numbers(stored[column]) != integer_bits_of_numbers(values))
         count += len(different)
         beyond_rounding_count += int(
             np.count_nonzero(~rounding_difference_mask(stored[column][different], values[different]))
@@ -289,15 +297,15 @@ def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
     )
 
 
-async def compare_stored_law_states(
+async def mismatches_of_stored_law_states(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
     """Return where stored law states differ from the replay, each at its first differing number."""
     stored = await law_storage.load_all_law_states(await driver_of(connection), revision)
     differences = await asyncio.to_thread(
-        lambda: [*law_state_differences(law_states_by_kind(stored), law_states_by_kind(replayed))]
+        lambda: [*iterate_law_state_differences(law_states_by_kind(stored), law_states_by_kind(replayed))]
     )
-    ids = await load_item_external_ids(
+    ids = await load_external_id_by_item_number(
         connection, revision.campaign, [number for kind, number, _ in differences if kind == "item"]
     )
     names: dict[str, Callable[[int], str]] = {
@@ -317,17 +325,17 @@ def law_states_by_kind(law_state: LawState) -> dict[str, Mapping[int, Sequence[A
     return {"campaign": campaign, "item": law_state.items, "annotator": law_state.annotators}
 
 
-def law_state_differences(
+def iterate_law_state_differences(
     stored: Mapping[str, Mapping[int, Sequence[Any]]], replayed: Mapping[str, Mapping[int, Sequence[Any]]]
 ) -> Iterator[tuple[str, int, tuple[float, float]]]:
     """Yield the differing law states: kind, number, and the first differing pair of stored and replayed floats."""
     for kind, replayed_of_kind in replayed.items():
         for number in sorted(stored[kind].keys() | replayed_of_kind.keys()):
-            if pair := first_difference(stored[kind].get(number, ()), replayed_of_kind.get(number, ())):
+            if pair := first_differing_pair_or_none(stored[kind].get(number, ()), replayed_of_kind.get(number, ())):
                 yield kind, number, pair
 
 
-def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
+def first_differing_pair_or_none(stored: Any, replayed: Any) -> tuple[float, float] | None:
     """Return the first pair that differs in two lists of floats, or of lists: beyond rounding, if any pair does.
     Missing values of the shorter list are NaN, and NaN equals NaN.
     """
@@ -340,6 +348,6 @@ def first_difference(stored: Any, replayed: Any) -> tuple[float, float] | None:
     return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 
 
-def bit_patterns(values: NumberColumn) -> NumberColumn:
+def integer_bits_of_numbers(values: NumberColumn) -> NumberColumn:
     """Return the bits of numbers as integers, so that comparisons are exact and a NaN equals an identical NaN."""
     return np.ascontiguousarray(values).view(f"i{values.itemsize}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, driver_in_transaction, fetch_arrays
+from app.database.bulk import NumberColumn, driver_in_begun_transaction, fetch_array_by_column
 from app.record.changes import Watermark, poll_changes
 
 # Number of the last decision that the present revision includes.
@@ -139,7 +139,7 @@ async def load_responses(
         criterion: Number of the criterion that the values are for.
 
     """
-    driver = await driver_in_transaction(connection)
+    driver = await driver_in_begun_transaction(connection)
     arguments = campaign_id, after, limit, *watermark_snapshots(since, until), last_decision, criterion
     return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
 
@@ -148,7 +148,7 @@ async def count_responses_that_count(
     connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
 ) -> int:
     """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
-    driver = await driver_in_transaction(connection)
+    driver = await driver_in_begun_transaction(connection)
     return int(
         await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
     )
@@ -170,7 +170,7 @@ async def load_watermark_and_new_responses(
     )
 
 
-async def load_response_batches(
+async def iterate_batches_of_responses(
     connection: AsyncConnection, campaign_id: int, size: int, *, last_decision: int | None = None, criterion: int = 0
 ) -> AsyncIterator[list[Response]]:
     """Yield all responses that count, at most `size` at once. Pass a connection of `open_snapshot`."""
@@ -183,7 +183,7 @@ async def load_response_batches(
         after = batch[-1].seq
 
 
-async def load_judgment_columns(
+async def load_judgment_column_by_name(
     connection: AsyncConnection,
     campaign_id: int,
     *,
@@ -207,10 +207,12 @@ async def load_judgment_columns(
 
     """
     arguments = campaign_id, after, limit, *watermark_snapshots(since, None), None, criterion
-    rows = await fetch_arrays(connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8")
-    return await asyncio.to_thread(sort_columns_by_seq, rows)
+    rows = await fetch_array_by_column(
+        connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8"
+    )
+    return await asyncio.to_thread(columns_sorted_by_seq, rows)
 
 
-def sort_columns_by_seq(rows: Mapping[str, NumberColumn]) -> dict[str, NumberColumn]:
+def columns_sorted_by_seq(rows: Mapping[str, NumberColumn]) -> dict[str, NumberColumn]:
     order = rows["seq"].argsort(kind="stable")
     return {name: column[order] for name, column in rows.items()}

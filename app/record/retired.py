@@ -23,11 +23,11 @@ SETTLE_RETIRED_ITEMS = text(f"""
 """)
 
 
-async def list_retired_items(connection: AsyncConnection, campaign_id: int) -> list[int]:
+async def load_numbers_of_retired_items(connection: AsyncConnection, campaign_id: int) -> list[int]:
     """Return the numbers of the retired items, in order."""
     return list(await connection.scalars(LIST_RETIRED_ITEMS, {"campaign": campaign_id}))
 
 
-async def settle_retired_items(connection: AsyncConnection, campaign_id: int) -> None:
+async def mark_retired_items_as_settled(connection: AsyncConnection, campaign_id: int) -> None:
     """Mark retired items as settled in a revision that has just become the present one."""
     await connection.execute(SETTLE_RETIRED_ITEMS, {"campaign": campaign_id})

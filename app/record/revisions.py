@@ -22,7 +22,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
-from app.database.campaign import finish_if_complete
+from app.database.campaign import finish_campaign_if_complete
 from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -30,14 +30,14 @@ from app.errors import Conflict, NotFound
 from app.inference.online.law import LawBeliefs
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import law_storage, responses, unjudged
-from app.record.bulk_update import apply_answers_to_posteriors, lock_item_posteriors
+from app.record.bulk_update import apply_answers_and_count_by_item, lock_and_load_posteriors_of_items
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
 from app.record.law_storage import Revision
 from app.record.posterior_storage import store_revision
-from app.record.replay import replay_responses
+from app.record.replay import replay_to_beliefs_counts_and_last_number
 from app.record.responses import Response
-from app.record.retired import settle_retired_items
+from app.record.retired import mark_retired_items_as_settled
 
 DecisionKind = Literal["exclude", "include", "withdraw"]
 
@@ -148,7 +148,7 @@ def next_revision_of(criterion: Criterion[Campaign]) -> Revision:
     return Revision(criterion.campaign.id, criterion.campaign.revision + 1, criterion.number)
 
 
-async def record_decision(
+async def store_decision_and_return_number(
     connection: AsyncConnection,
     campaign: Campaign,
     kind: DecisionKind,
@@ -195,11 +195,11 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
 
     `now` is stored as the time of the finish if the revision finishes the campaign. If interrupted at any point, the
     present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
-    revisions of this process. Raises as `replay_responses` and `run_in_process` do.
+    revisions of this process. Raises as `replay_to_beliefs_counts_and_last_number` and `run_in_process` do.
     """
-    _, needs_process = await load_revision_need(engine, campaign_id)
+    _, needs_process = await is_revision_due_and_needs_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        is_due, _ = await load_revision_need(engine, campaign_id)
+        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
         if is_due and needs_process:
             url = engine.url.render_as_string(hide_password=False)
             await run_in_process(make_revision_at_url, url, campaign_id, now)
@@ -207,7 +207,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
             await make_and_switch_to_revision(engine, campaign_id, now=now)
 
 
-async def load_revision_need(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
     """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
@@ -262,32 +262,32 @@ async def make_and_switch_to_revision(
 
     """
     async with hold_revision_lock(engine, campaign_id) as connection:
-        draft = await create_revision_draft(
+        draft = await create_revision_draft_if_needed(
             connection, campaign_id, even_if_current=even_if_current, by_newest_edition=by_newest_edition
         )
         if draft is None:
             return
-        while not await catch_up_and_try_to_switch(connection, draft):
+        while not await catch_up_and_try_to_switch_to_draft(connection, draft):
             pass
         async with connection.begin():
-            await finish_if_complete(connection, campaign_id, now=now)
+            await finish_campaign_if_complete(connection, campaign_id, now=now)
         # Writers that began before the switch still use the rows of the old revision.
-        while not await try_with_lock_timeout(wait_for_writers_to_end(connection, draft), draft):
+        while not await try_with_lock_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
             pass
         async with connection.begin():
             await delete_other_revisions(connection, draft.revision)
 
 
-async def catch_up_and_try_to_switch(connection: AsyncConnection, draft: RevisionDraft) -> bool:
+async def catch_up_and_try_to_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
     """Catch up, then try to make the draft the present revision; return whether it is."""
-    answers_left = await apply_new_answers_to_draft(connection, draft)
+    answers_left = await apply_new_answers_to_draft_and_count(connection, draft)
     while answers_left > draft.max_answers_left:
-        before, answers_left = answers_left, await apply_new_answers_to_draft(connection, draft)
+        before, answers_left = answers_left, await apply_new_answers_to_draft_and_count(connection, draft)
         draft.failed_attempts += answers_left >= before
     return await try_with_lock_timeout(try_switch_to_draft(connection, draft), draft)
 
 
-async def wait_for_writers_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
+async def wait_for_storing_transactions_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
     """Wait until all transactions that were storing have ended, and return True."""
     async with connection.begin():
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
@@ -324,13 +324,13 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
     All caches of the old revision become stale. The caller must hold `block_writers`.
     """
     campaign = await load_campaign(connection, campaign_id)
-    replays = [await replay_responses(connection, criterion) for criterion in campaign.criteria]
+    replays = [await replay_to_beliefs_counts_and_last_number(connection, criterion) for criterion in campaign.criteria]
     await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
     await store_replayed_revision(connection, campaign.criteria, replays)
     await connection.execute(
         SWITCH_REVISION, {**next_revision_of(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
     )
-    await settle_retired_items(connection, campaign_id)
+    await mark_retired_items_as_settled(connection, campaign_id)
 
 
 async def store_replayed_revision(
@@ -338,12 +338,12 @@ async def store_replayed_revision(
     criteria: Sequence[Criterion[Campaign]],
     replays: Sequence[tuple[LawBeliefs, NumberColumn, int]],
 ) -> None:
-    """Store the results of `replay_responses` by each criterion as the next revision."""
+    """Store the results of `replay_to_beliefs_counts_and_last_number` by each criterion as the next revision."""
     for criterion, (beliefs, judgments, _) in zip(criteria, replays, strict=True):
         await store_revision(connection, next_revision_of(criterion), criterion.law, beliefs, judgments)
 
 
-async def find_campaigns_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
+async def load_ids_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
     """Return campaigns whose present revision misses a decision, for example because a server was killed.
 
     With `before`, only decisions made until then are considered.
@@ -367,7 +367,7 @@ async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIter
             await connection.invalidate()
 
 
-async def create_revision_draft(
+async def create_revision_draft_if_needed(
     connection: AsyncConnection, campaign_id: int, *, even_if_current: bool, by_newest_edition: bool
 ) -> RevisionDraft | None:
     """Store the next revision as of now, next to the present one, and return its draft.
@@ -382,10 +382,12 @@ async def create_revision_draft(
         if decided <= campaign.decided and not even_if_current:
             return None
         decided = max(decided, campaign.decided)
-        unjudged_by = await unjudged.load_people_unable_to_judge(connection, campaign, last_decision=decided)
+        unjudged_by = await unjudged.load_unable_annotators_by_item(connection, campaign, last_decision=decided)
         draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
         replays = [
-            await replay_responses(connection, criterion, last_decision=decided, by_newest_edition=by_newest_edition)
+            await replay_to_beliefs_counts_and_last_number(
+                connection, criterion, last_decision=decided, by_newest_edition=by_newest_edition
+            )
             for criterion in campaign.criteria
         ]
     await connection.execution_options(isolation_level="READ COMMITTED")
@@ -397,7 +399,7 @@ async def create_revision_draft(
     return draft
 
 
-async def apply_new_answers_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> int:
+async def apply_new_answers_to_draft_and_count(connection: AsyncConnection, draft: RevisionDraft) -> int:
     """Add the answers written since the draft's watermark, and return how many they are."""
     async with connection.begin():
         now, answers = await load_answers_missing_in_draft(connection, draft)
@@ -414,15 +416,15 @@ async def apply_answers_to_draft(
     If answers share an item, the one with the lower number was written first; the order of others does not matter.
     """
     for criterion, criterion_answers in zip(draft.campaign.criteria, answers, strict=True):
-        await apply_answers_to_posteriors(
+        await apply_answers_and_count_by_item(
             connection,
             criterion,
             criterion_answers,
-            await lock_item_posteriors(connection, next_revision_of(criterion), criterion_answers),
+            await lock_and_load_posteriors_of_items(connection, next_revision_of(criterion), criterion_answers),
         )
     if answers[0]:
         seqs = [answer.seq for answer in answers[0]]
-        unjudged_by = await unjudged.load_people_unable_to_judge(
+        unjudged_by = await unjudged.load_unable_annotators_by_item(
             connection, draft.campaign, last_decision=draft.decided, seqs=seqs
         )
         for item, people in unjudged_by.items():
@@ -474,7 +476,7 @@ async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft)
             raise RuntimeError(
                 f"another process has made revision {draft.revision.revision} of campaign {draft.revision.campaign}"
             )
-        await settle_retired_items(connection, draft.campaign.id)
+        await mark_retired_items_as_settled(connection, draft.campaign.id)
     return True
 
 

@@ -74,13 +74,15 @@ async def add_unjudged_and_return_highest_count(
     return max(annotator_counts, default=0)
 
 
-async def count_people_unable_to_judge(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:
+async def load_count_of_unable_people_by_item(connection: AsyncConnection, campaign: Campaign) -> dict[int, int]:
     """Return the number of annotators who could not judge each item, by item, in the present revision."""
     rows = await connection.execute(COUNT_UNJUDGED, {"campaign": campaign.id})
     return {row.item: row.people for row in rows}
 
 
-async def count_unjudged_reasons(connection: AsyncConnection, campaign_id: int) -> dict[int, dict[str, int]]:
+async def load_reason_counts_by_unjudged_item(
+    connection: AsyncConnection, campaign_id: int
+) -> dict[int, dict[str, int]]:
     """Return the reasons why annotators could not judge each item, with their counts, in the present revision.
 
     The most frequent reason is first. The reason is empty if the campaign asks for none.
@@ -91,12 +93,14 @@ async def count_unjudged_reasons(connection: AsyncConnection, campaign_id: int) 
     return counts_by_item
 
 
-async def recount_unjudged(connection: AsyncConnection, revision: Revision, *, items: Sequence[int]) -> None:
+async def recount_and_store_unjudged_of_items(
+    connection: AsyncConnection, revision: Revision, *, items: Sequence[int]
+) -> None:
     """Count again for these items, whose posteriors in the present revision the caller has locked."""
     await connection.execute(RECOUNT_UNJUDGED, {**revision.sql_parameters, "items": items})
 
 
-async def load_people_unable_to_judge(
+async def load_unable_annotators_by_item(
     connection: AsyncConnection, campaign: Campaign, *, last_decision: int, seqs: Sequence[int] | None = None
 ) -> dict[int, set[int]]:
     """Return the annotators who could not judge each item, by item.

@@ -32,7 +32,7 @@ class BalancedPlan:
         """Return the HITs of a round, numbered from 0, each led by its first item."""
         return [self._hit_at(number, row) for row in range(min(self.hits_per_round, self.item_count))]
 
-    def hit_led_by(self, leader: int, number: int) -> list[int] | None:
+    def hit_led_by_or_none(self, leader: int, number: int) -> list[int] | None:
         """Return the HIT of a round that an item leads, the leader first; None if it leads none."""
         row = int(self._arrangement(number)[1][leader])
         return self._hit_at(number, row) if row < self.hits_per_round else None

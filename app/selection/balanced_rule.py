@@ -12,7 +12,7 @@ import numpy as np
 
 from app.selection.balanced_plan import BalancedPlan
 from app.selection.companions import Companions
-from app.selection.even_rule import FEWEST_JUDGMENTS, LeastJudgedCompanions, LeastJudgedLeaders, even_hit_sizes
+from app.selection.even_rule import FEWEST_JUDGMENTS, LeastJudgedCompanions, LeastJudgedLeaders, sizes_of_fewest_hits
 from app.selection.index import AlgorithmOne, ItemNumbers, SelectionIndex
 from app.selection.open_items import OpenItems
 from app.selection.rule import (
@@ -22,7 +22,7 @@ from app.selection.rule import (
     PairFilter,
     SelectionSettings,
     make_draw_in_random_order,
-    union_for_reading,
+    read_only_union_of_sets,
 )
 
 MAX_PLANNED_TRIES = 200  # leaders whose planned HIT is examined for one draw
@@ -65,7 +65,7 @@ class BalancedIndex(SelectionIndex):
     ) -> Draw | None:
         """Draw a HIT of the plan of which the annotator has seen no item, else one of the least judged items."""
         if n == self._plan.size and not initial_items and pair_filter is None:
-            hit = self._draw_planned_hit(union_for_reading(seen, full), leading, rng)
+            hit = self._draw_planned_hit(read_only_union_of_sets(seen, full), leading, rng)
             if hit is not None:
                 return make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, None))
         return super().draw(
@@ -83,7 +83,7 @@ class BalancedIndex(SelectionIndex):
         excluded = barred | leading
         for tries, leader in enumerate(self.leaders.iterate_in_draw_order(excluded, rng)):
             excluded.add(leader)
-            hit = self._plan.hit_led_by(leader, self.judgments.item(leader))
+            hit = self._plan.hit_led_by_or_none(leader, self.judgments.item(leader))
             if hit is not None and all(self._is_open(item) and item not in barred for item in hit):
                 missing = self._plan.size - len(hit)
                 hit += self.companions.draw(leader, missing, barred, rng, chosen=hit) if missing else []
@@ -104,9 +104,9 @@ class BalancedRule(AlgorithmOne):
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        room = settings.judgments_per_item - values.judgments_with_undrawn_items_full(settings)
+        room = settings.judgments_per_item - values.judgments_with_undrawn_items_as_full(settings)
         plan = BalancedPlan(len(room), settings.items_per_hit)
-        hits = keep_open_items(planned_hits(plan, settings, iteration), room)
+        hits = hits_with_items_that_have_room(planned_hits(plan, settings, iteration), room)
         if not hits:  # the plan has passed the items that fell behind
             hits = [[item] for item in np.flatnonzero(room > 0).tolist()]
         hits = regroup_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
@@ -126,7 +126,7 @@ def planned_hits(plan: BalancedPlan, settings: SelectionSettings, iteration: int
     return [rounds[number][row] for number, row in places]
 
 
-def keep_open_items(hits: list[list[int]], room: Counts) -> list[list[int]]:
+def hits_with_items_that_have_room(hits: list[list[int]], room: Counts) -> list[list[int]]:
     """Return the HITs with the items that want more judgments than earlier HITs give them; `room` is (N,)."""
     left = room.copy()
     kept_hits = []
@@ -142,7 +142,7 @@ def regroup_short_hits(hits: list[list[int]], size: int, rng: np.random.Generato
     full = [hit for hit in hits if len(hit) == size]
     rest = [item for hit in hits if len(hit) < size for item in hit]
     distinct = rng.permutation(list(dict.fromkeys(rest))).tolist()
-    ends = np.cumsum([0, *even_hit_sizes(len(distinct), size)]) if distinct else np.zeros(1, np.intp)
+    ends = np.cumsum([0, *sizes_of_fewest_hits(len(distinct), size)]) if distinct else np.zeros(1, np.intp)
     return full + [distinct[start:stop] for start, stop in pairwise(ends.tolist())]
 
 

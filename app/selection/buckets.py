@@ -26,7 +26,7 @@ class Buckets:
     def __init__(self, size: int) -> None:
         self._place = np.zeros(size, dtype=np.int32)
 
-    def fill_buckets(self, items: npt.NDArray[np.intp], starts: npt.NDArray[np.intp]) -> list[Bucket]:
+    def make_bucket_of_each_run(self, items: npt.NDArray[np.intp], starts: npt.NDArray[np.intp]) -> list[Bucket]:
         """Return one bucket for each run items[starts[b]:starts[b + 1]]; the fast way to begin with many items."""
         sizes = np.diff(starts, append=len(items))
         self._place[items] = np.arange(len(items)) - np.repeat(starts, sizes)
@@ -50,11 +50,11 @@ class Buckets:
         if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
             return None
         if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
-            return next(item for item in _random_picks(bucket, rng) if item not in barred)
+            return next(item for item in _iterate_random_picks(bucket, rng) if item not in barred)
         free = [*filterfalse(barred.__contains__, bucket)]
         return free[int(rng.random() * len(free))] if free else None
 
-    def count_allowed(self, bucket: Bucket, barred: set[int]) -> int:
+    def count_items_not_barred(self, bucket: Bucket, barred: set[int]) -> int:
         """Return how many items of the bucket are not barred. The cost grows with the number barred, not with the
         bucket.
         """
@@ -66,6 +66,6 @@ class Buckets:
         return place < len(bucket) and bucket[place] == item
 
 
-def _random_picks(bucket: Bucket, rng: np.random.Generator) -> Iterator[int]:
+def _iterate_random_picks(bucket: Bucket, rng: np.random.Generator) -> Iterator[int]:
     while True:
         yield bucket[int(rng.random() * len(bucket))]

@@ -60,7 +60,7 @@ class Companions:
         order = np.lexsort((column, row))
         items, row, column = items[order], row[order], column[order]
         starts = np.flatnonzero((np.diff(row, prepend=np.nan) != 0) | (np.diff(column, prepend=np.nan) != 0))
-        self._cells: list[Bucket] = self._bags.fill_buckets(items, starts)
+        self._cells: list[Bucket] = self._bags.make_bucket_of_each_run(items, starts)
         self._cell_of[items] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(items)))
         self._keys = list(zip(row[starts].tolist(), column[starts].tolist(), strict=True))
         self._number = {key: cell for cell, key in enumerate(self._keys)}
@@ -79,7 +79,7 @@ class Companions:
         column = math.floor(self._score.item(item) / _column_width(row))
         cell = self._number.get((row, column))
         if cell is None:
-            cell = self._open_cell(row, column)
+            cell = self._open_cell_and_return_number(row, column)
         self._bags.add_item(item, self._cells[cell])
         self._cell_of[item] = cell
         self._count[cell] += 1
@@ -123,13 +123,13 @@ class Companions:
         if self._count.tolist() != counts or len(self._number) != np.count_nonzero(counts):
             raise ValueError("the counts of the cells are wrong")
         for leader in range(len(self._score)):
-            bound = self._log_quality_bounds(leader)[self._cell_of[held]]
-            if np.any(self._log_quality(leader, held.tolist()) > bound + 1e-9 * (1 + np.abs(bound))):
+            bound = self._log_match_quality_bound_of_each_cell(leader)[self._cell_of[held]]
+            if np.any(self._log_match_quality_with(leader, held.tolist()) > bound + 1e-9 * (1 + np.abs(bound))):
                 raise ValueError(f"for the leader {leader}, an item is above the bound of its cell")
 
     def match_quality_with(self, leader: int, items: list[int]) -> Array:
         """Return the match quality of items with a leader, (n,), as a draw computes it."""
-        return np.exp(self._log_quality(leader, items))
+        return np.exp(self._log_match_quality_with(leader, items))
 
     @property
     def cell_capacity(self) -> int:
@@ -139,7 +139,7 @@ class Companions:
     def _draw_by_rejection(
         self, leader: int, count: int, barred: set[int], chosen: Collection[int], rng: np.random.Generator
     ) -> list[int]:
-        log_bound = self._log_quality_bounds(leader)
+        log_bound = self._log_match_quality_bound_of_each_cell(leader)
         cumulative = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
         drawn: list[int] = []
         for _ in range(MAX_REJECTION_ROUNDS):
@@ -148,7 +148,7 @@ class Companions:
             cells = cumulative.searchsorted((1.0 - cell_draws) * cumulative[-1])
             bags = [self._cells[cell] for cell in cells.tolist()]
             proposed = [bag[int(u * len(bag))] for bag, u in zip(bags, item_draws.tolist(), strict=True)]
-            good = accept < np.exp(self._log_quality(leader, proposed) - log_bound[cells])
+            good = accept < np.exp(self._log_match_quality_with(leader, proposed) - log_bound[cells])
             for item, is_good in zip(proposed, good.tolist(), strict=True):
                 if is_good and item not in barred and item not in chosen and item not in drawn:
                     drawn.append(item)
@@ -165,16 +165,16 @@ class Companions:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another
         # without replacement in proportion to the numbers themselves (Yellott 1977).
-        perturbed = self._log_quality(leader, items) + rng.gumbel(size=len(items))
+        perturbed = self._log_match_quality_with(leader, items) + rng.gumbel(size=len(items))
         best = np.argpartition(perturbed, -count)[-count:]
         return [items[place] for place in best.tolist()]
 
-    def _log_quality(self, leader: int, items: list[int]) -> Array:
+    def _log_match_quality_with(self, leader: int, items: list[int]) -> Array:
         distance = self._score[items] - self._score.item(leader)
         c2 = self._noise + self._variance[items] + self._variance.item(leader)
         return _log_match_quality(distance * distance, c2, self._noise)
 
-    def _log_quality_bounds(self, leader: int) -> Array:
+    def _log_match_quality_bound_of_each_cell(self, leader: int) -> Array:
         """Return the highest match quality that an item of each cell could have.
 
         It takes the nearest score, and the best of the cell's c^2, since at a given distance d quality is highest at
@@ -193,7 +193,7 @@ class Companions:
         least, most = VARIANCE_ROW_RATIO**row - self._noise, VARIANCE_ROW_RATIO ** (row + 1) - self._noise
         return column * width, (column + 1) * width, max(least, 0.0), most
 
-    def _open_cell(self, row: int, column: int) -> int:
+    def _open_cell_and_return_number(self, row: int, column: int) -> int:
         """Open a cell at this row and column, with an unused number."""
         if not self._unused:
             self._add_cell_numbers()

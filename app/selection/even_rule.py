@@ -13,7 +13,7 @@ import numpy as np
 
 from app.selection.buckets import Bucket, Buckets, Pick
 from app.selection.companions import Companions
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems
 from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, make_draw_in_random_order
@@ -29,7 +29,9 @@ class LeastJudgedLeaders:
         self._judgments, self._bags, self._size = judgments, Buckets(len(judgments)), len(items)
         items = items[np.argsort(judgments[items], kind="stable")]
         counts, starts = np.unique(judgments[items], return_index=True)
-        self._alike: dict[int, Bucket] = dict(zip(counts.tolist(), self._bags.fill_buckets(items, starts), strict=True))
+        self._alike: dict[int, Bucket] = dict(
+            zip(counts.tolist(), self._bags.make_bucket_of_each_run(items, starts), strict=True)
+        )
 
     def __len__(self) -> int:
         """How many items may lead."""
@@ -55,7 +57,7 @@ class LeastJudgedLeaders:
         """Return an item with the fewest judgments among those not barred, None if all are barred."""
         for count in sorted(self._alike):
             if (item := self._bags.pick_item(self._alike[count], barred, rng)) is not None:
-                return Pick(item, 1.0 / self._bags.count_allowed(self._alike[count], barred))
+                return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
     def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
@@ -138,14 +140,14 @@ class EvenRule(AlgorithmOne):
     ) -> list[Draw]:
         if iteration == 0:
             return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
-        judgments = values.judgments_with_undrawn_items_full(settings)
+        judgments = values.judgments_with_undrawn_items_as_full(settings)
         room = np.flatnonzero(judgments < settings.judgments_per_item)
         most = (
             len(room) if settings.hits_per_iteration is None else settings.hits_per_iteration * settings.items_per_hit
         )
-        chosen, probabilities = pick_highest_with_probabilities(-judgments.astype(np.float64), room, most, rng)
+        chosen, probabilities = pick_highest_items_and_probabilities(-judgments.astype(np.float64), room, most, rng)
         probability_by_item = dict(zip(chosen, probabilities, strict=True))
-        hits = group_similar_items(chosen, values, settings, rng)
+        hits = partition_into_hits_of_similar_items(chosen, values, settings, rng)
         return [
             make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, probability_by_item[hit[0]]))
             for hit in hits
@@ -153,7 +155,7 @@ class EvenRule(AlgorithmOne):
         ]
 
 
-def group_similar_items(
+def partition_into_hits_of_similar_items(
     items: list[int], values: ItemValues, settings: SelectionSettings, rng: np.random.Generator
 ) -> list[list[int]]:
     """Return HITs that show each of these items once, led by the first item that is in no HIT yet.
@@ -161,7 +163,7 @@ def group_similar_items(
     No item is alone if there are two.
     """
     companions = Companions(np.array(items, np.intp), values.score, values.variance, settings.gamma)
-    sizes = iter(even_hit_sizes(len(items), settings.items_per_hit))
+    sizes = iter(sizes_of_fewest_hits(len(items), settings.items_per_hit))
     hits: list[list[int]] = []
     shown: set[int] = set()
     for leader in items:
@@ -175,7 +177,7 @@ def group_similar_items(
     return hits
 
 
-def even_hit_sizes(count: int, items_per_hit: int) -> list[int]:
+def sizes_of_fewest_hits(count: int, items_per_hit: int) -> list[int]:
     """Return the sizes of the HITs, at most `items_per_hit`, if `count` items are shown in as few HITs as possible."""
     hits = -(-count // items_per_hit)
     return [count // hits + (k < count % hits) for k in range(hits)]

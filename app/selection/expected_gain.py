@@ -35,7 +35,7 @@ class JudgmentNoise:
         """v, in squared units of the scores; never 0."""
         return max(self._squares / self._moves, MIN_NOISE_RATIO * self.initial_variance)
 
-    def add_move(self, judgments: int, move: float) -> None:
+    def learn_from_score_move(self, judgments: int, move: float) -> None:
         """Record the move of a score by the judgment after which its item has `judgments`, at least 2."""
         self._squares += judgments * (judgments - 1) * move * move
         self._moves += 1.0

@@ -14,7 +14,7 @@ from app.selection.threshold_line import BelowBestLine, ScaleLine, ThresholdLine
 LineFactory = Callable[[SelectionSettings, ItemValues], ScaleLine]
 
 
-def make_line_below_best_items(settings: SelectionSettings, values: ItemValues) -> ScaleLine:
+def make_scale_line_below_best_items(settings: SelectionSettings, values: ItemValues) -> ScaleLine:
     """Return the line below the best of the items that the goal of the same name counts."""
     return BelowBestLine(values, settings.best_count, settings.never_drawn)
 
@@ -34,7 +34,7 @@ def make_near_line_pools(
     return leaders, HighestGainCompanions(leaders)
 
 
-def log_gain_near_line(make_line: LineFactory, settings: SelectionSettings, values: ItemValues) -> Array:
+def log_gain_of_each_item_at_line(make_line: LineFactory, settings: SelectionSettings, values: ItemValues) -> Array:
     """Return the gain of another judgment at the line, (N,)."""
     distance = values.score - make_line(settings, values).position
     return log_gain_from_posterior(distance, values.variance, values.judgments)
@@ -44,8 +44,8 @@ BEST_ITEMS_RULE = AlgorithmOne(
     "best",
     "Best items: focus on items that may or may not be among the best",
     needs_ordered_scores=True,
-    make_pools=partial(make_near_line_pools, make_line_below_best_items),
-    leader_worth=partial(log_gain_near_line, make_line_below_best_items),
+    make_pools=partial(make_near_line_pools, make_scale_line_below_best_items),
+    leader_worth=partial(log_gain_of_each_item_at_line, make_scale_line_below_best_items),
     reason="near_the_best",
 )
 THRESHOLD_RULE = AlgorithmOne(
@@ -54,6 +54,6 @@ THRESHOLD_RULE = AlgorithmOne(
     needs_ordered_scores=True,
     needs_bounded_scores=True,
     make_pools=partial(make_near_line_pools, threshold_line),
-    leader_worth=partial(log_gain_near_line, threshold_line),
+    leader_worth=partial(log_gain_of_each_item_at_line, threshold_line),
     reason="near_the_threshold",
 )

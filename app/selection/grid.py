@@ -28,7 +28,7 @@ class SparseGrid(Generic[K]):
         self._known_of, self._nowhere = cell_values, empty_values
         self._unused: list[int] = []
 
-    def open_cell(self, key: K) -> int:
+    def open_new_cell_and_return_number(self, key: K) -> int:
         """Return the number of a new cell: one that is unused."""
         if not self._unused:
             self._add_cell_numbers(key)

@@ -32,18 +32,18 @@ class ImpliedPairFilter:
     exhausted_leaders: set[int] = field(default_factory=set)
     excluded_items: Collection[int] = ()
 
-    def items_not_asked_with(self, leader: int) -> set[int]:
+    def items_never_asked_together_with(self, leader: int) -> set[int]:
         """Return the items that are not asked together with this one."""
         implied = self.implications.unanswered_items_implied_with(leader)
-        is_asked = mask_of_implied_pairs_to_ask(self.seed, self.annotator, leader, implied, self.asked_percent)
+        is_asked = mask_of_implied_pairs_asked_anyway(self.seed, self.annotator, leader, implied, self.asked_percent)
         return {
-            *self.implications.items_compared_with(leader).tolist(),
+            *self.implications.items_already_compared_with(leader).tolist(),
             *implied[~is_asked].tolist(),
             *self.excluded_items,
         }
 
 
-def mask_of_implied_pairs_to_ask(
+def mask_of_implied_pairs_asked_anyway(
     seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
 ) -> npt.NDArray[np.bool_]:
     """Return which pairs of an item with others, (n,), this annotator is asked although they are implied."""

@@ -27,7 +27,7 @@ from app.selection.rule import (
     PairFilter,
     SelectionSettings,
     make_draw_in_random_order,
-    union_for_reading,
+    read_only_union_of_sets,
 )
 
 ItemNumbers = npt.NDArray[np.intp]
@@ -109,9 +109,11 @@ class SelectionIndex(OpenItems):
         rng: np.random.Generator,
     ) -> Draw | None:
         """Draw the next HIT of n >= 1 items for one annotator, shorter if fewer can be asked; see `rule.Index.draw`."""
-        exclusions = (union_for_reading(seen, full), full) if allow_seen else (union_for_reading(seen, full),)
+        exclusions = (
+            (read_only_union_of_sets(seen, full), full) if allow_seen else (read_only_union_of_sets(seen, full),)
+        )
         if pair_filter is not None:
-            return self._draw_allowed_pair(n, exclusions, leading, pair_filter, rng)
+            return self._draw_hit_of_first_leader_with_companion(n, exclusions, leading, pair_filter, rng)
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         for barred in exclusions:
@@ -127,7 +129,7 @@ class SelectionIndex(OpenItems):
         self.leaders.check_consistency(wanted)
         self.companions.check_consistency(wanted)
 
-    def _draw_allowed_pair(
+    def _draw_hit_of_first_leader_with_companion(
         self,
         n: int,
         exclusions: Sequence[set[int]],
@@ -139,7 +141,7 @@ class SelectionIndex(OpenItems):
         tried: set[int] = set()
         for barred in exclusions:
             for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leading, rng):
-                excluded = pair_filter.items_not_asked_with(leader) | {leader}
+                excluded = pair_filter.items_never_asked_together_with(leader) | {leader}
                 for barred_companions in exclusions:
                     if others := self.companions.draw(leader, n - 1, barred_companions | excluded, rng):
                         return make_draw_in_random_order([leader, *others], rng, (self._reason, None))
@@ -161,7 +163,7 @@ class SelectionIndex(OpenItems):
                 yield leader
 
     def _draw_leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
-        leader = self.leaders.draw(union_for_reading(barred, leading), rng)
+        leader = self.leaders.draw(read_only_union_of_sets(barred, leading), rng)
         return self.leaders.draw(barred, rng) if leader is None and leading else leader
 
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
@@ -176,7 +178,7 @@ class SelectionIndex(OpenItems):
             self.companions.add(item)
 
 
-def schedule_first_iteration(
+def draw_hits_of_first_iteration(
     judgments: npt.ArrayLike, *, judgments_per_item: int, items_per_hit: int, rng: np.random.Generator
 ) -> list[Draw]:
     """Cover every item that still wants judgments once: a random partition into HITs of `items_per_hit`.
@@ -196,7 +198,7 @@ def schedule_first_iteration(
     return [make_draw_in_random_order(hit, rng, (FIRST_ROUND, 1.0)) for hit in hits]
 
 
-def schedule_later_iteration(
+def draw_hits_of_later_iteration(
     score: npt.ArrayLike,
     variance: npt.ArrayLike,
     judgments: npt.ArrayLike,
@@ -222,10 +224,8 @@ def schedule_later_iteration(
     score, variance = np.asarray(score, dtype=np.float64), np.asarray(variance, dtype=np.float64)
     room = judgments_per_item - np.asarray(judgments, dtype=np.int64)
     hits = max(1, len(room) // items_per_hit) if hits is None else hits
-    hits = _count_leaders_with_companions(
-        room[room > 0], hits, items_per_hit, leaders_as_companions=leaders_as_companions
-    )
-    leaders, probabilities = pick_highest_with_probabilities(
+    hits = _count_items_that_can_lead(room[room > 0], hits, items_per_hit, leaders_as_companions=leaders_as_companions)
+    leaders, probabilities = pick_highest_items_and_probabilities(
         variance if leader_worth is None else np.asarray(leader_worth, np.float64), np.flatnonzero(room > 0), hits, rng
     )
     room[leaders] -= 1
@@ -234,13 +234,14 @@ def schedule_later_iteration(
         free[leaders] = False
     companions = Companions(np.flatnonzero(free), score, variance, gamma)
     scheduled = [
-        [leader, *_draw_scheduled_companions(companions, leader, items_per_hit - 1, room, rng)] for leader in leaders
+        [leader, *_draw_companions_and_remove_full_ones(companions, leader, items_per_hit - 1, room, rng)]
+        for leader in leaders
     ]
     _move_companions_to_lone_leaders(scheduled)
     return [make_draw_in_random_order(hit, rng, (reason, p)) for hit, p in zip(scheduled, probabilities, strict=True)]
 
 
-def _count_leaders_with_companions(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
+def _count_items_that_can_lead(room: Counts, hits: int, n: int, *, leaders_as_companions: bool) -> int:
     """Return how many of the open items, which want `room` >= 1 judgments each, can lead a HIT of two items or more.
 
     At most `hits`, and no more than it takes to ask everything once. Where HITs are of one item, it leads.
@@ -261,7 +262,7 @@ def _move_companions_to_lone_leaders(hits: list[list[int]]) -> None:
                 hit.append(longest.pop())
 
 
-def pick_highest_with_probabilities(
+def pick_highest_items_and_probabilities(
     worth: Array, items: ItemNumbers, count: int, rng: np.random.Generator
 ) -> tuple[list[int], list[float]]:
     """Return the `count` items of highest worth, (N,), ties at random, and each one's probability of being picked."""
@@ -272,7 +273,7 @@ def pick_highest_with_probabilities(
     return chosen.tolist(), np.where(last, np.count_nonzero(last) / max(tied_count, 1), 1.0).tolist()
 
 
-def _draw_scheduled_companions(
+def _draw_companions_and_remove_full_ones(
     companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
 ) -> list[int]:
     """Draw companions for one HIT; those without room for another judgment are removed from the pool."""
@@ -315,13 +316,13 @@ class AlgorithmOne:
     def schedule_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
-        judgments = values.judgments_with_undrawn_items_full(settings)
+        judgments = values.judgments_with_undrawn_items_as_full(settings)
         if iteration == 0:
-            hits = schedule_first_iteration(
+            hits = draw_hits_of_first_iteration(
                 judgments, judgments_per_item=settings.judgments_per_item, items_per_hit=settings.items_per_hit, rng=rng
             )
         else:
-            hits = schedule_later_iteration(
+            hits = draw_hits_of_later_iteration(
                 values.score,
                 values.variance,
                 judgments,

@@ -33,7 +33,7 @@ from app.selection.rule import (
     PairFilter,
     SelectionSettings,
     make_draw_in_random_order,
-    union_for_reading,
+    read_only_union_of_sets,
 )
 
 REFIT_GROWTH = 1.1  # times as many labels as at the last fit, until the next one
@@ -71,7 +71,7 @@ class LabelIndex(OpenItems):
         super().__init__(values, settings)
         self.items_with_unread_labels: set[int] = set()
         self._measure, self._reason, self._bags = measure, reason, Buckets(len(self.score))
-        self._labels = label_counts_of_posteriors(states)
+        self._labels = label_counts_of_each_posterior(states)
         self._alike = Counter(self._labels)  # how many items got these labels, those that want none any more too
         self._open: dict[LabelCounts, Bucket] = {}
         items = self.open_items()
@@ -87,7 +87,7 @@ class LabelIndex(OpenItems):
 
     def update_labels(self, numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
         """Update the posteriors of some items, (n, K). Labels only grow, so the posterior with fewer is older."""
-        for item, labels in zip(numbers, label_counts_of_posteriors(posterior_states), strict=True):
+        for item, labels in zip(numbers, label_counts_of_each_posterior(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
                 self._move_to_labels(item, labels)
@@ -109,10 +109,11 @@ class LabelIndex(OpenItems):
         """Draw the next HIT, as `rule.Index` says: the n items of highest measure, ties at random."""
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
-        seen_or_full = union_for_reading(seen, full)
+        seen_or_full = read_only_union_of_sets(seen, full)
         for barred in (seen_or_full, full) if allow_seen else (seen_or_full,):
             if not chosen and (
-                leader := self._draw_first(union_for_reading(barred, leading), rng) or self._draw_first(barred, rng)
+                leader := self._draw_first(read_only_union_of_sets(barred, leading), rng)
+                or self._draw_first(barred, rng)
             ):
                 chosen, reason = [leader.item], (self._reason, leader.probability)
             if chosen:
@@ -134,7 +135,7 @@ class LabelIndex(OpenItems):
         """Return the first item that is not barred, ties at random."""
         for _, labels in self._order:
             if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
-                return Pick(item, 1.0 / self._bags.count_allowed(self._open[labels], barred))
+                return Pick(item, 1.0 / self._bags.count_items_not_barred(self._open[labels], barred))
         return None
 
     def _iterate_items(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
@@ -160,7 +161,7 @@ class LabelIndex(OpenItems):
             self._bags.remove_item(item, self._open[before])
             if labels not in self._open:
                 self._open[labels] = []
-                insort(self._order, self._bucket_ranks([labels])[0])
+                insort(self._order, self._sort_key_of_each_bucket([labels])[0])
             self._bags.add_item(item, self._open[labels])
 
     def _refit_model(self) -> None:
@@ -168,9 +169,9 @@ class LabelIndex(OpenItems):
         self._model = pooled_dawid_skene.fit([*self._alike], [*self._alike.values()])
         self._fitted_to = max(1, self._count_labels())
         self._open = {labels: bag for labels, bag in self._open.items() if bag}
-        self._order = sorted(self._bucket_ranks([*self._open]))
+        self._order = sorted(self._sort_key_of_each_bucket([*self._open]))
 
-    def _bucket_ranks(self, labels: Sequence[LabelCounts]) -> list[tuple[float, LabelCounts]]:
+    def _sort_key_of_each_bucket(self, labels: Sequence[LabelCounts]) -> list[tuple[float, LabelCounts]]:
         """Return the sort keys of these buckets: the lowest is asked first."""
         if not labels:
             return []
@@ -181,7 +182,7 @@ class LabelIndex(OpenItems):
         return sum(items * sum(labels) for labels, items in self._alike.items())
 
 
-def label_counts_of_posteriors(states: npt.ArrayLike) -> list[LabelCounts]:
+def label_counts_of_each_posterior(states: npt.ArrayLike) -> list[LabelCounts]:
     """Return the counts of each item's labels, from Dirichlet posteriors, (N, K).
 
     The prior is less than a label of each class, or, if an item comes with more, as good as labels.

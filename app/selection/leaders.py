@@ -54,7 +54,7 @@ class HighestVarianceLeaders:
         items = items[np.argsort(variance[items], kind="stable")]
         values, starts = np.unique(variance[items], return_index=True)
         self._tied: dict[float, Bucket] = dict(
-            zip(values.tolist(), self._bags.fill_buckets(items, starts), strict=True)
+            zip(values.tolist(), self._bags.make_bucket_of_each_run(items, starts), strict=True)
         )
         self._heap = (-values).tolist()  # heapq keeps the smallest on top
         heapify(self._heap)
@@ -92,7 +92,7 @@ class HighestVarianceLeaders:
         """
         for value in self._iterate_descending():
             if (item := self._bags.pick_item(self._tied[value], barred, rng)) is not None:
-                return Pick(item, 1.0 / self._bags.count_allowed(self._tied[value], barred))
+                return Pick(item, 1.0 / self._bags.count_items_not_barred(self._tied[value], barred))
         return None
 
     def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:

@@ -49,7 +49,7 @@ class OpenItems(ItemValues, ABC):
         wanted = np.flatnonzero((self.status == 0) & (self.judgments < self._wanted)).tolist()
         return [item for item in wanted if item not in self._never]
 
-    def has_items_left_after_hit(
+    def has_open_items_left_after_hit(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items. O(len(seen))."""

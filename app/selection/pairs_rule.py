@@ -88,15 +88,17 @@ class ComparisonLog:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 
-    def begin_due_fit(self) -> Callable[[], tuple[JointScores, int]] | None:
-        """Return the fit that is due, or None. It may run in a thread; pass its result to `use_fit`."""
+    def fit_that_is_due_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
+        """Return the fit that is due, or None. It may run in a thread; pass its result to
+        `take_over_fitted_posterior`.
+        """
         size = self._size_of_due_fit()
         if size == self._fits_begun_to:
             return None
         self._fits_begun_to = size
         return partial(fit_and_learn_rest, self._comparisons.copy(), size, self.item_count)
 
-    def use_fit(self, joint: JointScores, learned_count: int) -> None:
+    def take_over_fitted_posterior(self, joint: JointScores, learned_count: int) -> None:
         """Take a fitted posterior that has learned the first `learned_count` comparisons."""
         for comparison in self._comparisons[learned_count:]:
             joint.learn_comparison(*comparison)
@@ -260,8 +262,8 @@ class PairsIndex(SelectionIndex):
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
             self.log.add_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
-            if (fit := self.log.begin_due_fit()) is not None:
-                self.log.use_fit(*fit())
+            if (fit := self.log.fit_that_is_due_or_none()) is not None:
+                self.log.take_over_fitted_posterior(*fit())
 
     def draw(
         self,

@@ -48,7 +48,7 @@ def make_draw_in_random_order(chosen: Sequence[int], rng: np.random.Generator, r
     return Draw(chosen[0], rng.permutation(chosen).tolist(), *reason)
 
 
-def union_for_reading(items: set[int], others: set[int]) -> set[int]:
+def read_only_union_of_sets(items: set[int], others: set[int]) -> set[int]:
     """Return the union of two sets, read-only: one of them may be many thousands, and is copied only if it must be."""
     if others <= items:
         return items
@@ -64,7 +64,7 @@ class PairFilter(Protocol):
     @property
     def exhausted_leaders(self) -> set[int]: ...
 
-    def items_not_asked_with(self, leader: int) -> set[int]:
+    def items_never_asked_together_with(self, leader: int) -> set[int]:
         """Return the items that are not asked together with this one."""
 
 
@@ -116,7 +116,7 @@ class ItemValues:
         self.judgments: Counts = np.asarray(judgments, np.int64)
         self.status: Statuses = np.full(len(self.score), status, np.int8)
 
-    def judgments_with_undrawn_items_full(self, settings: SelectionSettings) -> Counts:
+    def judgments_with_undrawn_items_as_full(self, settings: SelectionSettings) -> Counts:
         """Return the judgments, (N,), as if all items that are not drawn had as many as are wanted."""
         filled = np.where(self.status > 0, settings.judgments_per_item, self.judgments)
         filled[[*settings.never_drawn]] = settings.judgments_per_item
@@ -181,7 +181,7 @@ class Index(Protocol):
     def open_items(self) -> list[int]:
         """Return the items that want judgments, in numerical order. O(N)."""
 
-    def has_items_left_after_hit(
+    def has_open_items_left_after_hit(
         self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.

@@ -39,7 +39,7 @@ class SegmentIndex:
     def systems(self) -> int:
         return self.first_with_same_output.shape[1]
 
-    def update_uses(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
+    def update_segment_use_counts(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
         """Update how often segments were judged: pairs of a number and a count, which only grow."""
         for segment, count in segments_with_use_count:
             self.uses[segment] = max(self.uses[segment], count)
@@ -48,12 +48,12 @@ class SegmentIndex:
         """Return systems without a segment that has this many different outputs, including those of the required
         systems.
         """
-        is_usable = self._has_outputs_of(required) & (
-            count_distinct_outputs(self.first_with_same_output) >= min_outputs
+        is_usable = self._mask_of_segments_with_outputs_of(required) & (
+            count_distinct_outputs_of_each_row(self.first_with_same_output) >= min_outputs
         )
         return np.flatnonzero((self.first_with_same_output[is_usable] == NO_OUTPUT).all(axis=0)).tolist()
 
-    def comparable_segments_mask(
+    def mask_of_comparable_segments(
         self, required: Collection[int], others: Collection[int], *, max_others: int, min_outputs: int
     ) -> NumberArray:
         """Return the segments, (S,), that a HIT of all required and at most `max_others` other systems can show.
@@ -61,10 +61,10 @@ class SegmentIndex:
         Such a segment has outputs of all required systems, and enough different outputs.
         """
         of_must, of_all = (
-            count_distinct_outputs(self.first_with_same_output[:, [*those]])
+            count_distinct_outputs_of_each_row(self.first_with_same_output[:, [*those]])
             for those in (required, (*required, *others))
         )
-        is_comparable: NumberArray = self._has_outputs_of(required) & (
+        is_comparable: NumberArray = self._mask_of_segments_with_outputs_of(required) & (
             np.minimum(of_must + max_others, of_all) >= min_outputs
         )
         return is_comparable
@@ -72,13 +72,13 @@ class SegmentIndex:
     def can_compare(self, wanted: Collection[int], always: Collection[int], *, n: int, min_outputs: int) -> bool:
         """Return whether any HIT of n of these systems, and those always shown, has this many different outputs."""
         return any(
-            self.comparable_segments_mask(
+            self.mask_of_comparable_segments(
                 [leader, *always], {*wanted} - {leader}, max_others=n - 1, min_outputs=min_outputs
             ).any()
             for leader in wanted
         )
 
-    def systems_repeating_an_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
+    def systems_with_already_shown_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
         """Return the other systems that have the same output as a shown or a previous one."""
         seen_outputs, duplicates = set(self.first_with_same_output[segment, [*shown]].tolist()), set[int]()
         for system in others:
@@ -88,11 +88,11 @@ class SegmentIndex:
             seen_outputs.add(output)
         return duplicates
 
-    def systems_without_fresh_segment(self, seen_segments: Collection[int]) -> set[int]:
+    def systems_without_unseen_segment(self, seen_segments: Collection[int]) -> set[int]:
         """Return the systems without an output for another segment than these."""
         if self.complete and len(seen_segments) < len(self.first_with_same_output):
             return set()
-        fresh = self._is_not_among(seen_segments)
+        fresh = self._mask_of_segments_not_among(seen_segments)
         return set(np.flatnonzero((self.first_with_same_output[fresh] == NO_OUTPUT).all(axis=0)).tolist())
 
     def systems_without_output(self, segment: int) -> set[int]:
@@ -133,60 +133,61 @@ class SegmentIndex:
             The segment; None if the required systems have none in common.
 
         """
-        possible = self._has_outputs_of(required) if possible is None else possible
+        possible = self._mask_of_segments_with_outputs_of(required) if possible is None else possible
         if excluded_segments:
-            possible = possible & self._is_not_among(excluded_segments)
-        fresh = np.flatnonzero(possible & self._is_not_among(seen_segments))
+            possible = possible & self._mask_of_segments_not_among(excluded_segments)
+        fresh = np.flatnonzero(possible & self._mask_of_segments_not_among(seen_segments))
         candidates: NumberArray = fresh if len(fresh) or not allow_seen else np.flatnonzero(possible)
         if not len(candidates):
             return None
         if not self.complete:
-            candidates = keep_highest(
+            candidates = candidates_with_highest_value(
                 candidates, (self.first_with_same_output[candidates][:, [*systems]] != NO_OUTPUT).sum(axis=1)
             )
         if not self.all_differ:
-            candidates = keep_highest(
+            candidates = candidates_with_highest_value(
                 candidates,
                 np.minimum(
-                    count_distinct_outputs(self.first_with_same_output[candidates][:, [*systems]]), wanted_different
+                    count_distinct_outputs_of_each_row(self.first_with_same_output[candidates][:, [*systems]]),
+                    wanted_different,
                 ),
             )
         uses = self.uses.copy()
         for segment, count in open_hit_counts.items():
             if segment < len(uses):
                 uses[segment] += count
-        return int(rng.choice(keep_highest(candidates, -uses[candidates])))
+        return int(rng.choice(candidates_with_highest_value(candidates, -uses[candidates])))
 
     def count_different_outputs(self, segment: int, systems: Sequence[int]) -> int:
         """Return how many different outputs these systems have for a segment."""
-        return int(count_distinct_outputs(self.first_with_same_output[[segment]][:, [*systems]])[0])
+        return int(count_distinct_outputs_of_each_row(self.first_with_same_output[[segment]][:, [*systems]])[0])
 
-    def first_systems_with_same_output(self, segment: int, systems: Sequence[int]) -> list[int] | None:
+    def first_equal_system_of_each_or_none(self, segment: int, systems: Sequence[int]) -> list[int] | None:
         """Return the first system with the same output for each of these systems; None where all outputs differ."""
         outputs = self.first_with_same_output[segment, [*systems]].tolist()
         first = dict(zip(reversed(outputs), reversed(systems), strict=True))
         return [first[output] for output in outputs] if len(first) < len(systems) else None
 
-    def _has_outputs_of(self, systems: Collection[int]) -> npt.NDArray[np.bool_]:
+    def _mask_of_segments_with_outputs_of(self, systems: Collection[int]) -> npt.NDArray[np.bool_]:
         """Return which segments have outputs of all of these systems, (S,)."""
         if self.complete:
             return np.ones(len(self.first_with_same_output), np.bool_)
         has_outputs: npt.NDArray[np.bool_] = np.all(self.first_with_same_output[:, [*systems]] != NO_OUTPUT, axis=1)
         return has_outputs
 
-    def _is_not_among(self, segments: Collection[int]) -> npt.NDArray[np.bool_]:
+    def _mask_of_segments_not_among(self, segments: Collection[int]) -> npt.NDArray[np.bool_]:
         """Return which segments are none of these, (S,); these may include newer segments."""
         fresh = np.ones(len(self.first_with_same_output), np.bool_)
         fresh[[segment for segment in segments if segment < len(fresh)]] = False
         return fresh
 
 
-def keep_highest(candidates: NumberArray, values: NumberArray) -> NumberArray:
+def candidates_with_highest_value(candidates: NumberArray, values: NumberArray) -> NumberArray:
     """Return the candidates with the highest value, (M,) each."""
     return np.compress(values == values.max(), candidates)
 
 
-def count_distinct_outputs(outputs: NumberArray) -> NumberArray:
+def count_distinct_outputs_of_each_row(outputs: NumberArray) -> NumberArray:
     """Return how many different outputs are in each row of (M, n), (M,)."""
     ordered = np.sort(outputs, axis=1)
     first = np.diff(ordered, axis=1, prepend=NO_OUTPUT) != 0
@@ -194,17 +195,19 @@ def count_distinct_outputs(outputs: NumberArray) -> NumberArray:
     return counts
 
 
-def items_representing_their_output(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
+def shown_items_of_hit(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
     """Return the items of a HIT that are shown: the first of those with the same output. None: all are."""
     return [*items] if representatives is None else [item for item in items if item in representatives]
 
 
-def spread_to_same_outputs(values: Mapping[K, T], items: Iterable[K], representatives: Iterable[K]) -> dict[K, T]:
+def values_spread_to_equal_outputs(
+    values: Mapping[K, T], items: Iterable[K], representatives: Iterable[K]
+) -> dict[K, T]:
     """Return the values of the shown items for all items of the HIT with the same output."""
     return {item: values[first] for item, first in zip(items, representatives, strict=True) if first in values}
 
 
-def values_for_all_items(
+def value_of_each_item_from_shown_ones(
     values: Mapping[int, T], items: Sequence[int], representatives: Sequence[int] | None
 ) -> list[T]:
     """Return the value of each item of the HIT, in order, given the values of the shown items."""

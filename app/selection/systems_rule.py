@@ -19,7 +19,7 @@ from app.selection.rule import ItemValues, SelectionSettings
 HARDEST_NEIGHBOURS = "hardest_neighbours"
 
 
-def gains_and_hardest_neighbours(values: ItemValues) -> tuple[Array, ItemNumbers]:
+def gain_and_hardest_neighbour_of_each_system(values: ItemValues) -> tuple[Array, ItemNumbers]:
     """Return the gain of another judgment of each system at the line to one of its neighbours, (N,), and that
     neighbour, (N,).
 
@@ -62,7 +62,7 @@ class HardestNeighbourLeaders:
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the system of highest gain that is not barred, ties at random; None if all are barred."""
-        free, worth = self._allowed_with_gains(barred)
+        free, worth = self._leading_systems_and_gains(barred)
         if not len(free):
             return None
         first = free[worth == worth.max()]
@@ -70,12 +70,12 @@ class HardestNeighbourLeaders:
 
     def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all systems that are not barred, in the order of `draw`."""
-        free, worth = self._allowed_with_gains(barred)
+        free, worth = self._leading_systems_and_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
 
     def hardest_neighbour(self, item: int) -> int:
         """Return the neighbour from which a system is hardest to tell apart."""
-        return int(gains_and_hardest_neighbours(self._known)[1][item])
+        return int(gain_and_hardest_neighbour_of_each_system(self._known)[1][item])
 
     def can_lead(self, item: int, barred: set[int]) -> bool:
         """Return whether a system wants judgments, and is not barred."""
@@ -86,9 +86,9 @@ class HardestNeighbourLeaders:
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
 
-    def _allowed_with_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
+    def _leading_systems_and_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
-        return free, gains_and_hardest_neighbours(self._known)[0][free]
+        return free, gain_and_hardest_neighbour_of_each_system(self._known)[0][free]
 
 
 class NeighbourCompanions:
@@ -137,6 +137,6 @@ SYSTEMS_RULE = AlgorithmOne(
     needs_ordered_scores=True,
     for_systems_only=True,
     make_pools=make_hardest_neighbour_pools,
-    leader_worth=lambda _settings, values: gains_and_hardest_neighbours(values)[0],
+    leader_worth=lambda _settings, values: gain_and_hardest_neighbour_of_each_system(values)[0],
     reason=HARDEST_NEIGHBOURS,
 )

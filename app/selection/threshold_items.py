@@ -70,7 +70,7 @@ class NearLineLeaders:
         items = items[np.lexsort((score[items], judgments[items]))]
         columns = judgments[items], score[items]
         differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
-        for bag in self._bags.fill_buckets(items, np.flatnonzero(differs)):
+        for bag in self._bags.make_bucket_of_each_run(items, np.flatnonzero(differs)):
             self._store_bucket(bag[0], bag)
 
     def __len__(self) -> int:
@@ -80,7 +80,7 @@ class NearLineLeaders:
     def add(self, item: int) -> None:
         """Allow an item to lead, by its present values."""
         self._bounds = None
-        alike = self._cell_of_item(item).get(self._score.item(item))
+        alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
         self._bags.add_item(item, self._store_bucket(item, []) if alike is None else alike.bucket)
         self._size += 1
 
@@ -102,7 +102,7 @@ class NearLineLeaders:
         after = self._judgments.item(item)
         in_pool = not old_status and not self._status.item(item)
         if in_pool and after == old_judgments + 1 > 1 and after <= self._wanted:
-            self.noise.add_move(after, self._score.item(item) - old_score)
+            self.noise.learn_from_score_move(after, self._score.item(item) - old_score)
         self.line.update_item(item)
 
     def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
@@ -122,7 +122,7 @@ class NearLineLeaders:
                 best, ties = gain, ties + 1 if gain == best else 1
                 if ties == 1 or rng.random() * ties < 1.0:
                     best_pick = item, bag
-        return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_allowed(best_pick[1], barred)))
+        return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_items_not_barred(best_pick[1], barred)))
 
     def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
@@ -178,14 +178,14 @@ class NearLineLeaders:
 
     def _store_bucket(self, item: int, bucket: Bucket) -> Bucket:
         score = self._score.item(item)
-        self._cell_of_item(item)[score] = SameScoreItems(score, bucket)
+        self._scores_in_cell_of_item(item)[score] = SameScoreItems(score, bucket)
         return bucket
 
-    def _cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
+    def _scores_in_cell_of_item(self, item: int) -> dict[float, SameScoreItems]:
         key = self._cell_key(item)
         if key in self._cells.number_by_key:
             return self._within[self._cells.number_by_key[key]]
-        number = self._cells.open_cell(key)
+        number = self._cells.open_new_cell_and_return_number(key)
         self._within += [{} for _ in range(len(self._cells.keys) - len(self._within))]
         return self._within[number]
 

@@ -19,7 +19,7 @@ class ScaleLine(Protocol):
         """Update an item whose score has changed, or that has left the pool or come back."""
 
 
-def limit_best_item_count(wanted: int, size: int) -> int:
+def best_item_count_below_all(wanted: int, size: int) -> int:
     """Return how many of `size` items are the best: as many as are wanted, but never all of them."""
     return max(1, min(wanted, size - 1))
 
@@ -44,7 +44,8 @@ class BelowBestLine:
     def __init__(self, values: ItemValues, best_count: int, never_drawn: Collection[int] = ()) -> None:
         """Arrange the items; their values are shared with the caller.
 
-        `best_count` is k, see `limit_best_item_count`. `never_drawn` are the numbers of items that are not asked about.
+        `best_count` is k, see `best_item_count_below_all`. `never_drawn` are the numbers of items that are not asked
+        about.
         """
         self._score, self._status = values.score, values.status
         self._wanted, self._never = best_count, frozenset(never_drawn)
@@ -82,7 +83,7 @@ class BelowBestLine:
         self._counts[[*self._never]] = False
         counting = np.flatnonzero(self._counts)
         order = counting[np.argsort(-self._score[counting], kind="stable")]
-        self._size, self._bests = len(order), min(limit_best_item_count(self._wanted, len(order)), len(order))
+        self._size, self._bests = len(order), min(best_item_count_below_all(self._wanted, len(order)), len(order))
         self._is_best = np.zeros(len(self._score), dtype=bool)
         self._is_best[order[: self._bests]] = True
         scores = self._score.tolist()
@@ -104,17 +105,17 @@ class BelowBestLine:
 
     def _rebalance(self) -> None:
         """Move items between the heaps until the number of best items and the order are right."""
-        k = limit_best_item_count(self._wanted, self._size)
+        k = best_item_count_below_all(self._wanted, self._size)
         self._drop_stale_entries()
         while self._bests < k:
-            self._move_last_across(self._rest, best=True)
+            self._move_last_to_other_heap(self._rest, best=True)
         while self._bests > k:
-            self._move_last_across(self._best, best=False)
+            self._move_last_to_other_heap(self._best, best=False)
         while self._best[0][0] < -self._rest[0][0]:
-            self._move_last_across(self._rest, best=True)
-            self._move_last_across(self._best, best=False)
+            self._move_last_to_other_heap(self._rest, best=True)
+            self._move_last_to_other_heap(self._best, best=False)
 
-    def _move_last_across(self, heap: list[tuple[float, int]], *, best: bool) -> None:
+    def _move_last_to_other_heap(self, heap: list[tuple[float, int]], *, best: bool) -> None:
         """Move the last item of one heap to the other."""
         _, item = heappop(heap)
         self._set_side(item, best=best)

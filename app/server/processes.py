@@ -90,7 +90,9 @@ class OrderlyServer(uvicorn.Server):
         Connections that the kernel has accepted are still served: closing the socket would reset them.
         """
         loop = asyncio.get_running_loop()
-        waiting = [connection for listener in sockets or [] for connection in accept_waiting_connections(listener)]
+        waiting = [
+            connection for listener in sockets or [] for connection in stop_and_accept_waiting_connections(listener)
+        ]
         for server in self.servers:
             server.close()  # without an `await` before, so that no connection comes in between
         await asyncio.gather(*(loop.connect_accepted_socket(self.create_protocol, visitor) for visitor in waiting))
@@ -103,7 +105,7 @@ class OrderlyServer(uvicorn.Server):
         )
 
 
-def accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
+def stop_and_accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
     """Stop new connections to a socket, and accept those that wait."""
     drop_new_connections(listener)
     listener.settimeout(0)
@@ -173,7 +175,7 @@ class WorkerSupervisor(Multiprocess):
 
         """
         self.listeners = listeners
-        self.port = socket_sharing_port(listeners[0])  # reserves the port, even while no worker lives
+        self.port = bound_socket_on_same_port(listeners[0])  # reserves the port, even while no worker lives
         ignored = set(STOP_SIGNALS).difference(unignored_stop_signals())
         super().__init__(config, [])
         for number in ignored:
@@ -202,7 +204,7 @@ class WorkerSupervisor(Multiprocess):
                 self.should_exit.set()
                 return
             log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
-            self.processes[index] = self.start_worker(socket_sharing_port(self.port))
+            self.processes[index] = self.start_worker(bound_socket_on_same_port(self.port))
 
     def handle_ttin(self) -> None:
         """Ignore the signal: an additional worker would have no socket."""
@@ -220,7 +222,7 @@ def cpu_seconds(pid: int | None) -> float | None:
     return None
 
 
-def socket_sharing_port(listener: socket.socket) -> socket.socket:
+def bound_socket_on_same_port(listener: socket.socket) -> socket.socket:
     """Return another socket on the port of one that shares it, which does not listen yet."""
     other = socket.socket(listener.family, listener.type, listener.proto)
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):

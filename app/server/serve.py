@@ -16,9 +16,9 @@ import click
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.login import create_one_time_login, one_time_login_path
+from app.accounts.login import create_one_time_login_secret, one_time_login_path
 from app.accounts.secrets import load_or_create_installation_key
-from app.annotation.platforms.registry import choose_link_base_and_key, public_link
+from app.annotation.platforms.registry import annotator_link_base_url_and_key, public_link
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server, reset_restored_transaction_ids
 from app.database.session import create_engine
@@ -113,7 +113,7 @@ def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
     if problem.errno == errno.EADDRINUSE:
         return StartupProblem(
             f"Port {port} on {host} is in use by another program, perhaps another Easel. Choose another, "
-            f"such as `EASEL_PORT={neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
+            f"such as `EASEL_PORT={number_of_neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
         )
     if problem.errno == errno.EACCES:
         return StartupProblem(
@@ -122,7 +122,7 @@ def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
     return StartupProblem(f"Easel cannot listen on {host}: {problem.strerror}. Set --host or EASEL_HOST.")
 
 
-def neighbouring_port(port: int) -> int:
+def number_of_neighbouring_port(port: int) -> int:
     return port + 1 if port < MAX_PORT else port - 1
 
 
@@ -152,7 +152,7 @@ def publish_server_url(settings: Settings, base_url: str) -> Iterator[None]:
             path.unlink(missing_ok=True)
 
 
-def published_server_url(settings: Settings) -> str | None:
+def published_server_url_or_none(settings: Settings) -> str | None:
     """Return the URL of the server that runs on this data now, or None if there is none, or it was killed."""
     if settings.database_url is None:
         with suppress(OSError), (settings.data_dir.expanduser() / ADDRESS_FILE_NAME).open() as file:
@@ -165,12 +165,12 @@ def published_server_url(settings: Settings) -> str | None:
 
 def may_server_be_running(settings: Settings) -> bool:
     """Return whether a server may run on this data; always True for the operator's database, where none is known."""
-    return settings.database_url is not None or published_server_url(settings) is not None
+    return settings.database_url is not None or published_server_url_or_none(settings) is not None
 
 
 def likely_server_url(settings: Settings) -> str:
     """Return the URL at which people probably reach Easel, as seen from outside the server."""
-    return settings.public_url or published_server_url(settings) or server_url(settings, settings.port)
+    return settings.public_url or published_server_url_or_none(settings) or server_url(settings, settings.port)
 
 
 # What is said at the start
@@ -195,18 +195,18 @@ async def prepare_database_and_welcome(
                 await find_or_create_demo_campaign(connection, now=now)
             lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]
             if is_terminal:
-                token = await create_one_time_login(connection, now=now)
+                token = await create_one_time_login_secret(connection, now=now)
                 lines += [f"  Researchers  {base_url}{one_time_login_path(token)}  (works once, for a day)"]
             else:
                 command = f"{easel_command_to_type()} login"
                 lines += [f"  Researchers  {base_url}/admin  (`{command}` prints a link that logs you in)"]
-            welcome_text = "\n".join([*lines, *await running_campaign_lines(connection, base_url), ""])
+            welcome_text = "\n".join([*lines, *await load_lines_on_running_campaigns(connection, base_url), ""])
             return welcome_text, await load_or_create_installation_key(connection)
     finally:
         await engine.dispose()
 
 
-async def running_campaign_lines(connection: AsyncConnection, base_url: str) -> list[str]:
+async def load_lines_on_running_campaigns(connection: AsyncConnection, base_url: str) -> list[str]:
     """Return a line for each of the newest running campaigns; the arms of an experiment share one."""
     conditions = campaigns.c.status == "running", campaigns.c.rehearsal_of.is_(None)
     experiment, experiment_link_key = experiment_arms.c.experiment, experiment_arms.c.link_key
@@ -222,5 +222,6 @@ async def running_campaign_lines(connection: AsyncConnection, base_url: str) -> 
         statement.group_by(name, campaign_link_key, experiment_link_key).order_by(newest).limit(MAX_CAMPAIGN_LINKS)
     )
     return [
-        f"  Annotators   {public_link(*choose_link_base_and_key(base_url, *keys))}  ({name})" for name, *keys in running
+        f"  Annotators   {public_link(*annotator_link_base_url_and_key(base_url, *keys))}  ({name})"
+        for name, *keys in running
     ]

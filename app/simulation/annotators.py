@@ -66,9 +66,9 @@ class Habits:
 
         """
         if self.careless is not None:
-            return careless_scores(self.careless, rng.random(len(true_values)), rng)
+            return scores_by_careless_annotator(self.careless, rng.random(len(true_values)), rng)
         noise = self.noise * (1 + self.fatigue * hits_done / 100) * (1 + self.learning * np.exp(-hits_done / 5))
-        noise = noise * (1 - self.context * nearest_similarity(true_values))
+        noise = noise * (1 - self.context * similarity_to_most_similar_other(true_values))
         perceived: Array = (
             0.5 + self.bias + self.scale * (true_values - 0.5) + noise * rng.standard_normal(len(true_values))
         )
@@ -81,16 +81,16 @@ class Habits:
         perceived = 0.5 + (np.clip(self.perceive_values(true_values, hits_done, rng), 0.0, 1.0) - 0.5) * (
             1 - self.end_aversion
         )
-        step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(true_values), p=self.rounding_probabilities)]
+        step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(true_values), p=self.probabilities_of_rounding_steps)]
         return round_to_slider_steps(perceived, step)
 
     @property
-    def rounding_probabilities(self) -> tuple[float, float, float]:
+    def probabilities_of_rounding_steps(self) -> tuple[float, float, float]:
         """Probabilities of rounding to the nearest step, to 5 and to 10 points."""
         return max(0.0, 1.0 - self.to_5 - self.to_10), self.to_5, self.to_10
 
 
-def nearest_similarity(true_values: Array) -> Array:
+def similarity_to_most_similar_other(true_values: Array) -> Array:
     """Return the similarity of each item of a HIT, (n,), to the most similar other one.
 
     It is 1 for the same value, and falls with the distance as a normal density.
@@ -103,7 +103,7 @@ def nearest_similarity(true_values: Array) -> Array:
     return near
 
 
-def careless_scores(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
+def scores_by_careless_annotator(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
     """Return scores of a careless annotator, (n,).
 
     They are `random_scores`, or all equal to the first of these, or about the middle of the scale.
@@ -166,7 +166,7 @@ class Population:
 SHARED_HABITS = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "context")
 
 
-def plain_population(noise: float, careless_share: float = 0.0) -> Population:
+def population_of_plain_annotators(noise: float, careless_share: float = 0.0) -> Population:
     """Annotators who differ in bias alone, by half their noise; a share of them answers at random."""
     return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless_share})
 
@@ -198,7 +198,7 @@ def build_population(
             code="population_unknown",
         )
     return replace(
-        POPULATIONS[population_name] if population_name else plain_population(noise),
+        POPULATIONS[population_name] if population_name else population_of_plain_annotators(noise),
         careless={careless_kind: careless_share},
     )
 

@@ -86,7 +86,7 @@ class SimulatedCampaign:
             rng=self.rng,
         )
 
-    def learn_answer(self, hit: AnsweredHit) -> None:
+    def update_campaign_by_answer(self, hit: AnsweredHit) -> None:
         """Update beliefs, index and counts by an answer."""
         self.hits.append(hit)
         self.seen.setdefault(hit.annotator, set()).update(hit.items)
@@ -113,11 +113,11 @@ class SimulatedCampaign:
         shown = self.rng.permutation(self.item_count)
         for items in np.array_split(shown, -(-self.item_count // self.asking.items_per_hit)):
             annotator = int(self.rng.integers(annotators.number))
-            self.learn_answer(
+            self.update_campaign_by_answer(
                 AnsweredHit(annotator, items.tolist(), annotators.answer(annotator, items.tolist(), self.rng).tolist())
             )
 
-    def generate_hits(
+    def iterate_answered_hits(
         self, annotators: SimulatedAnnotators, hits_left: Sequence[int] | None = None
     ) -> Iterator[AnsweredHit]:
         """Yield HITs as random annotators answer them, until no judgment is wanted or no annotator may answer.
@@ -145,7 +145,7 @@ class SimulatedCampaign:
                 finished.append(annotator)
                 continue
             hit = AnsweredHit(annotator, draw.items, annotators.answer(annotator, draw.items, self.rng).tolist())
-            self.learn_answer(hit)
+            self.update_campaign_by_answer(hit)
             yield hit
             if reopenings != self.reopenings:
                 reopenings, active, finished = self.reopenings, [*active, *finished], []

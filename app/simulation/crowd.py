@@ -83,7 +83,7 @@ async def draw_crowd(
 ) -> DrawnCrowd:
     """Draw true values and annotators of a simulation. The arguments, and what it raises, are those of `simulate`."""
     true_values = await load_true_values(connection, campaign.id, truth_column, rng)
-    unjudgeable_items = draw_unjudgeable_items(campaign, len(true_values), unjudgeable, rng)
+    unjudgeable_items = draw_reason_by_unjudgeable_item(campaign, len(true_values), unjudgeable, rng)
     difficulty = population.noise * rng.standard_normal(campaign.segment_count)
     return DrawnCrowd(true_values, unjudgeable_items, difficulty, population.draw_habits(annotators, rng))
 
@@ -117,12 +117,14 @@ async def load_true_values(
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
 
 
-def correlated_true_values(true_values: npt.NDArray[np.float64], rng: np.random.Generator) -> npt.NDArray[np.float64]:
+def true_values_by_another_criterion(
+    true_values: npt.NDArray[np.float64], rng: np.random.Generator
+) -> npt.NDArray[np.float64]:
     """Return true values by another criterion, (N,) in 0..1, weakly correlated with the first."""
     return SHARED_TRUTH_WEIGHT * true_values + (1 - SHARED_TRUTH_WEIGHT) * rng.random(len(true_values))
 
 
-def simulate_hit_answer(
+def simulate_answer_by_criterion(
     annotator: SimulatedAnnotator,
     design: Design,
     true_values: npt.NDArray[np.float64],
@@ -201,7 +203,7 @@ async def create_simulated_annotators(
     ]
 
 
-def draw_unjudgeable_items(
+def draw_reason_by_unjudgeable_item(
     campaign: Campaign, item_count: int, share: float, rng: np.random.Generator
 ) -> dict[int, str]:
     """Draw about this share of the items, each with one of the campaign's reasons why it cannot be judged.
@@ -266,12 +268,12 @@ async def simulate(
         )
         crowd = await create_simulated_annotators(connection, campaign, drawn.habits, now=clock())
     truth = drawn.true_values
-    truths = [truth, *(correlated_true_values(truth, rng) for _ in designs[1:])]
+    truths = [truth, *(true_values_by_another_criterion(truth, rng) for _ in designs[1:])]
     hits_done = 0
     while hits_done < hits and crowd:
         annotator = crowd[rng.integers(len(crowd))]
         async with borrow_autocommit_driver(database) as connection:
-            next_hit = await leases.find_next_hit(
+            next_hit = await leases.find_or_lease_next_hit(
                 connection, cache, assignment_query_by_id(annotator.assignment), now=clock()
             )
         if next_hit.hit is None:
@@ -281,7 +283,7 @@ async def simulate(
             continue
         extra_difficulty = 0.0 if next_hit.hit.segment is None else drawn.difficulty.item(next_hit.hit.segment)
         parts = [
-            simulate_hit_answer(
+            simulate_answer_by_criterion(
                 annotator,
                 design,
                 true - extra_difficulty,
@@ -293,7 +295,7 @@ async def simulate(
         ]
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with borrow_autocommit_driver(database) as connection:
-            await submission.submit_answer(connection, annotator.assignment, next_hit.hit.id, answer, now=clock())
+            await submission.store_answer_of_hit(connection, annotator.assignment, next_hit.hit.id, answer, now=clock())
         annotator.hits_done += 1
         hits_done += 1
         if on_answer is not None:

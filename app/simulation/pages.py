@@ -15,7 +15,7 @@ from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
 router = researcher_router("/admin/campaigns/{slug}")
 
 
-async def crowd_from_form(
+async def rehearsal_crowd_of_form(
     *,
     annotators: Annotated[
         int, Form(ge=1, le=rehearsal_offer.MAX_REHEARSAL_ANNOTATORS)
@@ -40,14 +40,14 @@ async def rehearse(
     request: Request,
     database: Database,
     slug: str,
-    crowd: Annotated[RehearsalCrowd, Depends(crowd_from_form)],
+    crowd: Annotated[RehearsalCrowd, Depends(rehearsal_crowd_of_form)],
     now: Now,
 ) -> Response:
     """Start a rehearsal, or show the existing one; continue it if the process that led it has died."""
     crowds = get_rehearsals(request)
     crowds.refuse_if_crowds_are_busy()
     async with database.begin() as connection:
-        campaign, led_crowd = await rehearsals.begin_rehearsal(connection, slug, crowd, now=now)
+        campaign, led_crowd = await rehearsals.create_or_find_rehearsal_and_led_crowd(connection, slug, crowd, now=now)
     if led_crowd is not None and campaign.id not in crowds.tasks:
         crowds.start(campaign, led_crowd)
     return redirect_to(campaign_page_url(campaign.slug))

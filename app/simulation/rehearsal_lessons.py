@@ -15,7 +15,7 @@ from app.http.languages.catalogue import ENGLISH, format_money
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.selection.threshold_line import limit_best_item_count
+from app.selection.threshold_line import best_item_count_below_all
 from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record
 from app.simulation.rehearsals import MAX_REHEARSAL_HITS
 
@@ -72,7 +72,7 @@ class RehearsalLessons:
     advice: str
 
 
-def compute_figures(campaign: Campaign, record: RehearsalRecord) -> RehearsalFigures:
+def compute_rehearsal_figures(campaign: Campaign, record: RehearsalRecord) -> RehearsalFigures:
     """Return the figures of a rehearsal. Items that every HIT shows are left out of the correlation and of the best."""
     careless = [annotator for annotator in record.annotators if annotator.is_careless]
     careful = [annotator for annotator in record.annotators if not annotator.is_careless]
@@ -85,7 +85,7 @@ def compute_figures(campaign: Campaign, record: RehearsalRecord) -> RehearsalFig
         is_complete=record.is_complete,
         correlation=rank_correlation(true_values, scores) if can_compare else None,
         best_count=best_count,
-        best_found=count_best_found(true_values, scores, best_count) if best_count else 0,
+        best_found=count_best_items_found(true_values, scores, best_count) if best_count else 0,
         careless=len(careless),
         careless_noticed=sum(annotator.is_held or annotator.has_finding for annotator in careless),
         careful=len(careful),
@@ -96,10 +96,10 @@ def compute_figures(campaign: Campaign, record: RehearsalRecord) -> RehearsalFig
 def count_best_items(campaign: Campaign, item_count: int) -> int:
     """Return how many items the goal asks for as the best, or else a tenth."""
     wanted = campaign.best_items if campaign.goal == "best" else round(BEST_SHARE * item_count)
-    return limit_best_item_count(wanted, item_count)
+    return best_item_count_below_all(wanted, item_count)
 
 
-def count_best_found(true_values: Array, scores: Array, best_count: int) -> int:
+def count_best_items_found(true_values: Array, scores: Array, best_count: int) -> int:
     """Return how many of the `best_count` highest scores belong to items whose true value is among the highest.
 
     Items that share the lowest of these true values are all among the highest.
@@ -182,12 +182,16 @@ def careful_sentence(figures: RehearsalFigures) -> str:
     return f"Rules held {figures.careful_held:,} of {pluralize(figures.careful, 'careful annotator')} by mistake."
 
 
-def advise_change(campaign: Campaign, figures: RehearsalFigures) -> str:
+def first_advice_on_campaign(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to change first in the campaign; empty if nothing is wrong."""
-    return advise_judgments(campaign, figures) or advise_rules(figures) or advise_precision(campaign, figures)
+    return (
+        advice_on_missing_judgments(campaign, figures)
+        or advice_on_quality_rules(figures)
+        or advice_on_precision(campaign, figures)
+    )
 
 
-def advise_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
+def advice_on_missing_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return how to get the judgments that items or the goal lack; empty if there are enough."""
     has_goal = campaign.goal != NO_GOAL
     if has_goal and campaign.goal_reached == stored_goal_text(campaign):
@@ -201,7 +205,7 @@ def advise_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
     return f"{missed}: plan for more annotators, or let each of them answer more tasks."
 
 
-def advise_rules(figures: RehearsalFigures) -> str:
+def advice_on_quality_rules(figures: RehearsalFigures) -> str:
     """Return how to change the rules; empty if they noticed all careless annotators and held no careful one."""
     if figures.careful_held:
         return "Careful annotators were held: make the rule that held them less strict, or let it only warn."
@@ -210,7 +214,7 @@ def advise_rules(figures: RehearsalFigures) -> str:
     return ""
 
 
-def advise_precision(campaign: Campaign, figures: RehearsalFigures) -> str:
+def advice_on_precision(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to do if scores are far from the truth in a campaign that has no goal; otherwise empty."""
     if campaign.goal == NO_GOAL and figures.correlation is not None and figures.correlation < LOW_CORRELATION:
         return "Scores differ much from the true values: ask for more judgments per item."
@@ -224,5 +228,5 @@ async def load_rehearsal_lessons(connection: AsyncConnection, campaign: Campaign
     record = await load_rehearsal_record(connection, campaign)
     if record is None or not record.hit_count:
         return None
-    figures = compute_figures(campaign, record)
-    return RehearsalLessons(list_lessons(campaign, figures), advise_change(campaign, figures))
+    figures = compute_rehearsal_figures(campaign, record)
+    return RehearsalLessons(list_lessons(campaign, figures), first_advice_on_campaign(campaign, figures))

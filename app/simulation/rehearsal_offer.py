@@ -6,7 +6,7 @@ from math import ceil
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import item_count_sql
+from app.database.campaign import number_of_items_sql
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
@@ -61,17 +61,17 @@ class RehearsalOffer:
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
 
-async def load_rehearsal_offer(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
+async def load_rehearsal_offer_if_possible(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
     """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
-    item_total = await connection.scalar(select(item_count_sql(campaign.id))) or 0
+    item_total = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     rehearsal, number_columns = (
         await find_rehearsal_of_campaign(connection, campaign.id),
-        await find_numeric_columns(connection, campaign.id),
+        await load_names_of_numeric_columns(connection, campaign.id),
     )
     crowd_gone = rehearsal is not None and await is_rehearsal_crowd_gone(connection, rehearsal)
-    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *minimum_annotators_and_reason(campaign, item_total))
+    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *fewest_annotators_and_reason(campaign, item_total))
 
 
 async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campaign) -> bool:
@@ -81,7 +81,7 @@ async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campai
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
-def minimum_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
+def fewest_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
     """Return how many annotators a campaign with this many items needs, and why, as a sentence; 1 if any will do."""
     always_shown_count, judgments_per_item = len(campaign.design.always_shown), campaign.judgments_per_item
     hits_needed = ceil(
@@ -127,7 +127,7 @@ async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Cam
     return await load_campaign(connection, rehearsal.rehearsal_of)
 
 
-async def find_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
+async def load_names_of_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
     """Return the columns, except the id, that hold a number in each of the first items."""
     statement = select(items.c.fields).where(
         items.c.campaign_id == campaign_id, items.c.number < ITEMS_READ_FOR_NUMERIC_COLUMNS

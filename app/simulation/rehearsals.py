@@ -104,7 +104,7 @@ class RehearsalCrowd:
         return cls(description["annotators"], Population(**population_fields), description["truth_column"], led_until)
 
 
-async def begin_rehearsal(
+async def create_or_find_rehearsal_and_led_crowd(
     connection: AsyncConnection, slug: str, crowd: RehearsalCrowd, *, now: datetime
 ) -> tuple[Campaign, RehearsalCrowd | None]:
     """Return the launched copy of a campaign, and the crowd that this process is to lead.
@@ -119,18 +119,20 @@ async def begin_rehearsal(
     await lifecycle.lock_campaign_creation(connection)
     campaign = await summaries.load_campaign_with_progress(connection, slug)
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
-    if is_running_rehearsal and (led_crowd := await take_crowd_lead(connection, campaign, crowd)):
+    if is_running_rehearsal and (led_crowd := await try_to_take_crowd_lead(connection, campaign, crowd)):
         return campaign, led_crowd
     if rehearsal := await find_rehearsal_of_campaign(connection, campaign.id):
-        return rehearsal, await take_crowd_lead(connection, rehearsal, crowd) if rehearsal.status == "running" else None
+        return rehearsal, await try_to_take_crowd_lead(
+            connection, rehearsal, crowd
+        ) if rehearsal.status == "running" else None
     await refuse_unless_rehearsable(connection, campaign)
     copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, rehearsal=True)
     launched = await lifecycle.change_campaign_status(connection, copied.slug, "launch", now=now)
     await load_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
-    return launched, await take_crowd_lead(connection, launched, crowd)
+    return launched, await try_to_take_crowd_lead(connection, launched, crowd)
 
 
-async def take_crowd_lead(
+async def try_to_take_crowd_lead(
     connection: AsyncConnection, rehearsal: Campaign, crowd: RehearsalCrowd
 ) -> RehearsalCrowd | None:
     """Take the lead of a rehearsal's crowd, or of this one if it has none; None while another process has the lead."""
@@ -177,7 +179,7 @@ async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
-    await empty_campaigns.erase_campaign(connection, campaign.id)
+    await empty_campaigns.delete_campaign_and_all_its_data(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign
 
@@ -217,9 +219,9 @@ class RehearsalCrowds:
 
     def start(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
         """Let a crowd answer a rehearsal until no HIT is left, or the rehearsal is removed."""
-        self.tasks.start(campaign.id, partial(self.run_crowd, campaign, crowd))
+        self.tasks.start(campaign.id, partial(self.answer_hits_and_finish_rehearsal, campaign, crowd))
 
-    async def run_crowd(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
+    async def answer_hits_and_finish_rehearsal(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
         rng = np.random.default_rng(campaign.seed)
         led_until, renewal_due = crowd.led_until, time.monotonic() + LEAD_RENEWAL_SECONDS
 
@@ -228,7 +230,7 @@ class RehearsalCrowds:
             self.on_answer(campaign.id)
             if led_until is not None and time.monotonic() > renewal_due:
                 led_until, renewal_due = (
-                    await self.extend_lead(campaign.id, led_until),
+                    await self.renew_crowd_lead_until(campaign.id, led_until),
                     time.monotonic() + LEAD_RENEWAL_SECONDS,
                 )
             await asyncio.sleep(self.pause)
@@ -255,7 +257,7 @@ class RehearsalCrowds:
             raise
         await self.finish_rehearsal(campaign.id)
 
-    async def extend_lead(self, campaign_id: int, led_until: datetime) -> datetime:
+    async def renew_crowd_lead_until(self, campaign_id: int, led_until: datetime) -> datetime:
         """Renew the lead of this process. Raises `CrowdLeadLost` if another process took it meanwhile."""
         key = {"campaign": campaign_id, "led_until": led_until, "seconds": CROWD_LEAD_SECONDS}
         async with self.database.begin() as connection:

@@ -36,7 +36,7 @@ class Formula(NamedTuple):
     is_displayed: bool
 
 
-def iter_formulas(
+def iterate_formulas(
     text: str, pattern: re.Pattern[str] = FORMULA_TOKEN, *, escaped_dollars: bool = False
 ) -> Iterator[Formula]:
     r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
@@ -51,7 +51,7 @@ def iter_formulas(
     token_index = 0
     while token_index < len(tokens):
         token = tokens[token_index]
-        closing_index = next_index_after(
+        closing_index = first_index_greater_than(
             indices_by_token.get(CLOSING_SIGNS.get(token[0], token[0] if token[0][0] in "`~" else ""), []), token_index
         )
         if closing_index is None:
@@ -68,7 +68,7 @@ def iter_formulas(
             token_index += 1
 
 
-def next_index_after(indices: Sequence[int], index: int) -> int | None:
+def first_index_greater_than(indices: Sequence[int], index: int) -> int | None:
     """Return the first of these places, which ascend, that is greater; None if none is."""
     next_position = bisect_right(indices, index)
     return indices[next_position] if next_position < len(indices) else None
@@ -98,7 +98,7 @@ def mark_formulas(text: str) -> Markup:
     for tag in TAG_OR_PLACEHOLDER.finditer(text):
         words = text[text_start : tag.start()]
         parts += [words if depth else mark_formulas_in_html_text(words), Markup(tag[0])]  # noqa: S704  (of sanitised HTML)
-        depth, text_start = code_depth_after_tag(tag[0], depth), tag.end()
+        depth, text_start = count_open_code_elements_after_tag(tag[0], depth), tag.end()
     words = text[text_start:]
     return Markup("").join([*parts, words if depth else mark_formulas_in_html_text(words)])
 
@@ -109,7 +109,7 @@ def mark_formulas_in_html_text(words: Markup) -> Markup:
 
 
 def mark_formulas_in_plain_text(text: str) -> Markup:
-    formula_list = [*iter_formulas(text)]
+    formula_list = [*iterate_formulas(text)]
     ends = [0, *(formula.end for formula in formula_list)]
     texts_between = [text[start : formula.start] for start, formula in zip(ends, formula_list, strict=False)]
     parts = [
@@ -120,29 +120,29 @@ def mark_formulas_in_plain_text(text: str) -> Markup:
     return Markup("").join([*parts, text[ends[-1] :]])
 
 
-def code_depth_after_tag(tag: str, depth: int) -> int:
+def count_open_code_elements_after_tag(tag: str, depth: int) -> int:
     """Return within how many elements of code one is after a tag."""
     code = CODE_TAG.match(tag)
     return max(0, depth + (-1 if code[1] else 1)) if code else depth
 
 
-def replace_formulas_by_placeholders(markdown: str) -> tuple[str, list[Formula]]:
+def markdown_with_placeholders_and_formulas(markdown: str) -> tuple[str, list[Formula]]:
     r"""Return Markdown with a place for each formula and each `\$`, which Markdown leaves alone; and what is there."""
-    formula_list = [*iter_formulas(markdown, MARKDOWN_FORMULA_TOKEN, escaped_dollars=True)]
+    formula_list = [*iterate_formulas(markdown, MARKDOWN_FORMULA_TOKEN, escaped_dollars=True)]
     ends = [0, *(formula.end for formula in formula_list)]
     starts = [*(formula.start for formula in formula_list), len(markdown)]
     words = [markdown[start:end] for start, end in zip(ends, starts, strict=True)]
     return "".join(words[:1] + [FORMULA_PLACEHOLDER.format(k) + rest for k, rest in enumerate(words[1:])]), formula_list
 
 
-def restore_formulas(html: str, formulas: Sequence[Formula]) -> Markup:
+def html_with_formulas_put_back(html: str, formulas: Sequence[Formula]) -> Markup:
     """Return sanitised HTML with the formulas in their places; in code and in attributes their source."""
     depth = 0
 
     def restore_token(token: re.Match[str]) -> str:
         nonlocal depth
         if token[1] is None:
-            depth = code_depth_after_tag(token[0], depth)
+            depth = count_open_code_elements_after_tag(token[0], depth)
             return ENCODED_PLACEHOLDER_PATTERN.sub(
                 quoted_source, FORMULA_PLACEHOLDER_PATTERN.sub(escaped_source, token[0])
             )

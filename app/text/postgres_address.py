@@ -34,21 +34,21 @@ class AddressProblem(ValueError):
     """The text is no address of a PostgreSQL database; the message never repeats a value, which may be a password."""
 
 
-def make_one_of_check(*values: str) -> Callable[[str], str | None]:
+def make_complaint_unless_one_of(*values: str) -> Callable[[str], str | None]:
     """Return a check that a parameter has one of these values."""
     return lambda value: None if value in values else f"takes {' or '.join(values)}"
 
 
-def whole_number_complaint(value: str) -> str | None:
+def complaint_unless_whole_number(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
-def positive_seconds_complaint(value: str) -> str | None:
+def complaint_unless_positive_seconds(value: str) -> str | None:
     is_positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
     return None if is_positive else "takes a number of seconds above 0"
 
 
-def text_complaint(value: str) -> str | None:
+def complaint_about_text(value: str) -> str | None:
     return None if value and "\0" not in value else "takes a text"
 
 
@@ -58,43 +58,43 @@ TARGET_SESSION_ATTRIBUTES = ("any", "read-write", "read-only", "primary", "stand
 
 # Parameters that the driver takes with its own address.
 DRIVER_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "sslmode": make_one_of_check(*SSL_MODES),
-    "sslcert": text_complaint,
-    "sslkey": text_complaint,
-    "sslrootcert": text_complaint,
-    "sslcrl": text_complaint,
-    "sslpassword": text_complaint,
-    "sslnegotiation": make_one_of_check("postgres", "direct"),
-    "ssl_min_protocol_version": make_one_of_check(*TLS_VERSIONS),
-    "ssl_max_protocol_version": make_one_of_check(*TLS_VERSIONS),
-    "passfile": text_complaint,
-    "krbsrvname": text_complaint,
-    "gsslib": make_one_of_check("gssapi", "sspi"),
+    "sslmode": make_complaint_unless_one_of(*SSL_MODES),
+    "sslcert": complaint_about_text,
+    "sslkey": complaint_about_text,
+    "sslrootcert": complaint_about_text,
+    "sslcrl": complaint_about_text,
+    "sslpassword": complaint_about_text,
+    "sslnegotiation": make_complaint_unless_one_of("postgres", "direct"),
+    "ssl_min_protocol_version": make_complaint_unless_one_of(*TLS_VERSIONS),
+    "ssl_max_protocol_version": make_complaint_unless_one_of(*TLS_VERSIONS),
+    "passfile": complaint_about_text,
+    "krbsrvname": complaint_about_text,
+    "gsslib": make_complaint_unless_one_of("gssapi", "sspi"),
 }
 
 # Parameters that Easel itself follows when it connects.
 EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "target_session_attrs": make_one_of_check(*TARGET_SESSION_ATTRIBUTES),
-    "application_name": text_complaint,
-    "options": text_complaint,
-    "connect_timeout": whole_number_complaint,
-    "command_timeout": positive_seconds_complaint,
-    "keepalives": make_one_of_check("0", "1"),
-    "keepalives_idle": whole_number_complaint,
-    "keepalives_interval": whole_number_complaint,
-    "keepalives_count": whole_number_complaint,
-    "tcp_user_timeout": whole_number_complaint,
+    "target_session_attrs": make_complaint_unless_one_of(*TARGET_SESSION_ATTRIBUTES),
+    "application_name": complaint_about_text,
+    "options": complaint_about_text,
+    "connect_timeout": complaint_unless_whole_number,
+    "command_timeout": complaint_unless_positive_seconds,
+    "keepalives": make_complaint_unless_one_of("0", "1"),
+    "keepalives_idle": complaint_unless_whole_number,
+    "keepalives_interval": complaint_unless_whole_number,
+    "keepalives_count": complaint_unless_whole_number,
+    "tcp_user_timeout": complaint_unless_whole_number,
 }
 
 # Parameters of libpq that change nothing here, as long as they have these values.
 IGNORED_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "channel_binding": make_one_of_check("disable", "prefer"),
-    "client_encoding": make_one_of_check("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
-    "fallback_application_name": text_complaint,
-    "gssencmode": make_one_of_check("disable", "prefer"),
-    "load_balance_hosts": make_one_of_check("disable"),
-    "sslcompression": make_one_of_check("0"),
-    "sslsni": make_one_of_check("1"),
+    "channel_binding": make_complaint_unless_one_of("disable", "prefer"),
+    "client_encoding": make_complaint_unless_one_of("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
+    "fallback_application_name": complaint_about_text,
+    "gssencmode": make_complaint_unless_one_of("disable", "prefer"),
+    "load_balance_hosts": make_complaint_unless_one_of("disable"),
+    "sslcompression": make_complaint_unless_one_of("0"),
+    "sslsni": make_complaint_unless_one_of("1"),
 }
 
 LOCATION_PARAMETERS = ("host", "port", "user", "password", "dbname", "database")
@@ -121,7 +121,7 @@ class PostgresAddress:
     database: str | None
     parameters: Mapping[str, str]
 
-    def driver_parameters(self) -> dict[str, str]:
+    def parameters_for_driver(self) -> dict[str, str]:
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}
 
     def sqlalchemy_url(self) -> str:
@@ -171,7 +171,9 @@ def parse_postgres_address(text: str) -> PostgresAddress:
     database = (location["dbname"] + location["database"])[-1:] or [unquote(parts["database"] or "")]
     user = location["user"][-1:] or [unquote(parts["user"] or "")]
     password = (location["password"][-1:] or [None if parts["password"] is None else unquote(parts["password"])])[0]
-    parameters = to_effective_parameters([(key, value) for key, value in query if key not in LOCATION_PARAMETERS])
+    parameters = effective_parameter_by_libpq_name(
+        [(key, value) for key, value in query if key not in LOCATION_PARAMETERS]
+    )
     # Easel writes, so of several servers it uses the one that takes writes, unless the operator sets otherwise.
     if len(hosts) > 1:
         hosts = [(name or "localhost", port or DEFAULT_PORT) for name, port in hosts]
@@ -195,7 +197,7 @@ def parse_query_host(text: str) -> HostAndPort:
         raise AddressProblem(
             "has a host that is neither a name nor an address; write IPv6 as [::1]:5432, and @ in a password as %40"
         )
-    return parts["bracketed"] or parts["plain"] or None, parse_port(parts["port"] or "")
+    return parts["bracketed"] or parts["plain"] or None, port_number_or_none(parts["port"] or "")
 
 
 def is_ipv6_address(text: str) -> bool:
@@ -207,7 +209,7 @@ def is_ipv6_address(text: str) -> bool:
 
 def combine_hosts_and_ports(hosts: Sequence[HostAndPort], ports: Sequence[str]) -> list[HostAndPort]:
     """Return the hosts with the ports of the parameter `port`: one for each host, or one for all."""
-    numbers = [parse_port(text) for text in ports] or [None]
+    numbers = [port_number_or_none(text) for text in ports] or [None]
     if len(numbers) == 1:
         numbers *= len(hosts)
     if len(numbers) != len(hosts):
@@ -215,7 +217,7 @@ def combine_hosts_and_ports(hosts: Sequence[HostAndPort], ports: Sequence[str]) 
     return [(name, number or port) for (name, port), number in zip(hosts, numbers, strict=True)]
 
 
-def parse_port(text: str) -> int | None:
+def port_number_or_none(text: str) -> int | None:
     if not text:
         return None
     if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= MAX_PORT:
@@ -223,7 +225,7 @@ def parse_port(text: str) -> int | None:
     return int(text)
 
 
-def to_effective_parameters(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
+def effective_parameter_by_libpq_name(pairs: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Return the parameters that have an effect, by libpq's names; of one that is given twice, the last."""
     parameters = {}
     for written, value in pairs:

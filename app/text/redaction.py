@@ -37,7 +37,7 @@ def describe_exception_without_values(error: BaseException) -> str:
     kind = type(error)
     if kind.__module__.partition(".")[0] == "app":
         return str(error)  # Easel's own messages quote no secrets
-    message = first_message_line(error)
+    message = first_line_of_error_message(error)
     code: str = getattr(error, "sqlstate", None) or ""
     if kind not in VALUE_FREE_EXCEPTIONS and not code.startswith(VALUE_FREE_ERROR_CODES):
         message = QUOTED_REST.sub("…", message)
@@ -53,7 +53,7 @@ def unwrap_database_error(error: BaseException) -> BaseException:
     return cause if cause is not None and type(error).__module__.startswith("sqlalchemy.") else error
 
 
-def first_message_line(error: BaseException) -> str:
+def first_line_of_error_message(error: BaseException) -> str:
     """Return the first line of an exception's message; PostgreSQL's other lines are DETAIL and CONTEXT."""
     try:
         lines = str(error).splitlines()
@@ -64,13 +64,13 @@ def first_message_line(error: BaseException) -> str:
 
 def format_redacted_traceback(error: BaseException) -> str:
     """Return the traceback of an exception and of its causes, without the values that their messages quote."""
-    return "".join(traceback_parts(error, MAX_TRACEBACK_DEPTH)).rstrip("\n")
+    return "".join(iterate_traceback_parts(error, MAX_TRACEBACK_DEPTH)).rstrip("\n")
 
 
-def traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
+def iterate_traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
     earlier, heading = (error.__cause__, CAUSE_HEADING) if error.__cause__ else (error.__context__, CONTEXT_HEADING)
     if earlier is not None and depth and (error.__cause__ or not error.__suppress_context__):
-        yield from traceback_parts(earlier, depth - 1)
+        yield from iterate_traceback_parts(earlier, depth - 1)
         yield heading
     yield "Traceback (most recent call last):\n"
     yield from traceback.format_tb(error.__traceback__)
@@ -78,7 +78,7 @@ def traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
     if isinstance(error, BaseExceptionGroup) and depth:
         for number, member in enumerate(error.exceptions, start=1):
             yield f"\n{number} of {len(error.exceptions)}:\n"
-            yield from traceback_parts(member, depth - 1)
+            yield from iterate_traceback_parts(member, depth - 1)
 
 
 def redact_log_argument(argument: object) -> object:

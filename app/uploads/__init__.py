@@ -72,7 +72,7 @@ def read_table(
 
     Raises:
         TooLarge: `file_too_large`, `too_many_rows`.
-        Invalid: `file_empty`; what `unpack_uploaded_table`, `decode_chunks`, and `read_delimited_table`,
+        Invalid: `file_empty`; what `unpack_uploaded_table`, `iterate_decoded_chunks`, and `read_delimited_table`,
             `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
 
     """
@@ -84,17 +84,21 @@ def read_table(
     extension = PurePath(table.name).suffix.lower()
 
     def read_lines() -> Iterator[str]:
-        return encodings.decode_lines(table.file, text_encoding)
+        return encodings.iterate_decoded_lines(table.file, text_encoding)
 
-    first_text = next((chunk for chunk in encodings.decode_chunks(table.file, text_encoding) if chunk.strip()), None)
+    first_text = next(
+        (chunk for chunk in encodings.iterate_decoded_chunks(table.file, text_encoding) if chunk.strip()), None
+    )
     if first_text is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
     containers.refuse_markup(first_text[:100])
     if extension in JSON_EXTENSIONS or is_json_beginning(first_text):
-        upload = read_json_table(lambda: encodings.decode_chunks(table.file, text_encoding), read_lines, extension)
+        upload = read_json_table(
+            lambda: encodings.iterate_decoded_chunks(table.file, text_encoding), read_lines, extension
+        )
     else:
         upload = read_delimited_table(read_lines, extension, read_options.quotes)
-    notes = [table.note, *encodings.encoding_notes(text_encoding), *upload.notes]
+    notes = [table.note, *encodings.notes_on_encoding(text_encoding), *upload.notes]
     return UploadedTable(
         upload.format,
         upload.columns,

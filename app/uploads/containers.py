@@ -9,7 +9,7 @@ from collections.abc import Collection
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-from app.errors import Invalid, TooLarge, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, TooLarge, first_names_shown_in_message, join_names, shorten_echo
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -130,7 +130,7 @@ OF_GZIP = ArchiveCodes("gzip_unreadable", "gzip_too_dense")
 OF_ZIP = ArchiveCodes("zip_unreadable", "zip_too_dense")
 
 
-def refuse_format(file_format: ForeignFormat) -> NoReturn:
+def raise_refusal_of_format(file_format: ForeignFormat) -> NoReturn:
     error_code = "excel_workbook" if file_format in (EXCEL_FORMAT, OLD_EXCEL_FORMAT) else "not_a_table"
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
@@ -142,22 +142,22 @@ def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> Unp
     `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`, `gzip_too_dense`,
     `zip_too_dense`).
     """
-    start = peek_first_bytes(file)
+    start = first_bytes_without_reading_on(file)
     if start.startswith(GZIP_SIGNATURE):
-        table = unpack_gzip(file, file_name, max_mb)
+        table = unpack_table_of_gzip(file, file_name, max_mb)
     elif start.startswith((ZIP_SIGNATURE, ZIP_END_SIGNATURE)):
-        table = unpack_one_table_zip(file, max_mb)
+        table = unpack_only_table_of_zip(file, max_mb)
     else:
         refuse_binary_format(file, start)
         return UnpackedTable(file, file_name)
-    inner_start = peek_first_bytes(table.file)
+    inner_start = first_bytes_without_reading_on(table.file)
     if inner_start.startswith((GZIP_SIGNATURE, ZIP_SIGNATURE)):
-        refuse_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
+        raise_refusal_of_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
     refuse_binary_format(table.file, inner_start)
     return table
 
 
-def peek_first_bytes(file: BinaryIO) -> bytes:
+def first_bytes_without_reading_on(file: BinaryIO) -> bytes:
     start = file.read(FORMAT_HEAD_BYTES)
     file.seek(0)
     return start
@@ -167,9 +167,9 @@ def refuse_binary_format(file: BinaryIO, start: bytes) -> None:
     """Raise `Invalid` (`excel_workbook`, `not_a_table`) for a file of a known format that is no table."""
     for (offset, magic), file_format in FORMAT_BY_SIGNATURE.items():
         if start.startswith(magic, offset):
-            refuse_format(file_format)
+            raise_refusal_of_format(file_format)
     if start.startswith(OLE_SIGNATURE):
-        refuse_format(office_format(file, start))
+        raise_refusal_of_format(office_format_of_first_sector(file, start))
 
 
 def refuse_markup(first_line: str) -> None:
@@ -177,10 +177,10 @@ def refuse_markup(first_line: str) -> None:
     text = first_line.lstrip().lower()
     for beginning, file_format in FORMAT_BY_MARKUP_START.items():
         if text.startswith(beginning):
-            refuse_format(file_format)
+            raise_refusal_of_format(file_format)
 
 
-def office_format(file: BinaryIO, start: bytes) -> ForeignFormat:
+def office_format_of_first_sector(file: BinaryIO, start: bytes) -> ForeignFormat:
     """Return the format of an Office document from before 2007, by the names in its first directory sector."""
     sector_bytes = 1 << min(int.from_bytes(start[30:32], "little"), 12)
     sector = int.from_bytes(start[48:52], "little")
@@ -281,7 +281,7 @@ def buffered(raw: UnpackedStream) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, UNPACK_BUFFER_BYTES))
 
 
-def unpack_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
+def unpack_table_of_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
     inner_name = file_name[:-3] if file_name.lower().endswith(".gz") else file_name
     stream = cast("IO[bytes]", gzip.GzipFile(fileobj=file, mode="rb"))
     packed_bytes = file.seek(0, os.SEEK_END)
@@ -290,7 +290,7 @@ def unpack_gzip(file: BinaryIO, file_name: str, max_mb: int) -> UnpackedTable:
     return UnpackedTable(buffered(raw), inner_name, "The file was unpacked (gzip).")
 
 
-def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
+def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
     """Return the only table in a zip.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`).
@@ -298,7 +298,7 @@ def unpack_one_table_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
     check_table_zip_directory(file)
     try:
         archive = zipfile.ZipFile(file)
-        files = [info for info in archive.infolist() if is_user_file(info)]
+        files = [info for info in archive.infolist() if is_entry_from_person(info)]
         refuse_zipped_document(archive, {info.filename for info in files})
         if len(files) != 1:
             refuse_zip_without_one_table([info.filename for info in files])
@@ -334,7 +334,7 @@ def check_table_zip_directory(file: BinaryIO) -> None:
         refuse_zip_without_one_table([], count)
 
 
-def is_user_file(entry: zipfile.ZipInfo) -> bool:
+def is_entry_from_person(entry: zipfile.ZipInfo) -> bool:
     """Return whether a person put a file into the zip, and not their system."""
     return not entry.is_dir() and SYSTEM_FILE_NAMES.isdisjoint(entry.filename.replace("\\", "/").split("/"))
 
@@ -346,12 +346,12 @@ def refuse_zipped_document(archive: zipfile.ZipFile, paths: Collection[str]) -> 
             mimetype_text = part.read(100)
         for mimetype, file_format in FORMAT_BY_ZIP_MIMETYPE.items():
             if mimetype_text.startswith(mimetype):
-                refuse_format(file_format)
+                raise_refusal_of_format(file_format)
     for beginning, file_format in FORMAT_BY_ZIP_PATH.items():
         if any(path.startswith(beginning) for path in paths):
-            refuse_format(file_format)
+            raise_refusal_of_format(file_format)
     if "[Content_Types].xml" in paths:
-        refuse_format(EXCEL_FORMAT)
+        raise_refusal_of_format(EXCEL_FORMAT)
 
 
 def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoReturn:
@@ -362,7 +362,7 @@ def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoRet
         if file_count
         else "no file"
     )
-    details: dict[str, Any] = {"files": shorten_names(paths)}
+    details: dict[str, Any] = {"files": first_names_shown_in_message(paths)}
     raise Invalid(
         f"This zip holds {contents}, but one table is needed here. Upload the table alone; images, recordings and "
         "videos that items name belong in a zip next to it. Nothing was imported.",

@@ -67,24 +67,31 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
-    line_count, has_quotes = count_lines_and_find_quotes(read_lines)
+    line_count, has_quotes = count_lines_and_has_quotes(read_lines)
     delimiter = detect_delimiter(read_lines, extension)
     is_tsv = delimiter == "\t"
     if not has_quotes:
-        scan, quote_mode = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter), None
+        scan, quote_mode = (
+            scan_rows_until_refusal(iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter),
+            None,
+        )
     else:
-        quoted_scan = scan_table(read_quoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
-        plain_scan = scan_table(read_unquoted_rows(read_lines, delimiter), delimiter, collect_quote_evidence=True)
+        quoted_scan = scan_rows_until_refusal(
+            iterate_rows_with_quoted_cells(read_lines, delimiter), delimiter, collect_quote_evidence=True
+        )
+        plain_scan = scan_rows_until_refusal(
+            iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter, collect_quote_evidence=True
+        )
         is_one_column = len(plain_scan.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
-        quote_mode = quotes or decide_quote_mode(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
+        quote_mode = quotes or quote_mode_of_scans(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
         scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
-    columns, notes = named_columns_and_notes(scan)
+    columns, notes = column_names_by_position_and_notes(scan)
     rows = (
-        read_quoted_rows(read_lines, delimiter)
+        iterate_rows_with_quoted_cells(read_lines, delimiter)
         if quote_mode == QUOTES_ENCLOSE_CELLS
-        else read_unquoted_rows(read_lines, delimiter)
+        else iterate_rows_with_literal_quotes(read_lines, delimiter)
     )
     if quote_mode == QUOTES_ARE_TEXT:
         notes.append("Quotation marks are part of the text and do not enclose cells.")
@@ -95,7 +102,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
-        limit_rows(uploaded_rows_from_cells(rows, columns)),
+        limit_rows(iterate_uploaded_rows(rows, columns)),
         row_count=scan.row_count,
         line_count=line_count,
         notes=tuple(notes),
@@ -103,7 +110,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     )
 
 
-def count_lines_and_find_quotes(read_lines: LineReader) -> tuple[int, bool]:
+def count_lines_and_has_quotes(read_lines: LineReader) -> tuple[int, bool]:
     """Return the number of lines, and whether there are quotation marks."""
     line_count, has_quotes = 0, False
     for line in read_lines():
@@ -128,7 +135,7 @@ def detect_delimiter(read_lines: LineReader, extension: str) -> str:
 # Rows, read in one of two ways
 
 
-def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
+def iterate_rows_with_literal_quotes(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
     """Yield one row for each line that is not blank; quotation marks are text. Raises `Invalid` (`csv_unreadable`)."""
     for line_number, line in enumerate(read_lines(), start=1):
         row = line.strip("\r\n")
@@ -138,7 +145,7 @@ def read_unquoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[Delim
             yield DelimitedRow(line_number, row.split(delimiter), (line,))
 
 
-def read_quoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
+def iterate_rows_with_quoted_cells(read_lines: LineReader, delimiter: str) -> Iterator[DelimitedRow]:
     """Yield rows whose cells may be enclosed in quotation marks, and then span several lines.
 
     Raises `Invalid` (`csv_unreadable`).
@@ -159,12 +166,12 @@ def read_quoted_rows(read_lines: LineReader, delimiter: str) -> Iterator[Delimit
         except StopIteration:
             return
         except csv.Error as problem:
-            refuse_line("csv_unreadable", line, csv_error_sentence(problem, line, reader.line_num))
+            refuse_line("csv_unreadable", line, sentence_on_csv_error(problem, line, reader.line_num))
         if cells:
             yield DelimitedRow(line, cells, tuple(source_lines))
 
 
-def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> str:
+def sentence_on_csv_error(problem: csv.Error, first_line: int, last_line: int) -> str:
     message = str(problem)
     if "unexpected end of data" in message:
         return f"a quotation mark opens in this row and is never closed. {QUOTES_TEXT_ADVICE}"
@@ -181,7 +188,9 @@ def csv_error_sentence(problem: csv.Error, first_line: int, last_line: int) -> s
     return f"this cannot be read ({message})."
 
 
-def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False) -> TableScan:
+def scan_rows_until_refusal(
+    rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False
+) -> TableScan:
     """Read all rows, up to the first refused one."""
     scan: TableScan | None = None
     try:
@@ -198,7 +207,7 @@ def scan_table(rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_ev
                 continue
             refuse_ragged_row(row, len(scan.header.cells))
             scan.row_count += 1
-            record_filled_columns(scan, row)
+            note_filled_columns_of_row(scan, row)
             if scan.evidence:
                 scan.evidence.add_row(row.line, row.cells, row.source_lines)
     except Refusal as refusal:
@@ -217,7 +226,7 @@ def is_header_row(row: DelimitedRow) -> bool:
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
 
 
-def record_filled_columns(scan: TableScan, row: DelimitedRow) -> None:
+def note_filled_columns_of_row(scan: TableScan, row: DelimitedRow) -> None:
     if len(scan.first_filled_lines) < len(row.cells):
         for position, cell in enumerate(row.cells):
             if position not in scan.first_filled_lines and cell.strip():
@@ -244,14 +253,14 @@ def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
 # Use of quotation marks
 
 
-def decide_quote_mode(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
+def quote_mode_of_scans(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
     """Return `QUOTES_ENCLOSE_CELLS` or `QUOTES_ARE_TEXT` by the rule in `quote_mode`.
 
     Raises `Invalid` (`quotes_unclear`, `csv_unreadable`, `ragged_row`).
     """
     quoted_evidence, plain_evidence = quoted_scan.evidence, plain_scan.evidence
     assert quoted_evidence is not None and plain_evidence is not None  # noqa: S101, PT018 - the scans were made with it
-    swallowing_span = quoted_evidence.first_row_of_swallowed_rows()
+    swallowing_span = quoted_evidence.first_row_that_swallowed_rows()
     if is_tsv and '"' not in quoted_scan.header.source_lines[0]:
         if not plain_scan.refusal:
             if quoted_scan.refusal:
@@ -286,7 +295,7 @@ def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
 # Columns and records
 
 
-def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
+def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]:
     """Return the columns that count, by their positions, and notes on the others.
 
     Raises `Invalid` (`column_unnamed`, `column_twice`, `too_many_columns`).
@@ -294,7 +303,7 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
     names = [normalize("NFC", name.strip()) for name in scan.header.cells]
     notes = []
     if not names[0] and 0 in scan.first_filled_lines:
-        names[0] = next(name for name in index_column_names() if name not in names)
+        names[0] = next(name for name in iterate_names_of_index_column() if name not in names)
         notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
     unnamed_positions = [position for position, name in enumerate(names) if not name]
     for position in unnamed_positions:
@@ -312,12 +321,12 @@ def named_columns_and_notes(scan: TableScan) -> tuple[dict[int, str], list[str]]
     return columns, notes
 
 
-def index_column_names() -> Iterator[str]:
+def iterate_names_of_index_column() -> Iterator[str]:
     yield INDEX_COLUMN
     yield from (f"{INDEX_COLUMN}-{number}" for number in count(2))
 
 
-def uploaded_rows_from_cells(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
+def iterate_uploaded_rows(rows: Iterable[DelimitedRow], name_by_position: dict[int, str]) -> Iterator[UploadedRow]:
     """Yield the rows with their cells by column. Raises `Invalid` (`ragged_row`, `cell_too_long`)."""
     is_header_read = False
     for row in rows:

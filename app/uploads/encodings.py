@@ -65,7 +65,7 @@ class EncodingOffer(NamedTuple):
     sample: str
 
 
-def resolve_encoding_name(name: str) -> str:
+def known_encoding_of_name(name: str) -> str:
     """Return one of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
     try:
         codec = codecs.lookup(name.strip())
@@ -98,12 +98,12 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
                 skip += len(mark)
             return TextEncoding(encoding, skip)
     if chosen_encoding is not None:
-        encoding = resolve_encoding_name(chosen_encoding)
+        encoding = known_encoding_of_name(chosen_encoding)
         return TextEncoding("utf-16-le" if encoding == "utf-16" else encoding, 0, is_chosen=True)
-    return TextEncoding(detect_unmarked_utf_16(start[: 2**12]) or UTF_8, 0)
+    return TextEncoding(utf_16_kind_of_bytes_or_none(start[: 2**12]) or UTF_8, 0)
 
 
-def detect_unmarked_utf_16(start: bytes) -> str | None:
+def utf_16_kind_of_bytes_or_none(start: bytes) -> str | None:
     """Return the kind of UTF-16 that these bytes begin; None for any other text."""
     zero_counts = [start[offset::2].count(0) for offset in (0, 1)]
     if min(zero_counts) or not max(zero_counts):
@@ -115,14 +115,14 @@ def detect_unmarked_utf_16(start: bytes) -> str | None:
     return encoding if begins_with_ascii or (has_line_ends and max(zero_counts) > 1) else None
 
 
-def encoding_notes(text_encoding: TextEncoding) -> list[str]:
+def notes_on_encoding(text_encoding: TextEncoding) -> list[str]:
     """Return a sentence about the encoding, unless it is UTF-8."""
     if text_encoding.encoding == UTF_8 and not text_encoding.is_chosen:
         return []
     return [f"Read as {ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())}."]
 
 
-def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
+def iterate_decoded_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
     """Yield the text of a file from its beginning, in chunks.
 
     The chunks are large: a thread that often waits for a file, each time for a moment, starves other threads of the
@@ -148,14 +148,14 @@ def decode_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
             return
 
 
-def decode_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
+def iterate_decoded_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterator[str]:
     """Yield the lines of a file with their ends; lone carriage returns become line feeds.
 
-    Raises what `decode_chunks` raises, and `Invalid` (`row_too_long`).
+    Raises what `iterate_decoded_chunks` raises, and `Invalid` (`row_too_long`).
     """
     line_number, pieces, length = 1, list[str](), 0
     has_only_returns: bool | None = None
-    for chunk in decode_chunks(file, text_encoding):
+    for chunk in iterate_decoded_chunks(file, text_encoding):
         text = chunk
         if has_only_returns is None and ("\n" in text or "\r" in text[:-1]):
             has_only_returns = "\n" not in text
@@ -194,7 +194,7 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
             "encodings, or cut off? Fix the line, and save the file as UTF-8.",
             encodings=[],
         )
-    offers = plausible_encodings(problem.object)
+    offers = plausible_encodings_likeliest_first(problem.object)
     if not offers:
         refuse_line(
             "not_utf8", line_number, "this is not UTF-8 text. Save the file as UTF-8 and try again.", encodings=[]
@@ -209,7 +209,7 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
     )
 
 
-def plausible_encodings(data: bytes) -> list[EncodingOffer]:
+def plausible_encodings_likeliest_first(data: bytes) -> list[EncodingOffer]:
     """Return the encodings that may fit these bytes, the likeliest first; of those with equal texts, one."""
     lines = [line for line in re.split(b"[\r\n]+", data) if not line.isascii()][:MAX_LINES_WEIGHED]
     candidates: dict[str, tuple[int, str]] = {}
@@ -219,7 +219,7 @@ def plausible_encodings(data: bytes) -> list[EncodingOffer]:
         except UnicodeDecodeError:
             continue
         if all(text != other for _, other in candidates.values()):
-            candidates[name] = (text_implausibility(text), text)
+            candidates[name] = (count_implausible_signs_of_text(text), text)
     ordered = sorted(candidates, key=lambda name: candidates[name][0])[:MAX_ENCODINGS_OFFERED]
     return [
         EncodingOffer(name, ENCODINGS[name], cell_with_most_non_ascii_letters(candidates[name][1])) for name in ordered
@@ -236,7 +236,7 @@ def cell_with_most_non_ascii_letters(text: str) -> str:
     return printable if len(printable) <= MAX_SAMPLE_CHARACTERS else printable[: MAX_SAMPLE_CHARACTERS - 1] + "…"
 
 
-def text_implausibility(text: str) -> int:
+def count_implausible_signs_of_text(text: str) -> int:
     """Return the number of signs of a wrong encoding in a text.
 
     Signs are control characters, symbols or capitals within words, two scripts in a word, and long runs of accented
@@ -245,14 +245,14 @@ def text_implausibility(text: str) -> int:
     score = sum(3 for character in text if unicodedata.category(character) in ("Cc", "Co", "Cn") and character != "\n")
     for word in WORD_PATTERN.findall(text):
         if not word.isascii():
-            score += word_implausibility(word)
+            score += count_implausible_signs_of_word(word)
     return score
 
 
-def word_implausibility(word: str) -> int:
+def count_implausible_signs_of_word(word: str) -> int:
     letters = [character for character in word if character.isalpha()]
     symbols = [character for character in word if character > "\x7f" and not character.isalnum()]
-    scripts = {unicode_script(character) for character in letters}
+    scripts = {script_name_of_character(character) for character in letters}
     unusual_count = sum(
         character not in USUAL_SYMBOLS and unicodedata.category(character)[0] != "M" for character in symbols
     )
@@ -262,6 +262,6 @@ def word_implausibility(word: str) -> int:
     return unusual_count + 2 * symbols_in_word + 2 * inner_capitals + 3 * (len(scripts) > 1) + 2 * accented_runs
 
 
-def unicode_script(character: str) -> str:
+def script_name_of_character(character: str) -> str:
     script = unicodedata.name(character, "").partition(" ")[0]
     return "CJK" if script in ("HIRAGANA", "KATAKANA", "CJK") else script

@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 from unicodedata import normalize
 
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 from app.uploads.json_values import (
     STRICT_JSON_DECODER,
     JsonValueReader,
-    checked_row_object,
-    json_error_sentence,
-    json_type_phrase,
+    json_type_with_article,
+    reason_json_is_unreadable,
+    row_object_or_refusal,
 )
 from app.uploads.rows import MAX_UPLOAD_COLUMNS, UploadedRow, UploadedTable, check_column_names, limit_rows, refuse_line
 
@@ -72,7 +72,7 @@ def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension
     Raises `Invalid`: `json_unreadable`, `json_no_rows`, `json_several_lists`, `nul_byte`, `cell_too_long`,
     `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`; `TooLarge`: `too_many_rows`.
     """
-    row_source = locate_json_rows(read_chunks, read_lines, extension)
+    row_source = find_row_source_of_json(read_chunks, read_lines, extension)
     return table_from_row_source(row_source, count_json_lines(read_chunks))
 
 
@@ -98,32 +98,32 @@ def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]
 
 def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
     columns = JsonColumns()
-    for record in limit_rows(flatten_json_rows(row_source.read_values, columns)):
-        columns.add_row(record.line, checked_row_object(record.line, record.values))
+    for record in limit_rows(iterate_rows_and_add_columns(row_source.read_values, columns)):
+        columns.add_row(record.line, row_object_or_refusal(record.line, record.values))
     notes = [row_source.note] if row_source.note else []
     if columns.task_count:
         notes.append("The values in “data” of each task were read as columns.")
     return UploadedTable(
         "jsonl",
         tuple(columns.names),
-        flatten_json_rows(row_source.read_values, JsonColumns()),
+        iterate_rows_and_add_columns(row_source.read_values, JsonColumns()),
         row_count=columns.row_count,
         line_count=line_count,
         notes=tuple(notes),
     )
 
 
-def flatten_json_rows(read_values: NumberedValueReader, columns: JsonColumns) -> Iterator[UploadedRow]:
+def iterate_rows_and_add_columns(read_values: NumberedValueReader, columns: JsonColumns) -> Iterator[UploadedRow]:
     """Yield the rows, and add their columns. Raises `Invalid` (`json_unreadable`)."""
     for line, value in read_values():
         if not isinstance(value, dict):
-            checked_row_object(line, value)
-        row = flatten_task(value)
+            row_object_or_refusal(line, value)
+        row = row_with_task_data_as_columns(value)
         columns.task_count += row is not value
         yield UploadedRow(line, row)
 
 
-def flatten_task(values: dict[str, Any]) -> dict[str, Any]:
+def row_with_task_data_as_columns(values: dict[str, Any]) -> dict[str, Any]:
     """Return a row; for a task in Label Studio's format, with the values of its `data` as columns."""
     data_values = values.get(TASK_DATA_FIELD)
     row = values
@@ -147,13 +147,13 @@ def flatten_task(values: dict[str, Any]) -> dict[str, Any]:
 # Finding the rows
 
 
-def locate_json_rows(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> JsonRowSource:
+def find_row_source_of_json(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> JsonRowSource:
     json_reader = JsonValueReader(read_chunks())
     if json_reader.peek_character() == "[":
-        return JsonRowSource(lambda: read_document_list(read_chunks))
+        return JsonRowSource(lambda: iterate_elements_of_json_list(read_chunks))
     if is_json_lines(read_lines, extension):
-        return JsonRowSource(lambda: read_json_lines(read_lines))
-    return locate_rows_in_object(read_chunks)
+        return JsonRowSource(lambda: iterate_values_of_json_lines(read_lines))
+    return find_row_source_in_object(read_chunks)
 
 
 def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
@@ -172,17 +172,17 @@ def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
     return extension in JSON_LINES_EXTENSIONS or next(filled_lines, None) is not None
 
 
-def read_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_values_of_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield the value on each line. Raises `Invalid` (`json_unreadable`)."""
     for line_number, line in enumerate(read_lines(), start=1):
         if line.strip():
             try:
                 yield line_number, STRICT_JSON_DECODER.decode(line)
             except (ValueError, RecursionError) as problem:
-                refuse_line("json_unreadable", line_number, json_error_sentence(problem))
+                refuse_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
 
 
-def read_document_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a text that is a list. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
     json_reader = JsonValueReader(read_chunks())
     yield from read_list_elements(json_reader)
@@ -193,50 +193,50 @@ def read_document_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
 def read_list_elements(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the next value, a list."""
     json_reader.require_character("[", "what is before it")
-    if json_reader.skip_character("]"):
+    if json_reader.skip_character_if_next("]"):
         return
     while True:
         json_reader.peek_character()
         yield json_reader.line, json_reader.read_value()
-        if json_reader.skip_character("]"):
+        if json_reader.skip_character_if_next("]"):
             return
         json_reader.require_character(",", "a row of the list")
 
 
-def read_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
+def iterate_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield objects that follow each other, each on any number of lines."""
     json_reader = JsonValueReader(read_chunks())
     while json_reader.peek_character():
         yield json_reader.line, json_reader.read_value()
 
 
-def locate_rows_in_object(read_chunks: ChunkReader) -> JsonRowSource:
+def find_row_source_in_object(read_chunks: ChunkReader) -> JsonRowSource:
     """Find the list of rows in an object.
 
     Raises `Invalid` (`json_unreadable`, `json_no_rows`, `json_several_lists`).
     """
     json_reader = JsonValueReader(read_chunks())
     type_by_name = dict[str, str]()
-    for name in read_member_names(json_reader):
-        type_by_name[name] = skip_value_and_name_kind(json_reader)
+    for name in iterate_names_of_next_object(json_reader):
+        type_by_name[name] = skip_value_and_return_its_kind(json_reader)
     if json_reader.peek_character():
-        return JsonRowSource(lambda: read_concatenated_objects(read_chunks))
+        return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
     if len(list_names) > 1:
         raise Invalid(
             f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows by "
             "itself. Nothing was imported.",
             code="json_several_lists",
-            lists=shorten_names(list_names),
+            lists=first_names_shown_in_message(list_names),
         )
     if list_names:
         return JsonRowSource(
-            lambda: read_named_list(read_chunks, list_names[0]),
+            lambda: iterate_elements_of_named_list(read_chunks, list_names[0]),
             f"The rows are the list “{shorten_echo(list_names[0])}”.",
         )
     if type_by_name and set(type_by_name.values()) <= {"an object", "a list"}:
         refuse_object_without_rows(list(type_by_name))
-    return JsonRowSource(lambda: read_concatenated_objects(read_chunks))
+    return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
 
 
 def refuse_object_without_rows(names: list[str]) -> NoReturn:
@@ -248,39 +248,39 @@ def refuse_object_without_rows(names: list[str]) -> NoReturn:
     )
 
 
-def read_member_names(json_reader: JsonValueReader) -> Iterator[str]:
+def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
     """Yield the names in the next object; the caller reads the value of each before it takes the next name."""
     json_reader.require_character("{", "what is before it")
-    if json_reader.skip_character("}"):
+    if json_reader.skip_character_if_next("}"):
         return
     while True:
         json_reader.peek_character()
         name = json_reader.read_value()
         if not isinstance(name, str):
             refuse_line(
-                "json_unreadable", json_reader.line, f"there is {json_type_phrase(name)} where a name should be."
+                "json_unreadable", json_reader.line, f"there is {json_type_with_article(name)} where a name should be."
             )
         json_reader.require_character(":", "a name")
         yield name
-        if json_reader.skip_character("}"):
+        if json_reader.skip_character_if_next("}"):
             return
         json_reader.require_character(",", "a value")
 
 
-def skip_value_and_name_kind(json_reader: JsonValueReader) -> str:
+def skip_value_and_return_its_kind(json_reader: JsonValueReader) -> str:
     """Skip the next value, and return its kind."""
     if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
-        return "an object" if isinstance(value, dict) else json_type_phrase(value)
+        return "an object" if isinstance(value, dict) else json_type_with_article(value)
     objects = [isinstance(value, dict) for _, value in read_list_elements(json_reader)]
     return "a list of objects" if objects and objects[0] else "a list"
 
 
-def read_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
+def iterate_elements_of_named_list(read_chunks: ChunkReader, list_name: str) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a list in a text that is an object."""
     json_reader = JsonValueReader(read_chunks())
-    for name in read_member_names(json_reader):
+    for name in iterate_names_of_next_object(json_reader):
         if name == list_name:
             yield from read_list_elements(json_reader)
             return
-        skip_value_and_name_kind(json_reader)
+        skip_value_and_return_its_kind(json_reader)

@@ -34,7 +34,7 @@ STRICT_JSON_DECODER = json.JSONDecoder(
 )
 
 
-def json_error_sentence(problem: Exception) -> str:
+def reason_json_is_unreadable(problem: Exception) -> str:
     """Return why a JSON value cannot be read."""
     if isinstance(problem, json.JSONDecodeError):
         return f"this is not JSON ({problem.msg}, character {problem.colno})."
@@ -47,17 +47,19 @@ def json_error_sentence(problem: Exception) -> str:
     return "a number is too long or too large."
 
 
-def checked_row_object(line_number: int, value: Any) -> dict[str, Any]:
+def row_object_or_refusal(line_number: int, value: Any) -> dict[str, Any]:
     """Return an object that can be a row. Refuses texts that PostgreSQL cannot store.
 
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
     """
     if not isinstance(value, dict):
         refuse_line(
-            "json_unreadable", line_number, f"this is {json_type_phrase(value)}, but every row must be a JSON object."
+            "json_unreadable",
+            line_number,
+            f"this is {json_type_with_article(value)}, but every row must be a JSON object.",
         )
-    check_nesting_depth(line_number, value)
-    for text in texts_in_json_value(value):
+    refuse_too_deep_nesting(line_number, value)
+    for text in iterate_texts_in_json_value(value):
         if "\0" in text:
             refuse_line("nul_byte", line_number, "there is a NUL character in a value.")
         if len(text) > MAX_UPLOADED_CELL_CHARACTERS:
@@ -69,21 +71,21 @@ def checked_row_object(line_number: int, value: Any) -> dict[str, Any]:
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as problem:
-        refuse_line("json_unreadable", line_number, json_error_sentence(problem))
+        refuse_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
     return value
 
 
-def json_type_phrase(value: Any) -> str:
+def json_type_with_article(value: Any) -> str:
     kinds = {list: "a list", str: "a text", bool: "true or false", int: "a number", float: "a number"}
     return kinds.get(type(value), "null")
 
 
-def check_nesting_depth(line_number: int, value: Any, levels_left: int = MAX_NESTING_LEVELS) -> None:
+def refuse_too_deep_nesting(line_number: int, value: Any, levels_left: int = MAX_NESTING_LEVELS) -> None:
     if isinstance(value, dict | list):
         if levels_left == 0:
-            refuse_line("json_unreadable", line_number, json_error_sentence(RecursionError()))
+            refuse_line("json_unreadable", line_number, reason_json_is_unreadable(RecursionError()))
         for inner in value.values() if isinstance(value, dict) else value:
-            check_nesting_depth(line_number, inner, levels_left - 1)
+            refuse_too_deep_nesting(line_number, inner, levels_left - 1)
 
 
 def refuse_lone_surrogates(line_number: int, text: str) -> None:
@@ -98,17 +100,17 @@ def refuse_lone_surrogates(line_number: int, text: str) -> None:
             )
 
 
-def texts_in_json_value(value: Any) -> Iterator[str]:
+def iterate_texts_in_json_value(value: Any) -> Iterator[str]:
     """Yield all texts in a JSON value, including names."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, inner in value.items():
             yield name
-            yield from texts_in_json_value(inner)
+            yield from iterate_texts_in_json_value(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from texts_in_json_value(inner)
+            yield from iterate_texts_in_json_value(inner)
 
 
 class JsonValueReader:
@@ -122,13 +124,13 @@ class JsonValueReader:
     def __init__(self, chunks: Iterator[str]) -> None:
         self.remaining_chunks, self.buffer, self.position, self.line = chunks, "", 0, 1
 
-    def read_chunk(self) -> bool:
+    def read_next_chunk_if_any(self) -> bool:
         """Read the next chunk; return False at the end."""
         chunk = next(self.remaining_chunks, "")
         self.buffer, self.position = self.buffer[self.position :] + chunk, 0
         return bool(chunk)
 
-    def advance_position(self, position: int) -> None:
+    def move_to_position_in_buffer(self, position: int) -> None:
         self.line += self.buffer.count("\n", self.position, position)
         self.position = position
 
@@ -137,29 +139,29 @@ class JsonValueReader:
         while True:
             rest = self.buffer[self.position : self.position + 2**12]
             if stripped := rest.lstrip(JSON_WHITE_SPACE):
-                self.advance_position(self.position + len(rest) - len(stripped))
+                self.move_to_position_in_buffer(self.position + len(rest) - len(stripped))
                 return stripped[0]
             if rest:
-                self.advance_position(self.position + len(rest))
-            elif not self.read_chunk():
+                self.move_to_position_in_buffer(self.position + len(rest))
+            elif not self.read_next_chunk_if_any():
                 return ""
 
     def is_followed_by(self, characters: str) -> bool:
         """Return whether these characters come next, perhaps with white space between them."""
-        while len(self.buffer) - self.position < 2**12 and self.read_chunk():
+        while len(self.buffer) - self.position < 2**12 and self.read_next_chunk_if_any():
             pass
         return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
 
-    def skip_character(self, character: str) -> bool:
+    def skip_character_if_next(self, character: str) -> bool:
         """Skip a character if it comes next."""
         if self.peek_character() != character:
             return False
-        self.advance_position(self.position + 1)
+        self.move_to_position_in_buffer(self.position + 1)
         return True
 
     def require_character(self, character: str, previous_part: str) -> None:
         """Skip a character. Raises `Invalid` (`json_unreadable`) if another one comes next."""
-        if not self.skip_character(character):
+        if not self.skip_character_if_next(character):
             next_character = self.peek_character()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
             message = (
@@ -176,23 +178,27 @@ class JsonValueReader:
             try:
                 value, end = STRICT_JSON_DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as problem:
-                if self.double_buffer():
+                if self.read_more_of_value_into_buffer():
                     continue
                 line = self.line + self.buffer.count("\n", self.position, problem.pos)
-                refuse_line("json_unreadable", line, json_error_sentence(problem))
+                refuse_line("json_unreadable", line, reason_json_is_unreadable(problem))
             except (ValueError, RecursionError) as problem:
-                refuse_line("json_unreadable", self.line, json_error_sentence(problem))
-            if end == len(self.buffer) and not isinstance(value, dict | list | str) and self.double_buffer():
+                refuse_line("json_unreadable", self.line, reason_json_is_unreadable(problem))
+            if (
+                end == len(self.buffer)
+                and not isinstance(value, dict | list | str)
+                and self.read_more_of_value_into_buffer()
+            ):
                 continue  # a number may continue in the next chunk
-            self.advance_position(end)
+            self.move_to_position_in_buffer(end)
             return value
 
-    def double_buffer(self) -> bool:
+    def read_more_of_value_into_buffer(self) -> bool:
         """Double the part of the value in memory; return False at the end. Raises `Invalid` (`row_too_long`)."""
         buffered_characters = len(self.buffer) - self.position
         if buffered_characters > MAX_ROW_CHARACTERS:
             refuse_line("row_too_long", self.line, f"this value has more than {MAX_ROW_CHARACTERS:,} characters.")
         has_read_more = False
-        while len(self.buffer) - self.position < 2 * buffered_characters + 1 and self.read_chunk():
+        while len(self.buffer) - self.position < 2 * buffered_characters + 1 and self.read_next_chunk_if_any():
             has_read_more = True
         return has_read_more

@@ -123,7 +123,7 @@ class QuoteEvidence:
                 self.stray_quote_count += not enclosed
                 self.doubled_quote_count += bool(enclosed) and '""' in cell[1:-1]
 
-    def first_row_of_swallowed_rows(self) -> MultilineRow | None:
+    def first_row_that_swallowed_rows(self) -> MultilineRow | None:
         """Return the first row over several lines that look like rows of their own."""
         code_positions = [
             position for position, column in enumerate(self.columns) if column.is_code_column(self.row_count)
@@ -138,7 +138,7 @@ class QuoteEvidence:
         positions, lines = (
             (before, multiline_row.cells_by_line[1:]) if before else (after, multiline_row.cells_by_line[:-1])
         )
-        ids = self.unique_ids(tuple(positions))
+        ids = self.ids_of_rows_if_unique(tuple(positions))
         for cells in lines:
             extra = 0 if before else len(cells) - self.column_count
             codes = [cells[position + extra] for position in positions]
@@ -149,7 +149,7 @@ class QuoteEvidence:
                 return False
         return True
 
-    def unique_ids(self, positions: tuple[int, ...]) -> set[tuple[str, ...]]:
+    def ids_of_rows_if_unique(self, positions: tuple[int, ...]) -> set[tuple[str, ...]]:
         """Return the codes of the rows in these columns if no two rows have the same; they are ids then."""
         if positions not in self.ids_by_positions:
             distinct_codes = {tuple(codes[position] for position in positions) for codes in self.leading_cells}

@@ -12,16 +12,21 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import openpyxl
 
-from app.errors import Invalid, TooLarge, join_names, pluralize, shorten_echo, shorten_names
+from app.errors import Invalid, TooLarge, first_names_shown_in_message, join_names, pluralize, shorten_echo
 from app.uploads.containers import (
     MB,
     ZIP_ENCRYPTED_FLAG,
     ZIP_SIGNATURE,
     check_table_zip_directory,
-    peek_first_bytes,
+    first_bytes_without_reading_on,
     refuse_too_dense_archive,
 )
-from app.uploads.delimited import DelimitedRow, named_columns_and_notes, scan_table, uploaded_rows_from_cells
+from app.uploads.delimited import (
+    DelimitedRow,
+    column_names_by_position_and_notes,
+    iterate_uploaded_rows,
+    scan_rows_until_refusal,
+)
 from app.uploads.rows import UploadedTable, limit_rows
 
 Result = TypeVar("Result")
@@ -35,7 +40,7 @@ SHOWN_DIGITS = 15  # of a number in Excel
 
 def is_workbook(file: BinaryIO) -> bool:
     """Return whether a file is an Excel workbook; leaves it at its beginning."""
-    if not peek_first_bytes(file).startswith(ZIP_SIGNATURE):
+    if not first_bytes_without_reading_on(file).startswith(ZIP_SIGNATURE):
         return False
     check_table_zip_directory(file)
     try:
@@ -61,7 +66,9 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
 
     """
     check_workbook_size(file, max_mb)
-    workbook = call_openpyxl(lambda: openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False))
+    workbook = result_of_openpyxl_or_refusal(
+        lambda: openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    )
     worksheets = {worksheet.title: worksheet for worksheet in workbook.worksheets}
     if len(worksheets) > MAX_SHEETS:
         message = (
@@ -71,13 +78,13 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     if sheet is not None and sheet not in worksheets:
         refuse_unknown_sheet(sheet, list(worksheets))
     candidates = [sheet] if sheet is not None else list(worksheets)
-    title = next((name for name in candidates if has_content(worksheets[name])), None)
+    title = next((name for name in candidates if has_sheet_content(worksheets[name])), None)
     if title is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    scan = scan_table(read_sheet_rows(worksheets[title]), ",")
+    scan = scan_rows_until_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
     if scan.refusal:
         raise scan.refusal
-    columns, notes = named_columns_and_notes(scan)
+    columns, notes = column_names_by_position_and_notes(scan)
     if len(worksheets) > 1:
         notes.insert(0, f"Sheet “{shorten_echo(title)}” was read, one of {len(worksheets)}.")
     if scan.empty_row_count:
@@ -85,7 +92,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
-        limit_rows(uploaded_rows_from_cells(read_sheet_rows(worksheets[title]), columns)),
+        limit_rows(iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns)),
         row_count=scan.row_count,
         line_count=scan.header.line + scan.row_count + scan.empty_row_count,
         notes=tuple(notes),
@@ -114,7 +121,7 @@ def check_workbook_size(file: BinaryIO, max_mb: int) -> None:
     refuse_too_dense_archive(unpacked_bytes, sum(part.compress_size for part in parts), "This table", "zip_too_dense")
 
 
-def call_openpyxl(function: Callable[[], Result]) -> Result:
+def result_of_openpyxl_or_refusal(function: Callable[[], Result]) -> Result:
     """Return the result of a call into openpyxl. Raises `Invalid` (`workbook_unreadable`) if it fails."""
     try:
         return function()
@@ -133,15 +140,15 @@ def refuse_unknown_sheet(sheet: str, titles: Sequence[str]) -> NoReturn:
     raise Invalid(
         f"This workbook has no sheet “{shorten_echo(sheet)}”. It has {join_names(titles)}. Nothing was imported.",
         code="sheet_unknown",
-        sheets=shorten_names(titles),
+        sheets=first_names_shown_in_message(titles),
     )
 
 
-def has_content(worksheet: Any) -> bool:
-    return any(any(map(str.strip, row.cells)) for row in read_sheet_rows(worksheet))
+def has_sheet_content(worksheet: Any) -> bool:
+    return any(any(map(str.strip, row.cells)) for row in iterate_rows_of_sheet(worksheet))
 
 
-def read_sheet_rows(worksheet: Any) -> Iterator[DelimitedRow]:
+def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
     """Yield the rows from the first one with content, each as wide as that one or wider.
 
     Raises `Invalid` (`workbook_unreadable`) and `TooLarge` (`workbook_too_large`).
@@ -149,12 +156,12 @@ def read_sheet_rows(worksheet: Any) -> Iterator[DelimitedRow]:
     worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
     rows = iter(worksheet.iter_rows())
     cell_count = line = width = empty_count = 0
-    while (row := call_openpyxl(partial(next, rows, None))) is not None:
+    while (row := result_of_openpyxl_or_refusal(partial(next, rows, None))) is not None:
         line += 1
         cell_count += len(row)
         if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
             refuse_huge_sheet(line)
-        cells = call_openpyxl(partial(trimmed_cells, row))
+        cells = result_of_openpyxl_or_refusal(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
             continue
@@ -174,7 +181,7 @@ def refuse_huge_sheet(line: int) -> NoReturn:
     )
 
 
-def trimmed_cells(row: Sequence[Any]) -> list[str]:
+def cells_without_trailing_blanks(row: Sequence[Any]) -> list[str]:
     """Return the texts of a row up to its last cell with content."""
     end = len(row)
     while end and is_blank_cell(row[end - 1].value):

@@ -17,14 +17,14 @@ from scipy.special import ndtri
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.tally import AnnotatorItemCounts, Tally
 from app.inference.ratings.moderated_means import (
-    moderate_means,
+    moderated_means_of_tally,
     prior_item_variances,
     squares_within_items,
-    variance_spread_beyond_chance,
+    variance_spread_beyond_and_by_chance,
 )
 from app.selection.buckets import Pick
 from app.selection.even_rule import LeastJudgedCompanions, LeastJudgedLeaders
-from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_with_probabilities
+from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
 from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
 
@@ -43,7 +43,7 @@ def variances_differ(tally: Tally) -> bool:
     squares, freedom = squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
     if not squares.any():
         return False
-    beyond, _ = variance_spread_beyond_chance(
+    beyond, _ = variance_spread_beyond_and_by_chance(
         squares, freedom, prior_item_variances(tally, squares, freedom, (0.0, 1.0))
     )
     known, together = freedom[freedom > 0], freedom.sum()
@@ -53,7 +53,7 @@ def variances_differ(tally: Tally) -> bool:
 
 def gains(tally: Tally) -> Array:
     """s^2 / (n (n + 1)), (N,); NaN without a judgment."""
-    found: Array = moderate_means(tally).standard_error ** 2 / (tally.judgments + 1)
+    found: Array = moderated_means_of_tally(tally).standard_error ** 2 / (tally.judgments + 1)
     return found
 
 
@@ -81,7 +81,7 @@ class GainsMost(LeastJudgedLeaders):
         behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
         if not len(free) or behind.any() or not variances_differ(tally):
             return super().draw(barred, rng)
-        (item,), (probability,) = pick_highest_with_probabilities(gains(tally), free, 1, rng)
+        (item,), (probability,) = pick_highest_items_and_probabilities(gains(tally), free, 1, rng)
         return Pick(item, probability)
 
 

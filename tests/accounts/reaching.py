@@ -21,11 +21,11 @@ async def log_in_with_role(
     """
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
-        await users.find_or_create_first_user(connection, now=now)
+        await users.find_or_create_oldest_user(connection, now=now)
         user = await users.insert_user(connection, f"one.{role}.{member or 'none'}", now=now, role=role)
         if member:
             await members.insert_member_if_new(connection, campaign, user, member, now=now)
-        session = await login.start_session(connection, user.id, now=now, hours=12)
+        session = await login.start_session_and_return_secret(connection, user.id, now=now, hours=12)
         token = await tokens.create_api_token(connection, user.id, "program", now=now, **of)
     client.cookies.set(app.state.cookie_name, session)
     client.headers["X-CSRF-Token"] = csrf_token_of_session(session)

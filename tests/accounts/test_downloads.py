@@ -10,10 +10,10 @@ from app.annotation.onboarding import personal_links
 from app.cli.commands import easel
 from app.cli.run_command import machine_user_name
 from app.database.session import create_engine
-from app.exports.registry import export_names, registered_exports
+from app.exports.registry import export_by_name, export_names
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
-ABOUT_ANNOTATORS = [name for name, export in registered_exports().items() if export.is_about_annotators]
+ABOUT_ANNOTATORS = [name for name, export in export_by_name().items() if export.is_about_annotators]
 DOWNLOADS = "SELECT who, way, campaign, about FROM audit_log WHERE action = 'people.downloaded' ORDER BY id"
 
 
@@ -26,14 +26,14 @@ def engine(app):
 async def campaign(engine):
     found = await create_running_campaign(engine, name="Verbs")
     async with engine.begin() as connection:
-        await personal_links.create_missing_personal_links(connection, found, ["Ada", "Bea"], now=NOW)
+        await personal_links.create_missing_links_and_count_them(connection, found, ["Ada", "Bea"], now=NOW)
     return found
 
 
 @pytest.fixture
 async def headers(engine, researcher):
     async with engine.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         return {"authorization": f"Bearer {await tokens.create_api_token(connection, admin.id, 'program', now=NOW)}"}
 
 

@@ -19,8 +19,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_rows,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 KEPT = ("items", "check_items", "hits", "responses", "decisions", "invitations", "campaign_links")
@@ -52,9 +52,9 @@ async def test_a_hit_and_an_answer_of_another_campaign(app, client, engine):
         await create_running_campaign(engine, name="Nouns"),
     )
     ann = [await create_annotator(engine, one, "ann", "api") for one in (mine, theirs)]
-    answered = await lease_hit(engine, ann[1])
+    answered = await try_to_lease_hit(engine, ann[1])
     receipt = await submit_scores(engine, ann[1], answered)
-    hits = [await lease_hit(engine, one) for one in ann]
+    hits = [await try_to_lease_hit(engine, one) for one in ann]
     _, token = await log_in_with_role(app, client, "guest", "owner", mine)
     bearer = {"authorization": f"Bearer {token}"}
     answer = {"annotator": "ann", "scores": [50] * len(hits[0].items)}
@@ -92,7 +92,9 @@ async def test_an_invitation_to_the_server_is_none_to_a_campaign_and_the_other_w
     async with engine.begin() as connection:
         for campaign, words in ((None, "server"), (mine, "campaign")):
             now = datetime.now(UTC)
-            await invitations.create_invitation(connection, campaign, "viewer", words, inviter_id=None, now=now)
+            await invitations.create_invitation_and_return_token(
+                connection, campaign, "viewer", words, inviter_id=None, now=now
+            )
     numbers = dict(await fetch_rows(engine, "SELECT words, id FROM invitations"))
     await log_in_with_role(app, client, "guest", "owner", mine)
     before = await everything(engine)
@@ -109,10 +111,10 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
         await create_running_campaign(engine, name="Nouns", comment_on="HIT"),
     )
     visit = await create_annotator(engine, theirs)
-    hit = await lease_hit(engine, visit)
+    hit = await try_to_lease_hit(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, visit, hit.id, said, now=NOW)
+        await submission.store_answer_of_hit(connection, visit, hit.id, said, now=NOW)
     _, token = await log_in_with_role(app, client, "guest", "manager", mine)
     bearer = {"authorization": f"Bearer {token}"}
     for params in ({}, {"annotator": "A1"}, {"words": "heard"}, {"kind": "comments"}):
@@ -130,8 +132,10 @@ async def test_the_cookie_of_a_read_only_link_opens_no_other_campaign(app, clien
         await create_running_campaign(engine, name="Nouns"),
     )
     async with engine.begin() as connection:
-        await users.find_or_create_first_user(connection, now=datetime.now(UTC))
-        secret = await shared_links.create_shared_link(connection, mine, "", maker_name="ada", now=datetime.now(UTC))
+        await users.find_or_create_oldest_user(connection, now=datetime.now(UTC))
+        secret = await shared_links.create_shared_link_and_return_secret(
+            connection, mine, "", maker_name="ada", now=datetime.now(UTC)
+        )
     sent = {"cookie": f"{app.state.cookie_name}_link={secret}"}
     for path in ("", "/analysis", "/analysis/tables/agreement.csv", "/match-quality.csv", "/export/items.csv"):
         page = await client.get(f"/admin/campaigns/{theirs.slug}{path}", headers=sent)

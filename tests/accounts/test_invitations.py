@@ -28,7 +28,7 @@ NOW = datetime.now(UTC)
 async def invited(engine, campaign=None, role="manager", **of):
     async with engine.begin() as connection:
         options = {"inviter_id": None, "now": NOW} | of
-        return await invitations.create_invitation(connection, campaign, role, "Dan", **options)
+        return await invitations.create_invitation_and_return_token(connection, campaign, role, "Dan", **options)
 
 
 def sent(token, way, name="dan", password=PASSWORD):
@@ -118,7 +118,7 @@ async def test_what_is_refused_uses_nothing_up(client, researcher, engine, refus
 async def used(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
-        await invitations.accept_invitation_as_new_user(connection, token, "eve", "hash", now=NOW)
+        await invitations.create_user_and_accept_invitation(connection, token, "eve", "hash", now=NOW)
     return token
 
 
@@ -167,10 +167,10 @@ async def test_of_two_who_accept_at_once_one_comes_in(engine):
 
     async def come(name: str) -> None:
         async with engine.begin() as connection:
-            await invitations.accept_invitation_as_new_user(connection, token, name, "hash", now=NOW)
+            await invitations.create_user_and_accept_invitation(connection, token, name, "hash", now=NOW)
 
     async with engine.begin() as connection:
-        await invitations.accept_invitation_as_new_user(connection, token, "dan", "hash", now=NOW)
+        await invitations.create_user_and_accept_invitation(connection, token, "dan", "hash", now=NOW)
         other = asyncio.create_task(come("eve"))
         await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Gone):
@@ -197,11 +197,11 @@ async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, res
 async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         await users.store_password_and_end_other_sessions(
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
         )
-        session = await login.start_session(connection, admin.id, now=NOW, hours=12)
+        session = await login.start_session_and_return_secret(connection, admin.id, now=NOW, hours=12)
     async with http_client(app) as client:
         client.cookies.set(app.state.cookie_name, session)
         client.headers["X-CSRF-Token"] = csrf_token_of_session(session)

@@ -17,9 +17,9 @@ from app.database.audit_log import (
     ACTION_PHRASES,
     CURRENT_ACTOR,
     Actor,
-    changed_facts,
     format_logged_changes,
     log_change,
+    old_and_new_values_that_differ,
 )
 from app.errors import Conflict
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
@@ -39,7 +39,7 @@ def acting():
 async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
     campaign = await create_draft(engine, judgments_per_item=3)
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
         )
     assert (await fetch_rows(engine, LINES))[-1] == (
@@ -51,7 +51,7 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
 async def test_what_was_saved_as_it_was_is_no_change(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(connection, campaign.slug, lambda before: before)
+        await settings_edits.store_changed_settings(connection, campaign.slug, lambda before: before)
     assert [row[2] for row in await fetch_rows(engine, LINES)] == ["campaign.created"]
 
 
@@ -72,7 +72,7 @@ async def test_the_database_changes_no_line_and_takes_none_out_whoever_asks(engi
 
 async def test_the_name_of_a_removed_researcher_stays(engine):
     async with engine.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         bea = await users.insert_user(connection, "bea", now=NOW)
         await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
         await users.delete_user(connection, bea.id, actor_id=admin.id)
@@ -102,7 +102,7 @@ def test_every_action_is_of_a_kind_that_can_be_searched():
 
 
 def test_only_what_differs_is_told():
-    assert changed_facts({"a": 1, "b": 2}, {"a": 1, "b": 3}) == ({"b": 2}, {"b": 3})
+    assert old_and_new_values_that_differ({"a": 1, "b": 2}, {"a": 1, "b": 3}) == ({"b": 2}, {"b": 3})
 
 
 async def searched(researcher, query=""):
@@ -155,7 +155,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
     seeds = iter(range(60))
     for _ in range(60):
         async with engine.begin() as connection:
-            await settings_edits.edit_settings(
+            await settings_edits.store_changed_settings(
                 connection, campaign.slug, lambda before: before.model_copy(update={"seed": next(seeds)})
             )
     first = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
@@ -169,7 +169,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
 async def test_programs_read_the_log(engine, app, client):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "notebook", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     found = (await client.get(f"/api/v1/campaigns/{campaign.slug}/log?size=1")).json()
@@ -183,7 +183,7 @@ async def test_programs_read_the_log(engine, app, client):
 
 async def test_who_fails_to_log_in_is_noted_without_what_they_typed(engine, client):
     async with engine.begin() as connection:
-        await users.find_or_create_first_user(connection, now=NOW)
+        await users.find_or_create_oldest_user(connection, now=NOW)
     await client.post("/login", data={"name": "admin", "password": "hunter2hunter2"})
     await client.post("/login", data={"name": "correct horse battery", "password": ""})
     failed = [(row[0], row[2], row[3]) for row in await fetch_rows(engine, LINES)]

@@ -37,12 +37,12 @@ async def add(engine, name="ada", password=PASSWORD):
 
 async def one_time(engine, *, now=NOW):
     async with engine.begin() as connection:
-        return await login.create_one_time_login(connection, now=now)
+        return await login.create_one_time_login_secret(connection, now=now)
 
 
 async def redeem(engine, token, *, now=NOW):
     async with engine.begin() as connection:
-        return await login.redeem_one_time_login(connection, token, now=now)
+        return await login.use_up_one_time_login_and_return_user_id(connection, token, now=now)
 
 
 async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", browser=None, *, now=NOW):
@@ -184,12 +184,12 @@ async def test_a_session_that_nobody_uses_ends(engine):
     user = await add(engine)
     half = timedelta(minutes=15)
     async with engine.begin() as connection:
-        session = await login.start_session(connection, user.id, now=NOW, hours=2, idle_minutes=30)
-        found = await login.load_login_session(connection, session, now=NOW + half)
+        session = await login.start_session_and_return_secret(connection, user.id, now=NOW, hours=2, idle_minutes=30)
+        found = await login.load_login_session_or_none(connection, session, now=NOW + half)
         assert found is not None
-        await login.postpone_idle_end(connection, found, now=NOW + half, idle_minutes_allowed=30)
-        assert await login.load_login_session(connection, session, now=NOW + 2 * half)
-        assert await login.load_login_session(connection, session, now=NOW + 3 * half) is None
+        await login.postpone_idle_end_of_session(connection, found, now=NOW + half, idle_minutes_allowed=30)
+        assert await login.load_login_session_or_none(connection, session, now=NOW + 2 * half)
+        assert await login.load_login_session_or_none(connection, session, now=NOW + 3 * half) is None
 
 
 async def test_a_page_that_asks_by_itself_is_not_somebody_at_work(app, researcher, engine):
@@ -205,11 +205,11 @@ async def test_a_page_that_asks_by_itself_is_not_somebody_at_work(app, researche
 async def test_a_session_is_found_until_it_ends_and_only_its_digest_is_stored(engine):
     user = await add(engine)
     async with engine.begin() as connection:
-        session = await login.start_session(connection, user.id, now=NOW, hours=2)
-        found = await login.load_login_session(connection, session, now=NOW + timedelta(minutes=119))
+        session = await login.start_session_and_return_secret(connection, user.id, now=NOW, hours=2)
+        found = await login.load_login_session_or_none(connection, session, now=NOW + timedelta(minutes=119))
         assert found is not None
         assert found.name == "ada"
-        assert await login.load_login_session(connection, session, now=NOW + timedelta(hours=2)) is None
+        assert await login.load_login_session_or_none(connection, session, now=NOW + timedelta(hours=2)) is None
         stored = (await connection.execute(text("SELECT token_hash FROM logins"))).scalar_one()
     assert stored == secret_digest(session)
 
@@ -217,8 +217,8 @@ async def test_a_session_is_found_until_it_ends_and_only_its_digest_is_stored(en
 async def test_ended_sessions_are_swept_out_at_the_next_login(engine):
     user = await add(engine)
     async with engine.begin() as connection:
-        await login.start_session(connection, user.id, now=NOW, hours=2)
-        await login.start_session(connection, user.id, now=NOW + timedelta(hours=3), hours=2)
+        await login.start_session_and_return_secret(connection, user.id, now=NOW, hours=2)
+        await login.start_session_and_return_secret(connection, user.id, now=NOW + timedelta(hours=3), hours=2)
         assert (await connection.execute(text("SELECT count(*) FROM logins"))).scalar_one() == 1
 
 

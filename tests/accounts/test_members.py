@@ -125,7 +125,7 @@ async def test_an_owner_shares_a_campaign_and_ends_that(app, client, researcher,
 async def test_who_cannot_be_added_is_said(researcher, engine, name, role, status):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         await members.insert_member_if_new(connection, campaign, admin, "owner", now=NOW)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/members", data={"name": name, "role": role})
     assert (refused.status_code, "Nothing was changed" in refused.text) == (status, True)
@@ -200,8 +200,10 @@ async def ids_of(engine: AsyncEngine, campaign):
     alert = "INSERT INTO alerts (campaign_id, kind, occasion, about) VALUES (:id, 'held', 'A1', 'A1')"
     await execute_sql(engine, alert, id=campaign.id)
     async with engine.begin() as connection:
-        await invitations.create_invitation(connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC))
-        await shared_links.create_shared_link(connection, campaign, "", maker_name="ada", now=NOW)
+        await invitations.create_invitation_and_return_token(
+            connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC)
+        )
+        await shared_links.create_shared_link_and_return_secret(connection, campaign, "", maker_name="ada", now=NOW)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await fetch_value(engine, named_annotators, id=campaign.id),

@@ -16,7 +16,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 
 from app.accounts import identities, openid, users
-from app.accounts.invitations import accept_invitation_as_new_user, create_invitation
+from app.accounts.invitations import create_invitation_and_return_token, create_user_and_accept_invitation
 from app.accounts.openid import IdentityClaims, Provider
 from app.accounts.pages import openid as openid_pages
 from app.errors import BadGateway, Forbidden, Unauthenticated
@@ -105,8 +105,8 @@ async def test_from_then_on_it_is_the_person_who_counts_and_not_their_mail(clien
 
 async def test_a_name_that_somebody_chose_who_has_a_password_opens_no_account(client, engine, provider):
     async with engine.begin() as connection:
-        token = await create_invitation(connection, None, "manager", "", inviter_id=None, now=NOW)
-        await accept_invitation_as_new_user(connection, token, "ada@lab.example", "a hash", now=NOW)
+        token = await create_invitation_and_return_token(connection, None, "manager", "", inviter_id=None, now=NOW)
+        await create_user_and_accept_invitation(connection, token, "ada@lab.example", "a hash", now=NOW)
     response = await gone_and_come_back(client)
     assert response.status_code == 403
     assert "log in by name and password and connect this login" in response.text
@@ -193,7 +193,7 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
         for name in names:
             claimed = told.model_copy(update={"email": name})
             with pytest.raises(Forbidden, match="No account here is connected"):
-                await identities.find_or_create_user_for_identity(
+                await identities.find_or_create_user_of_identity(
                     connection, claimed, domains=["lab.example"], role="owner", now=NOW
                 )
 
@@ -415,10 +415,10 @@ def test_settings_that_cannot_work_are_refused_at_the_start(monkeypatch, environ
 
 def test_a_provider_is_that_of_the_settings():
     chosen = Settings(oidc_issuer="https://id.example/tenant", oidc_client_id="a", oidc_client_secret=SecretStr("b"))
-    found = openid_pages.provider_from_settings(chosen)
+    found = openid_pages.provider_of_settings_or_none(chosen)
     assert found is not None
     assert (found.issuer, found.client_id, found.client_secret) == ("https://id.example/tenant", "a", "b")
-    assert openid_pages.provider_from_settings(Settings()) is None
+    assert openid_pages.provider_of_settings_or_none(Settings()) is None
 
 
 def test_domains_are_compared_in_lower_case(monkeypatch):

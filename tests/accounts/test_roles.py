@@ -5,11 +5,17 @@ import re
 import pytest
 
 from app.accounts import tokens, users
-from app.accounts.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, granted_needs
+from app.accounts.roles import NEED_BY_ROUTE, NEEDS_BY_SCOPE, OWNER, ROLES, ROUTES_BY_NEED, needs_granted_by_roles
 from app.errors import Conflict, NotFound
 from tests.accounts.reaching import ENDLESS, log_in_with_role, request_status_and_code
 from tests.accounts.test_guards import PUBLIC, addresses
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, fetch_value, lease_hit
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_value,
+    try_to_lease_hit,
+)
 
 
 def test_every_address_that_is_not_public_says_what_it_needs(app):
@@ -44,7 +50,7 @@ def expected(role, member):
 @pytest.mark.parametrize(("role", "member"), COMBINED)
 async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, client, role, member):
     campaign = await create_running_campaign(app.state.database)
-    hit = await lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
+    hit = await try_to_lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
     _, token = await log_in_with_role(app, client, role, member, campaign)
     server, inside = expected(role, member)
     # What is open would end the campaign or this login; its refusals are what the others meet.
@@ -67,7 +73,7 @@ async def test_roles_and_memberships_open_what_they_may_and_nothing_else(app, cl
 @pytest.mark.parametrize("scope", NEEDS_BY_SCOPE)
 async def test_a_token_is_for_its_scopes_alone(app, client, scope):
     campaign = await create_running_campaign(app.state.database)
-    hit = await lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
+    hit = await try_to_lease_hit(app.state.database, await create_annotator(app.state.database, campaign, "ann", "api"))
     _, token = await log_in_with_role(app, client, OWNER, scopes=[scope])
     for address, need in NEED_BY_ROUTE.items():
         method, path = address.split()
@@ -80,7 +86,7 @@ async def test_a_token_is_for_its_scopes_alone(app, client, scope):
 async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alone(app, client):
     campaign, other = [await create_running_campaign(app.state.database, name=name) for name in ("Verbs", "Nouns")]
     hits = [
-        await lease_hit(app.state.database, await create_annotator(app.state.database, one, "ann", "api"))
+        await try_to_lease_hit(app.state.database, await create_annotator(app.state.database, one, "ann", "api"))
         for one in (campaign, other)
     ]
     user, _ = await log_in_with_role(app, client, OWNER)
@@ -122,7 +128,7 @@ async def test_no_other_method_opens_what_a_viewer_may_not_see(app, client, meth
 
 @pytest.mark.parametrize("role", ["", "unheard-of"])
 def test_a_role_that_nobody_knows_opens_nothing(role):
-    assert not granted_needs(role)
+    assert not needs_granted_by_roles(role)
 
 
 async def test_a_viewer_finds_no_button_that_changes_anything(app, client):

@@ -18,7 +18,7 @@ async def test_no_address_takes_another_spelling_of_an_id(app, researcher):
     assert len(WITH_IDS) > 10
     campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
     headers = {"authorization": f"Bearer {token}"}
     found = []

@@ -40,7 +40,7 @@ async def secrets(engine, campaign):
 
 async def by_link(app, client, campaign):
     async with app.state.database.begin() as connection:
-        secret = await shared_links.create_shared_link(
+        secret = await shared_links.create_shared_link_and_return_secret(
             connection, campaign, "", maker_name="ada", now=datetime.now(UTC)
         )
     await client.get(f"/shared/{secret}")

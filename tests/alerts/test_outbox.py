@@ -25,8 +25,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.campaigns.drafts import apply_action
@@ -53,8 +53,8 @@ async def test_an_alert_is_posted_to_the_campaigns_webhook_once(engine):
     with webhook_receiver() as got:
         campaign = await create_running_campaign(engine, alert_webhook=got.address)
         await held(engine, campaign, because="Too fast.")
-        assert await outbox_of(engine, public_url="https://easel.example").send_due(now=soon()) == 1
-        assert await outbox_of(engine).send_due(now=soon() + LATER) == 0
+        assert await outbox_of(engine, public_url="https://easel.example").send_due_messages_and_count(now=soon()) == 1
+        assert await outbox_of(engine).send_due_messages_and_count(now=soon() + LATER) == 0
     ((_, body),) = got.messages
     told = json.loads(body)
     assert (told["kind"], told["about"], told["because"]) == ("held", "A7", "Too fast.")
@@ -67,7 +67,7 @@ async def test_of_several_processes_one_sends(engine):
         for number in range(8):
             await held(engine, campaign, f"A{number}")
         now = soon()
-        await asyncio.gather(*(outbox_of(engine).send_due(now=now) for _ in range(4)))
+        await asyncio.gather(*(outbox_of(engine).send_due_messages_and_count(now=now) for _ in range(4)))
         assert len(got.messages) == 8
         assert len({json.loads(body)["id"] for _, body in got.messages}) == 8
 
@@ -77,11 +77,11 @@ async def test_what_fails_is_tried_again_later_each_time_and_given_up(engine):
         campaign = await create_running_campaign(engine, alert_webhook=got.address)
         await held(engine, campaign)
         now = soon()
-        assert await outbox_of(engine).send_due(now=now) == 1
-        assert await outbox_of(engine).send_due(now=now + timedelta(seconds=59)) == 0
-        assert await outbox_of(engine).send_due(now=now + timedelta(seconds=61)) == 1
+        assert await outbox_of(engine).send_due_messages_and_count(now=now) == 1
+        assert await outbox_of(engine).send_due_messages_and_count(now=now + timedelta(seconds=59)) == 0
+        assert await outbox_of(engine).send_due_messages_and_count(now=now + timedelta(seconds=61)) == 1
         for day in range(2, MAX_TRIES_PER_MESSAGE + 4):
-            await outbox_of(engine).send_due(now=now + day * LATER)
+            await outbox_of(engine).send_due_messages_and_count(now=now + day * LATER)
         assert len(got.messages) == MAX_TRIES_PER_MESSAGE
     assert await fetch_rows(engine, "SELECT sent_at, problem FROM alert_messages") == [
         (None, "The receiver answered with status 500.")
@@ -95,7 +95,7 @@ async def test_an_alert_is_mailed(engine):
         )
         await held(engine, campaign, because="Häufig zu schnell.")
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address), smtp_from="easel@example.org")
-        assert await outbox.send_due(now=soon()) == 2
+        assert await outbox.send_due_messages_and_count(now=soon()) == 2
     mails = [message_from_string(mail) for mail in got.messages]
     assert sorted(mail["To"] for mail in mails) == ["bea@example.org", "cat@example.org"]
     for mail in mails:
@@ -112,7 +112,7 @@ async def test_a_receiver_whose_mail_fails_keeps_no_other_from_being_told_once(e
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address))
         now = soon()
         for day in range(3):
-            await outbox.send_due(now=now + day * LATER)
+            await outbox.send_due_messages_and_count(now=now + day * LATER)
     assert [message_from_string(mail)["To"] for mail in got.messages] == ["bea@example.org"]
     rows = await fetch_rows(engine, "SELECT receiver, tries, sent_at IS NOT NULL FROM alert_messages ORDER BY receiver")
     assert rows == [("bea@example.org", 1, True), ("cat@example.org", 3, False)]
@@ -135,7 +135,7 @@ async def test_stored_addresses_that_are_none_are_noted_and_everybody_else_hears
         await held(engine, one)
     with mail_server() as got:
         outbox = outbox_of(engine, smtp_url=SecretStr(got.address))
-        while await outbox.send_due(now=soon()):
+        while await outbox.send_due_messages_and_count(now=soon()):
             pass
     assert sorted(message_from_string(mail)["To"] for mail in got.messages) == ["bea@b.org", "eve@example.org"]
     problems = "SELECT receiver, problem FROM alert_messages WHERE sent_at IS NULL ORDER BY receiver"
@@ -159,7 +159,7 @@ async def test_any_name_of_a_campaign_fits_into_the_subject_of_a_mail(engine, na
     await execute_sql(engine, "UPDATE campaigns SET name = :name", name=name)
     await held(engine, campaign, because="\r\n.\r\nQUIT\x00".replace("\x00", "\x07") + "x" * 5_000)
     with mail_server() as got:
-        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due_messages_and_count(now=soon())
     (mail,) = got.messages
     assert message_from_string(mail)["To"] == "bea@b.org"
     assert message_from_string(mail)["Bcc"] is None
@@ -173,7 +173,7 @@ async def test_a_failure_that_nobody_expected_is_noted_and_the_other_messages_go
         campaign = await create_running_campaign(engine, alert_webhook=got.address, alert_emails=["bea@b.org"])
         await held(engine, campaign)
         monkeypatch.setattr("app.alerts.outbox.mail.send_mail", breaks)
-        await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due(now=soon())
+        await outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1")).send_due_messages_and_count(now=soon())
         assert len(got.messages) == 1
     told = await fetch_value(engine, "SELECT problem FROM alert_messages WHERE way = 'email'")
     assert told == "Sending failed (AttributeError)."
@@ -184,7 +184,7 @@ async def test_an_address_that_was_taken_out_of_the_settings_gets_no_mail(engine
     await held(engine, campaign)
     await execute_sql(engine, "UPDATE campaigns SET alert_emails = '{}'")
     with mail_server() as got:
-        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due_messages_and_count(now=soon())
     assert got.messages == []
 
 
@@ -197,10 +197,10 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
         await execute_sql(engine, "UPDATE alert_messages SET next_try_at = next_try_at - interval '1 day'")
         await held(engine, await create_running_campaign(engine, alert_webhook=got.address))
         outbox = outbox_of(engine)
-        await outbox.start_sending_due(now=soon())
+        await outbox.start_sending_due_messages_and_count(now=soon())
         await wait_until(engine, "SELECT count(*) = 1 FROM alert_messages WHERE sent_at IS NOT NULL")
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
-        await outbox.start_sending_due(now=soon())
+        await outbox.start_sending_due_messages_and_count(now=soon())
         assert len(outbox.sending) == MAX_MESSAGES_IN_FLIGHT_PER_CAMPAIGN
         await outbox.stop()
 
@@ -208,9 +208,9 @@ async def test_silent_receivers_keep_those_of_other_campaigns_waiting_for_nothin
 async def test_without_a_mail_server_mails_wait_for_one(engine):
     campaign = await create_running_campaign(engine, alert_emails=["bea@example.org"])
     await held(engine, campaign)
-    assert await outbox_of(engine).send_due(now=soon()) == 0
+    assert await outbox_of(engine).send_due_messages_and_count(now=soon()) == 0
     with mail_server() as got:
-        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due(now=soon())
+        await outbox_of(engine, smtp_url=SecretStr(got.address)).send_due_messages_and_count(now=soon())
         assert len(got.messages) == 1
 
 
@@ -218,7 +218,7 @@ async def test_a_mail_server_that_is_away_is_tried_again(engine):
     campaign = await create_running_campaign(engine, alert_emails=["bea@example.org"])
     await held(engine, campaign)
     outbox = outbox_of(engine, smtp_url=SecretStr("smtp://127.0.0.1:1"))
-    await outbox.send_due(now=soon())
+    await outbox.send_due_messages_and_count(now=soon())
     assert (await fetch_value(engine, "SELECT problem FROM alert_messages")).startswith(
         "The mail server did not accept"
     )
@@ -266,7 +266,7 @@ async def test_each_silence_of_a_running_campaign_is_one_alert(engine):
         await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=minutes))
     assert await fetch_rows(engine, KINDS) == [("quiet", "30 minutes")]
     ann = await create_annotator(engine, campaign)
-    await submit_scores(engine, ann, await lease_hit(engine, ann), now=begun + timedelta(minutes=610))
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann), now=begun + timedelta(minutes=610))
     await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=620))
     assert len(await fetch_rows(engine, KINDS)) == 1
     await store_alerts_of_silent_campaigns(engine, now=begun + timedelta(minutes=641))
@@ -293,11 +293,11 @@ async def test_silence_counts_from_the_resumption(engine):
 async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(engine, researcher):
     private: dict[str, Any] = {"alert_webhook": "https://hook.example/T0KEN", "alert_emails": ["bea@example.org"]}
     campaign = await create_running_campaign(engine, **private)
-    settings = lifecycle.settings_of_campaign(campaign)
+    settings = lifecycle.unchecked_settings_of_campaign(campaign)
     assert "hook.example" not in format_campaign_file(settings)
     assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None})
         )
     changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"
@@ -309,7 +309,7 @@ async def test_the_page_shows_how_alerts_were_sent_and_the_key_that_signs_them(e
         engine, alert_webhook="http://127.0.0.1:1/", alert_emails=["bea@example.org"]
     )
     await held(engine, campaign)
-    await outbox_of(engine).send_due(now=soon())
+    await outbox_of(engine).send_due_messages_and_count(now=soon())
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/alerts")).text
     assert "The receiver could not be reached" in page
     assert "EASEL_SMTP_URL" in page

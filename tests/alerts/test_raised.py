@@ -9,8 +9,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
@@ -46,7 +46,7 @@ async def test_an_alert_of_a_kind_that_nobody_knows_is_a_mistake_of_ours(engine)
 async def test_a_campaign_that_finishes_by_itself_says_so(engine):
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=1, items_per_hit=5)
     assignment = await create_annotator(engine, campaign)
-    await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     assert [(row[0], row[2]) for row in await fetch_rows(engine, ALERTS)] == [("finished", "")]
 
 

@@ -30,9 +30,9 @@ async def test_the_receiver_can_check_the_signature_by_what_the_documentation_sa
 
 def test_each_campaign_signs_by_a_key_of_its_own():
     keys = {
-        webhook.webhook_signing_key("secret", 1),
-        webhook.webhook_signing_key("secret", 2),
-        webhook.webhook_signing_key("other", 1),
+        webhook.signing_key_of_campaign_webhook("secret", 1),
+        webhook.signing_key_of_campaign_webhook("secret", 2),
+        webhook.signing_key_of_campaign_webhook("other", 1),
     }
     assert {len(key) for key in keys} == {64}
     assert len(keys) == 3

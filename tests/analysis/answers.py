@@ -102,13 +102,13 @@ def simulated_answers(
         segments=[str(k // 3) for k in range(n_items)],
     )
     law = ONLINE_LAWS.get(design.default_law, ONLINE_LAWS["easl"])  # toys are registered by a test alone
-    family = (law.with_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
+    family = (law.law_with_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
     told: dict[str, Any] = {
         "score": design.to_points(made.value, made.hit),
         "value_kind": design.value_kind,
         "classes": design.classes,
         "law": law.name,
-        "prior": family.states_to_columns([family.default_prior] * n_items),
+        "prior": family.columns_of_item_states([family.default_prior] * n_items),
         "parameters": LawParameters(ties=design.equal_means == "tie"),
         "compares_pairs": design.compares_pairs,
     }

@@ -28,7 +28,13 @@ from app.errors import Conflict, NotFound
 from app.exports.registry import export_names, open_export
 from app.record import responses
 from tests.analysis.answers import OFFERED
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.campaigns.drafts import (
     VERBS,
     apply_action,
@@ -128,11 +134,11 @@ async def test_asked_again_without_a_new_answer_nothing_is_fitted(engine):
     again, second = await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
     assert first is second
     assert answers is again
-    assert await fits.fit_table(engine, campaign.slug, "labels") is await fits.fit_table(
+    assert await fits.load_answers_and_fit_table(
         engine, campaign.slug, "labels"
-    )
+    ) is await fits.load_answers_and_fit_table(engine, campaign.slug, "labels")
     three = Options(classes=3)
-    assert len((await fits.fit_table(engine, campaign.slug, "labels", three)).rows) == 3
+    assert len((await fits.load_answers_and_fit_table(engine, campaign.slug, "labels", three)).rows) == 3
 
 
 @pytest.mark.parametrize("name", [name for name, one in TABLE_METHODS.items() if not one.needs_groups])
@@ -141,7 +147,7 @@ async def test_a_table_is_made_again_only_for_an_option_that_it_reads(engine, na
 
     async def made(options: Options) -> ResultTable | str:
         try:
-            return await fits.fit_table(engine, campaign.slug, name, options)
+            return await fits.load_answers_and_fit_table(engine, campaign.slug, name, options)
         except Conflict as refusal:
             return refusal.code
 
@@ -154,7 +160,7 @@ async def test_a_new_answer_is_in_the_next_fit(engine):
     campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
     someone = await create_annotator(engine, campaign)
     for done in (1, 2):
-        hit = await lease_hit(engine, someone)
+        hit = await try_to_lease_hit(engine, someone)
         await submit_scores(engine, someone, hit)
         answers, _ = await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
         assert answers.n_hits == done
@@ -163,10 +169,10 @@ async def test_a_new_answer_is_in_the_next_fit(engine):
 async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(engine):
     campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
     slow = await create_annotator(engine, campaign, "slow")
-    hit = await lease_hit(engine, slow)
+    hit = await try_to_lease_hit(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
     async with begin_transaction(engine) as connection:
-        await submission.submit_answer(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+        await submission.store_answer_of_hit(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
         await import_results(
             engine, campaign, f"Input.id1,Input.id2,Answer.range1,Answer.range2\n{free[0]},{free[1]},1,2\n"
         )
@@ -177,7 +183,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 
 async def intervals_of(engine, campaign, fits):
-    async with fits.open_reader(engine) as connection:
+    async with fits.open_answers_snapshot(engine) as connection:
         return (await fits.update_calibrated_evidence(connection, campaign.criteria[0])).intervals
 
 
@@ -185,16 +191,16 @@ async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monk
     read = []
 
     async def counting(*arguments, **columns):
-        rows = await responses.load_judgment_columns(*arguments, **columns)
+        rows = await responses.load_judgment_column_by_name(*arguments, **columns)
         read.append(len(np.unique(rows["seq"])))
         return rows
 
-    monkeypatch.setattr("app.analysis.load_answers.load_judgment_columns", counting)
+    monkeypatch.setattr("app.analysis.load_answers.load_judgment_column_by_name", counting)
     campaign, fits = await create_running_campaign(engine, judgments_per_item=20), FitCache()
     people = [await create_annotator(engine, campaign, name) for name in ("me", "you")]
     for k in range(8):
         await submit_scores(
-            engine, people[k % 2], await lease_hit(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50]
+            engine, people[k % 2], await try_to_lease_hit(engine, people[k % 2]), scores=[10.0 * k, 20, 30, 40, 50]
         )
         read.clear()
         found = await intervals_of(engine, campaign, fits)
@@ -232,7 +238,7 @@ async def test_unknown_names_are_refused_with_those_that_there_are(engine):
         await fits.load_answers_and_fit_scores(engine, campaign.slug, "median")
     assert (refusal.value.code, refusal.value.details["names"]) == ("method_not_found", [*SCORE_METHODS])
     with pytest.raises(NotFound) as refusal:
-        await fits.fit_table(engine, campaign.slug, "tables")
+        await fits.load_answers_and_fit_table(engine, campaign.slug, "tables")
     assert refusal.value.code == "table_not_found"
     with pytest.raises(NotFound) as refusal:
         await fits.compare_methods(engine, campaign.slug, "mean", "none")
@@ -258,7 +264,7 @@ async def test_what_was_made_of_older_answers_is_not_kept(engine):
     campaign, fits = await create_running_campaign(engine, judgments_per_item=5), FitCache()
     someone = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit_scores(engine, someone, await lease_hit(engine, someone))
+        await submit_scores(engine, someone, await try_to_lease_hit(engine, someone))
         await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
         await fits.load_answers_and_fit_scores(engine, campaign.slug, "mean")
     assert [len(cache.results) for cache in fits.campaign_fits.values()] == [1]

@@ -11,17 +11,23 @@ import pytest
 from sqlalchemy import insert
 
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.page_parts import analysis_page_parts
+from app.analysis.page_parts import page_parts_by_name
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from tests.analysis.answers import OFFERED
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 pytestmark = pytest.mark.usefixtures("app")
 
 FETCH = {"X-Easel": "fetch"}
-PARTS = [*analysis_page_parts()]
+PARTS = [*page_parts_by_name()]
 
 
 def address(campaign, part=""):
@@ -39,7 +45,7 @@ async def answered_campaign(engine, campaign):
     for person in range(6):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             scores = [float(min(100, max(0, 8 * item + 3 * person))) for item in hit.items]
             await submit_scores(engine, me, hit, scores=scores if person < 5 else [100 - score for score in scores])
     return campaign
@@ -193,7 +199,7 @@ async def test_many_annotators_are_counted_in_fields(researcher, answered_campai
 
 async def test_columns_without_any_figure_are_left_out_and_a_note_says_why(engine, researcher, campaign):
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     html = (await researcher.get(address(campaign, "/annotators"), headers=FETCH)).text
     assert "Mean score" in html
@@ -213,7 +219,7 @@ async def test_a_long_table_has_pages_a_search_and_heads_to_sort_by(engine, rese
     for person in range(2):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             await submit_scores(engine, me, hit, scores=[float(3 * item + person) for item in hit.items])
     first = (await researcher.get(address(campaign, "/labels?classes=3"))).text
     assert "1 to 20 of 30 rows" in first
@@ -264,7 +270,7 @@ async def of_systems(engine):
     for person in range(4):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             noise = [(7 * item + 11 * person) % 40 for item in hit.items]
             scores = [float(20 * (item % 3) + more) for item, more in zip(hit.items, noise, strict=True)]
             await submit_scores(engine, me, hit, scores=scores)
@@ -301,7 +307,7 @@ async def test_a_part_asked_for_before_the_first_answer_says_that_there_is_none(
 
 async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher, campaign):
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     agreement = (await researcher.get(address(campaign, "/agreement"), headers=FETCH)).text
     assert "one annotator" in words(agreement)
@@ -316,7 +322,7 @@ async def test_one_annotator_hides_nothing_but_what_needs_two(engine, researcher
 
 async def test_a_method_without_scores_says_why_beside_one_that_has_them(engine, researcher, campaign):
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[50.0] * 5)
     html = (await researcher.get(address(campaign, "/scores?one=mean&other=z_scores"), headers=FETCH)).text
     assert 'class="notice warning"' in html

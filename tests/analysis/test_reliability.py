@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from app.analysis.available_methods import methods_for_design
-from app.analysis.load_answers import align_seconds_with_hits, load_campaign_answers
-from app.analysis.misfit_tables import build_annotator_misfit_table, build_item_misfit_table, list_choices
+from app.analysis.load_answers import load_campaign_answers, seconds_of_responses_or_nan
+from app.analysis.misfit_tables import build_annotator_misfit_table, build_item_misfit_table, lazy_table_of_choices
 from app.analysis.reliability_table import build_reliability_table, choose_split_count
 from app.analysis.result_types import Options
 from app.analysis.subgroups import answers_of_annotators
@@ -18,7 +18,13 @@ from app.inference.preferences import bradley_terry
 from app.inference.preferences.scale_reliability import scale_separation
 from app.record.campaign import load_campaign_by_slug
 from tests.analysis.answers import answers, simulated_answers
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 TABLES = {"reliability", "misfit_items", "misfit_annotators"}
 PAIRS = simulated_answers(DESIGNS["pairwise"](), hits=240)
@@ -130,7 +136,7 @@ def test_a_group_of_annotators_keeps_the_times_of_its_hits():
 async def test_answers_given_in_easel_have_a_time(engine):
     campaign = await create_running_campaign(engine, design="pairwise", items_per_hit=2)
     annotator = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, annotator)
+    hit = await try_to_lease_hit(engine, annotator)
     await submit_scores(engine, annotator, hit, now=NOW + timedelta(seconds=7), scores=[1.0, 2.0])
     async with open_snapshot(engine) as connection:
         loaded = await load_campaign_by_slug(connection, campaign.slug)
@@ -141,12 +147,12 @@ async def test_answers_given_in_easel_have_a_time(engine):
 
 
 def test_times_belong_to_their_answers_and_are_missing_for_others():
-    found = align_seconds_with_hits(np.array([2, 5, 9]), np.array([9, 2, 7, 11]), np.array([1.0, 3.0, 8.0, 2.0]))
+    found = seconds_of_responses_or_nan(np.array([2, 5, 9]), np.array([9, 2, 7, 11]), np.array([1.0, 3.0, 8.0, 2.0]))
     np.testing.assert_array_equal(found, [3.0, np.nan, 1.0])
 
 
 def test_choices_are_listed_in_the_columns_of_no_more_marking_without_ties():
-    found = list_choices(SIDES, Options())
+    found = lazy_table_of_choices(SIDES, Options())
     assert found.columns == ("judge", "candidate_chosen", "candidate_not_chosen", "time_taken")
     rows = list(found.make_rows(0, found.row_count))
     assert rows[0] == ("a0", "i0", "i1", 1.0)

@@ -13,7 +13,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from tests.analysis.answers import OFFERED, answers, crowd_answers
 from tests.inference.beliefs import posteriors_after
 from tests.laws import SCORE_LAWS
@@ -49,7 +49,7 @@ def test_an_interval_holds_its_score(subtests):
 def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
     made = crowd_answers()
     found = SCORE_METHODS["trueskill"].fit(made)
-    told = moderate_means(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
+    told = moderated_means_of_tally(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
     share, times = told.expected_coverage_and_width_ratio(*scores_and_interval_ends(found)[1:])
     assert f"about {100 * share:.0f} in 100 of its intervals contain" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]

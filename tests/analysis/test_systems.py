@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from app.analysis.available_methods import apply_table_method, load_available_methods
+from app.analysis.available_methods import load_available_methods, table_by_method
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.errors import Conflict, Invalid
-from tests.annotation.hits.campaigns import create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, fetch_rows, fetch_value, submit_scores, try_to_lease_hit
 from tests.annotation.hits.systems import answer_hits_of_systems, create_campaign_of_systems, outputs_table
 from tests.campaigns.drafts import (
     apply_action,
@@ -38,7 +38,7 @@ def dicts(content):
 async def test_responses_say_the_segment_and_under_which_system_an_output_was_shown(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
     rows = dicts(await written(engine, campaign.slug, "responses"))
     assert {row["segment"] for row in rows} == {f"s{hit.segment}"}
@@ -51,7 +51,7 @@ async def test_responses_say_the_segment_and_under_which_system_an_output_was_sh
 async def test_segments_say_how_often_each_output_was_judged_and_what_it_got(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[80.0 if text.startswith("same") else 20.0 for text in hit.texts])
     rows = dicts(await written(engine, campaign.slug, "segments"))
     assert len(rows) == 9
@@ -142,7 +142,7 @@ async def test_systems_are_ranked_in_clusters(engine):
     async with open_snapshot(engine) as connection:
         offer = await load_available_methods(connection, campaign.criteria[0])
         answers = await load_campaign_answers(connection, campaign.criteria[0])
-    found = apply_table_method(offer.tables["systems"], answers, Options())
+    found = table_by_method(offer.tables["systems"], answers, Options())
     assert [row[:3] for row in found.rows] == [(name, k, k) for k, name in enumerate(("doe", "cat", "bee", "ape"), 1)]
     assert found.verdict.startswith("4 clusters")
 
@@ -169,7 +169,7 @@ async def test_means_of_segments_are_in_the_unit_of_the_design(engine):
     )
     for campaign, scores in ((compared, [1.0, 2.0]), (labelled, [0.0, 0.0])):
         me = await create_annotator(engine, campaign)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         await submit_scores(engine, me, hit, scores=scores[: len(hit.items)])
     rows = dicts(await written(engine, compared.slug, "segments"))
     assert {row["mean_percent_beaten"] for row in rows} == {"0.0", "100.0"}

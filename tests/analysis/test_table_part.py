@@ -8,7 +8,7 @@ import pytest
 from app.analysis.graded_response_tables import GRADED_SECTION as SYSTEMS
 from app.analysis.methods import TABLE_METHODS, tables_by_section
 from app.analysis.result_types import Column, ResultTable
-from app.analysis.table_page_part import compose_table_part, load_table_parts
+from app.analysis.table_page_part import build_table_part, load_table_parts
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
@@ -25,7 +25,9 @@ class Fits:
     def __init__(self, **tables: ResultTable | str) -> None:
         self.tables = tables
 
-    async def fit_table(self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str) -> ResultTable:
+    async def load_answers_and_fit_table(
+        self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str
+    ) -> ResultTable:
         found = self.tables[name]
         if isinstance(found, str):
             raise Conflict(found, code="not_estimable")
@@ -49,8 +51,8 @@ async def test_other_reasons_stand_with_their_tables(tables: Any) -> None:
 
 
 def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all() -> None:
-    rows = compose_table_part("consistency", TABLE_METHODS["consistency"], MEASURES, AnalysisView()).rows
-    assert [row.axis and (row.axis.low, row.axis.high, row.axis.zero_percent, row.at) for row in rows] == [
+    rows = build_table_part("consistency", TABLE_METHODS["consistency"], MEASURES, AnalysisView()).rows
+    assert [row.axis and (row.axis.low, row.axis.high, row.axis.percent_of_zero_or_none, row.at) for row in rows] == [
         (-1.0, 1.0, 50.0, 75.0),
         (0.0, 1.0, None, 50.0),
         None,
@@ -60,4 +62,4 @@ def test_shares_are_drawn_from_0_to_1_beside_coefficients_and_points_not_at_all(
 @pytest.mark.parametrize(("rows", "one"), [([0, 1, 2], False), ([0, 2], True)])
 def test_a_column_has_an_axis_if_all_its_rows_have_the_same(rows: list[int], one: bool) -> None:
     table = replace(MEASURES, rows=[MEASURES.rows[row] for row in rows])
-    assert compose_table_part("consistency", TABLE_METHODS["consistency"], table, AnalysisView()).has_one_axis == one
+    assert build_table_part("consistency", TABLE_METHODS["consistency"], table, AnalysisView()).has_one_axis == one

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
-from app.analysis.answer_kinds import judgment_labels, label_names
+from app.analysis.answer_kinds import label_names, label_of_each_judgment
 from app.analysis.label_tables import fit_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, to_cell
@@ -198,7 +198,7 @@ def test_ac1_counts_the_classes_that_were_chosen_and_not_those_that_were_given()
     scores = np.random.default_rng(4).integers(0, 80, (4, 30)).tolist()  # of five classes of 20 points, four
     made = answers([(who, {k: float(score) for k, score in enumerate(row)}) for who, row in enumerate(scores)])
     share, given = (by_name(table(made, "agreement", classes=5))[name]["value"] for name in ("label_agreement", "gwet"))
-    pi = np.bincount(judgment_labels(made, 5), minlength=5) / len(made.item)
+    pi = np.bincount(label_of_each_judgment(made, 5), minlength=5) / len(made.item)
     by_chance = (pi * (1 - pi)).sum() / (5 - 1)  # Gwet 2008
     assert given == pytest.approx((share - by_chance) / (1 - by_chance))
 
@@ -306,7 +306,7 @@ def test_nothing_judged_twice_is_said():
 @pytest.mark.parametrize(("classes", "expected"), [(2, [0, 0, 1, 1, 1]), (3, [0, 1, 1, 2, 2]), (4, [0, 1, 2, 2, 3])])
 def test_a_cut_belongs_to_the_upper_label(classes, expected):
     made = answers([(0, {0: 0.0, 1: 100 / 3, 2: 50.0, 3: 200 / 3, 4: 100.0})])
-    assert judgment_labels(made, classes).tolist() == expected
+    assert label_of_each_judgment(made, classes).tolist() == expected
 
 
 def test_labels_are_called_by_their_points():
@@ -317,7 +317,7 @@ def test_labels_are_called_by_their_points():
 @pytest.mark.parametrize("classes", [1, 11])
 def test_there_are_two_to_ten_classes(classes):
     with pytest.raises(ValueError, match="2 to 10"):
-        judgment_labels(crowd_answers(), classes)
+        label_of_each_judgment(crowd_answers(), classes)
 
 
 def test_items_have_the_label_that_annotators_gave_them_with_a_confidence():

@@ -26,19 +26,22 @@ def test_an_address_holds_only_what_is_not_as_usual():
 
 def test_a_press_on_a_head_sorts_and_the_next_turns_the_order_around():
     view = AnalysisView(table="items")
-    assert view.sort_address(COLUMNS[1]) == "?table=items&sort=value"
-    assert AnalysisView(table="items", sort="value").sort_address(COLUMNS[1]) == "?table=items&sort=value&order=up"
-    assert view.sort_address(COLUMNS[0]) == "?table=items&sort=id&order=up"
+    assert view.url_after_click_on_column(COLUMNS[1]) == "?table=items&sort=value"
+    assert (
+        AnalysisView(table="items", sort="value").url_after_click_on_column(COLUMNS[1])
+        == "?table=items&sort=value&order=up"
+    )
+    assert view.url_after_click_on_column(COLUMNS[0]) == "?table=items&sort=id&order=up"
 
 
 def test_sorting_starts_on_the_first_page():
-    assert "page" not in AnalysisView(table="items", page=3).sort_address(COLUMNS[1])
+    assert "page" not in AnalysisView(table="items", page=3).url_after_click_on_column(COLUMNS[1])
 
 
 def test_a_view_of_one_table_leaves_the_others_as_they_are():
     view = AnalysisView(one="elo", table="items", sort="value", page=2, search="x")
-    assert view.view_of_table("items") == view
-    assert view.view_of_table("other") == AnalysisView(one="elo", table="other")
+    assert view.view_if_of_table_else_its_start("items") == view
+    assert view.view_if_of_table_else_its_start("other") == AnalysisView(one="elo", table="other")
 
 
 def test_a_form_keeps_the_rest_of_the_address():

@@ -24,7 +24,7 @@ def test_each_cell_has_wins_ties_and_losses_of_its_row_and_the_best_is_first():
 
 
 def test_the_file_has_a_row_for_each_compared_pair():
-    pairs = win_loss_table.list_compared_pairs(THREE, Options())
+    pairs = win_loss_table.lazy_table_of_compared_pairs(THREE, Options())
     assert list(pairs.make_rows(0, pairs.row_count)) == [("a", "b", 2, 0, 1, 2 / 3), ("b", "c", 0, 1, 0, 0.5)]
 
 
@@ -32,7 +32,7 @@ def test_the_file_has_a_row_for_each_compared_pair():
     ("cell", "shade"), [("3–0–0", 10), ("0–0–3", 0), ("1–2–1", 5), ("1,000–0–0", 10), ("a–b–c", None), (None, None)]
 )
 def test_a_cell_is_darker_the_more_its_row_won(cell, shade):
-    assert win_loss_table.shade_of_record(cell) == shade
+    assert win_loss_table.shade_of_record_or_none(cell) == shade
 
 
 def test_more_items_than_can_be_read_are_refused_and_the_file_has_them_all():
@@ -40,7 +40,7 @@ def test_more_items_than_can_be_read_are_refused_and_the_file_has_them_all():
     with pytest.raises(Inestimable) as refused:
         win_loss_table.build_win_loss_table(answers(hits), Options())
     assert refused.value.code == "too_many_for_matrix"
-    assert win_loss_table.list_compared_pairs(answers(hits), Options()).row_count == 40
+    assert win_loss_table.lazy_table_of_compared_pairs(answers(hits), Options()).row_count == 40
 
 
 async def test_it_is_offered_for_systems_and_pairs_alone(engine):

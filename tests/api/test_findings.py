@@ -1,6 +1,6 @@
 """Findings of the analysis in the API."""
 
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 
 
 async def test_the_page_and_the_api_state_the_same_findings(app, engine, researcher, api_client):
@@ -9,7 +9,7 @@ async def test_the_page_and_the_api_state_the_same_findings(app, engine, researc
     for person in range(4):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             await submit_scores(engine, me, hit, scores=[float(8 * item + person) for item in hit.items])
     stated = (await api_client.get(api)).json()
     assert [finding["name"] for finding in stated] == ["scores", "methods", "agreement", "annotators"]

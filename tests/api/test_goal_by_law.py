@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.goal_monitor.monitor import scan_goal_and_act
+from app.goal_monitor.monitor import scan_goal_and_act_unless_overtaken
 from app.goals import estimates
 from app.goals.estimates import GoalEvidence
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
@@ -18,8 +18,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.unsaved import unsaved
 
@@ -51,7 +51,7 @@ async def answered(engine, law: str, **more: Any) -> Any:
     for person in range(PEOPLE):
         assignment, points = await create_annotator(engine, campaign, f"p{person}"), points_of(person)
         for _ in range(2):
-            hit = await lease_hit(engine, assignment)
+            hit = await try_to_lease_hit(engine, assignment)
             await submit_scores(engine, assignment, hit, scores=[points[item] for item in hit.items])
     return campaign
 
@@ -63,7 +63,7 @@ async def test_people_who_answer_at_random_keep_no_campaign_from_its_goal_if_its
     campaign, knows = await answered(engine, law), law == "easl-aware"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     goal = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/goal")).json()
-    await scan_goal_and_act(engine, campaign.id, now=NOW)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == ("paused" if knows else "running")
     assert (goal["reached"], goal["measured_by"]) == (knows, law if knows else "means")
     assert f"Now it is {100 * goal['now']:.0f} %.{said}</span>" in page
@@ -76,7 +76,7 @@ async def test_a_law_measures_by_the_answers_that_count(engine):
         for person in {*range(1, PEOPLE)} - AT_RANDOM:
             await decisions.exclude_annotator(connection, campaign, people[person], reason="test", now=NOW)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    await scan_goal_and_act(engine, campaign.id, now=NOW)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
@@ -84,7 +84,7 @@ async def test_items_are_released_by_what_the_law_knows(engine):
     settled = []
     for law in ("easl", "easl-aware"):
         campaign = await answered(engine, law, goal="intervals", goal_width=11, when_reached="release")
-        await scan_goal_and_act(engine, campaign.id, now=NOW)
+        await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
         settled.append(await fetch_value(engine, "SELECT sum(releases) FROM campaigns"))
     assert settled == [0, 1]
 
@@ -99,7 +99,9 @@ def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEv
 
 
 def source_of_estimates(found: GoalEvidence, goal: str = "best", when_reached: str = "pause") -> str:
-    return found.goal_estimates(unsaved(goal=goal, when_reached=when_reached), moderate_means(found.tally)).source
+    return found.goal_estimates(
+        unsaved(goal=goal, when_reached=when_reached), moderated_means_of_tally(found.tally)
+    ).source
 
 
 def test_the_means_count_where_a_law_tells_nothing_of_its_own():
@@ -117,7 +119,7 @@ def test_the_means_count_of_more_judgments_than_a_law_is_fitted_to_in_time(monke
 
 
 def test_what_a_law_says_does_not_depend_on_how_the_answers_come_in_pieces():
-    whole, pieces = evidence_of(PEOPLE).law_estimates, evidence_of(PEOPLE, pieces=7).law_estimates
+    whole, pieces = evidence_of(PEOPLE).estimates_by_law_or_none, evidence_of(PEOPLE, pieces=7).estimates_by_law_or_none
     assert whole is not None
     assert pieces is not None
     np.testing.assert_array_equal(whole.mean, pieces.mean)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS, all_method_exports, tables_by_section
-from app.exports.fitted import fitted_export_openers
+from app.exports.fitted import fitted_export_opener_by_name
 from tests.analysis import toy
 from tests.analysis.answers import OFFERED
 from tests.api.conftest import API
@@ -106,7 +106,7 @@ async def test_every_file_that_needs_a_fit_is_offered_and_has_rows(answered_camp
 
 
 def test_every_method_table_and_file_is_explained_to_researchers(subtests):
-    for name in (*SCORE_METHODS, *TABLE_METHODS, *fitted_export_openers()):
+    for name in (*SCORE_METHODS, *TABLE_METHODS, *fitted_export_opener_by_name()):
         with subtests.test(name=name):
             assert f"`{name}`" in RESEARCHERS
 

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.api.conftest import API
 
 FETCH = {"X-Easel": "fetch"}
@@ -23,7 +23,7 @@ async def create_answered_campaign(engine, people=4, **settings):
     for person in range(people):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(2):
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             scores = [7.0 + 13 * item + 3 * person for item in hit.items]
             if design == "ranking":
                 scores = [1.0 + sum(other < item for other in hit.items) for item in hit.items]

@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
-from app.accounts.users import find_or_create_first_user
+from app.accounts.users import find_or_create_oldest_user
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -214,8 +214,8 @@ async def session(served: AsyncEngine) -> str:
     """The secret of a researcher who is logged in."""
     now = datetime.now(UTC)
     async with served.begin() as connection:
-        return await login.start_session(
-            connection, (await find_or_create_first_user(connection, now=now)).id, now=now, hours=1
+        return await login.start_session_and_return_secret(
+            connection, (await find_or_create_oldest_user(connection, now=now)).id, now=now, hours=1
         )
 
 

@@ -9,7 +9,7 @@ import pytest_asyncio
 from playwright.async_api import FloatRect, Page, Route, expect
 
 from app.accounts import login
-from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.browser.acts import bounding_box, each_width, violations, wait_for_value
 from tests.browser.conftest import VERBS
 from tests.browser.test_appearance import looks
@@ -29,7 +29,7 @@ async def answered_campaign(served: Any, task: Any) -> Any:
 async def answered(served: Any, campaign: Any, person: int, *, hits: int) -> None:
     me = await create_annotator(served, campaign.row, name=f"person {person}")
     for _ in range(hits):
-        hit = await lease_hit(served, me)
+        hit = await try_to_lease_hit(served, me)
         await submit_scores(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
 
 

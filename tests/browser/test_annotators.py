@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.browser.acts import violations
 
 
@@ -17,7 +17,7 @@ async def test_somebody_is_excluded_and_restored_without_javascript(
     for person in range(3):
         me = await create_annotator(served, campaign.row, name=f"person {person}")
         for _ in range(2):
-            hit = await lease_hit(served, me)
+            hit = await try_to_lease_hit(served, me)
             await submit_scores(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
     options = {"viewport": {"width": wide, "height": 900}, "color_scheme": scheme}
     page = (await visit(java_script_enabled=False, **options)).page

@@ -10,7 +10,7 @@ from playwright.async_api import Page, expect
 from app.annotation.hits import submission
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
-from tests.annotation.hits.campaigns import create_annotator, lease_hit
+from tests.annotation.hits.campaigns import create_annotator, try_to_lease_hit
 from tests.annotation.hits.criteria import criteria_settings
 from tests.browser.acts import each_width, violations
 from tests.browser.test_appearance import looks
@@ -22,10 +22,10 @@ async def answered(campaign: Any, said: dict[str, list[float]] = SAID) -> None:
     """Someone answers a HIT behind the browser's back."""
     now = datetime.now(UTC)
     me = await create_annotator(campaign.engine, campaign.row, secrets.token_hex(4))
-    hit = await lease_hit(campaign.engine, me, now=now)
+    hit = await try_to_lease_hit(campaign.engine, me, now=now)
     answers = {name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in said.items()}
     async with borrow_autocommit_driver(campaign.engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(answers), now=now)
+        await submission.store_answer_of_hit(connection, me, hit.id, AnswerByCriterion(answers), now=now)
 
 
 @pytest.fixture

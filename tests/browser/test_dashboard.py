@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page, expect
 
 from app.accounts import login
-from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.annotation.hits.test_unjudged import answer as answer_unable
 from tests.browser.acts import bounding_box, each_width, press_submit, score_all, start_by_link, violations
 from tests.browser.test_appearance import looks
@@ -47,7 +47,7 @@ async def answered(campaign: Any, scores: Sequence[float] = (50.0,) * 5) -> Any:
     """Someone answers a HIT behind the browser's back; the HIT."""
     now = datetime.now(UTC)
     me = await create_annotator(campaign.engine, campaign.row, secrets.token_hex(4))
-    hit = await lease_hit(campaign.engine, me, now=now)
+    hit = await try_to_lease_hit(campaign.engine, me, now=now)
     await submit_scores(campaign.engine, me, hit, now=now, scores=list(scores))
     return hit
 
@@ -362,7 +362,7 @@ async def test_what_cannot_be_judged_is_listed_as_it_is_said(answered_task: Any,
     await expect(heading).to_have_count(0)
     for k in range(2):
         me = await create_annotator(campaign.engine, campaign.row, f"unable {k}")
-        hit = await lease_hit(campaign.engine, me, now=datetime.now(UTC))
+        hit = await try_to_lease_hit(campaign.engine, me, now=datetime.now(UTC))
         await answer_unable(campaign.engine, me, hit, hit.items)
     await expect(heading).to_be_visible()
     assert await violations(page) == ""

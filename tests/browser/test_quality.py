@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from playwright.async_api import expect
 
-from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.browser.acts import violations
 
 
@@ -16,7 +16,7 @@ async def test_several_are_held_and_the_decision_is_undone_without_javascript(
     campaign = await task(judgments_per_item=4)
     for person in range(2):
         me = await create_annotator(served, campaign.row, name=f"person {person}")
-        hit = await lease_hit(served, me)
+        hit = await try_to_lease_hit(served, me)
         await submit_scores(served, me, hit, scores=[float((11 * item + 7 * person) % 101) for item in hit.items])
     options = {"viewport": {"width": wide, "height": 900}, "color_scheme": scheme}
     page = (await visit(java_script_enabled=False, **options)).page

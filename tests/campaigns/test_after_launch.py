@@ -12,7 +12,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import form_values, lifecycle, settings_edits
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
-from app.designs.field_flags import editability_after_launch
+from app.designs.field_flags import editability_after_launch_or_none
 from app.errors import Conflict, Invalid
 from app.imports import items
 from app.imports.columns import ColumnMapping
@@ -21,9 +21,9 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import apply_action, replay_is_clean
 
@@ -32,7 +32,7 @@ NOTES = ["Item ids come from the column “id”; annotators see the column “v
 
 async def change(engine, campaign, **settings):
     async with engine.begin() as connection:
-        return await settings_edits.edit_settings(
+        return await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update=settings)
         )
 
@@ -47,7 +47,7 @@ async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,wee
 async def answer_all(engine, assignment, cache=None):
     """How many HITs somebody answers until they get no more, and why not."""
     for hits in range(1000):
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.hit is None:
             return hits, work.reason
         await submit_scores(engine, assignment, work.hit)
@@ -55,7 +55,7 @@ async def answer_all(engine, assignment, cache=None):
 
 
 def test_each_setting_says_by_itself_whether_it_changes_meaning():
-    open_ = {name for name, field in CampaignSettings.model_fields.items() if editability_after_launch(field)}
+    open_ = {name for name, field in CampaignSettings.model_fields.items() if editability_after_launch_or_none(field)}
     assert set(SETTINGS_EDITABLE_AFTER_LAUNCH) == open_
     assert {"instructions", "pay", "hits_per_annotator", "lease_minutes", "judgments_per_item"} <= open_
     assert not open_ & {"question", "design", "items_per_hit", "update_law", "gamma", "seed", "rule", "low_label"}
@@ -91,7 +91,7 @@ async def test_fewer_judgments_than_were_promised_are_refused(engine):
 async def test_more_judgments_are_asked_for_at_once_also_by_a_process_that_had_counted(engine):
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=1, repeat_items=True)
     assignment, cache = await create_annotator(engine, campaign), PosteriorCache()
-    hit = await lease_hit(engine, assignment, cache=cache)
+    hit = await try_to_lease_hit(engine, assignment, cache=cache)
     await change(engine, campaign, judgments_per_item=3)
     await submit_scores(engine, assignment, hit)
     await answer_all(engine, assignment, cache)
@@ -120,8 +120,8 @@ async def test_a_finished_campaign_is_reopened_once_it_wants_something(engine):
 async def test_items_join_a_running_campaign_with_the_prior(engine, law, selection):
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=2, update_law=law, selection=selection)
     ann, cache = await create_annotator(engine, campaign), PosteriorCache()
-    await submit_scores(engine, ann, await lease_hit(engine, ann, cache=cache))
-    held = await lease_hit(engine, ann, cache=cache)
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann, cache=cache))
+    held = await try_to_lease_hit(engine, ann, cache=cache)
     before = await fetch_rows(engine, "SELECT subject, state FROM posteriors WHERE judgments > 0 ORDER BY subject")
     assert await add_items(engine, campaign) == 3
     present = "FROM current_posteriors JOIN campaigns c ON c.id = campaign_id"
@@ -159,7 +159,7 @@ async def test_items_are_added_and_limits_changed_while_8_work_and_nothing_is_lo
         async def work(k):
             rng = np.random.default_rng(k)
             while True:
-                found = await find_next_hit(engines[k % 2], crowd[k], cache=caches[k % 2])
+                found = await find_or_lease_next_hit(engines[k % 2], crowd[k], cache=caches[k % 2])
                 if found.hit is not None:
                     scores = rng.integers(0, 101, len(found.hit.items)).astype(float).tolist()
                     receipt = await submit_scores(engines[k % 2], crowd[k], found.hit, scores=scores)
@@ -201,11 +201,11 @@ async def test_nobody_answers_more_than_a_limit_that_was_lowered_while_they_held
     campaign = await create_running_campaign(engine, items=12, judgments_per_item=10, hits_per_annotator=5)
     ann = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit_scores(engine, ann, await lease_hit(engine, ann))
-    held = await lease_hit(engine, ann)
+        await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
+    held = await try_to_lease_hit(engine, ann)
     await change(engine, campaign, hits_per_annotator=2)
     await submit_scores(engine, ann, held)  # what somebody holds is still taken
-    assert (await find_next_hit(engine, ann)).reason == "limit"
+    assert (await find_or_lease_next_hit(engine, ann)).reason == "limit"
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
 
 
@@ -214,7 +214,7 @@ async def test_the_page_asks_for_what_is_open_alone_and_offers_a_copy(engine, re
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/settings/question")).text
     assert f'action="{address}/copy"' in page
-    stored = form_values.form_values_of_settings(lifecycle.settings_of_campaign(campaign)).items()
+    stored = form_values.form_values_of_settings(lifecycle.unchecked_settings_of_campaign(campaign)).items()
     sent = {name: entered for name, entered in stored if name in SETTINGS_EDITABLE_AFTER_LAUNCH and entered}
     for step, edits in (("question", {"instructions": "Read it."}), ("visit", {"pay": "$1"})):
         saved = await researcher.post(f"{address}/settings/{step}", data=sent | edits)
@@ -228,9 +228,9 @@ async def test_changes_since_the_launch_stand_on_the_course_and_in_the_export(en
     campaign = await create_running_campaign(engine, items=12, judgments_per_item=10, pay="$1")
     ann = await create_annotator(engine, campaign)
     for _ in range(2):
-        await submit_scores(engine, ann, await lease_hit(engine, ann))
+        await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
     await change(engine, campaign, pay="$2")
-    await submit_scores(engine, ann, await lease_hit(engine, ann))
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
     await add_items(engine, campaign)
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text

@@ -24,7 +24,7 @@ def unit(design_items, *, prompts=6, always_shown=()):
     campaign: Any = SimpleNamespace(
         segment_count=prompts, items_per_hit=design_items, design=SimpleNamespace(always_shown=always_shown)
     )
-    return ComparisonUnit.of_campaign(campaign, 3)
+    return ComparisonUnit.comparison_unit_if_systems(campaign, 3)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def unit(design_items, *, prompts=6, always_shown=()):
 )
 def test_a_unit_counts_comparisons(items_per_hit, always_shown, title, one):
     counted = unit(items_per_hit, always_shown=always_shown)
-    assert (counted.title, counted.judgments_for(1)) == (title, one)
+    assert (counted.title, counted.judgments_needed_for_comparisons(1)) == (title, one)
     assert counted.count(one) == pytest.approx(1)
     assert counted.warning(one) == ""
     assert f"One needs {one} judgments per system." in counted.warning(one - 1)

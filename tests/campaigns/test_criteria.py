@@ -154,12 +154,14 @@ def test_what_is_wrong_is_said_beside_its_field():
     sent |= {"criteria.0.name": "x", "criteria.0.question": "X?", "criteria.2.name": "y"}
     with pytest.raises(ValidationError) as refused:
         form_input.parse_settings_form(sent)
-    assert form_input.form_field_errors(refused.value, sent) == {"criteria.2.question": "Please fill this in."}
+    assert form_input.error_message_by_form_field(refused.value, sent) == {
+        "criteria.2.question": "Please fill this in."
+    }
     sent |= {"criteria.2.question": "Y?", "criteria.2.name": "X"}
     with pytest.raises(ValidationError) as refused:
         form_input.parse_settings_form(sent)
-    assert [*form_input.form_field_errors(refused.value, sent)] == ["criteria.2.name"]
-    assert form_input.parse_unfinished_settings_form(sent).criteria == []
+    assert [*form_input.error_message_by_form_field(refused.value, sent)] == ["criteria.2.name"]
+    assert form_input.settings_of_unfinished_form(sent).criteria == []
 
 
 def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(subtests):
@@ -174,7 +176,7 @@ def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(subtes
             sent |= {f"criteria.{k}.{name}": f"{name} {k}" for k in (0, 2) for name in ("name", "question")}
             with pytest.raises(ValidationError) as refused:
                 form_input.parse_settings_form(sent | more)
-            assert [*form_input.form_field_errors(refused.value, sent | more)] == [field]
+            assert [*form_input.error_message_by_form_field(refused.value, sent | more)] == [field]
 
 
 @pytest.mark.parametrize("unseen", ["\u200b", "\ufeff \u2060"])
@@ -201,12 +203,12 @@ async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
     assert (copied.criteria_settings, copied.asked_criterion) == (BOTH, 1)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refused:
-            await settings_edits.edit_settings(
+            await settings_edits.store_changed_settings(
                 connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []})
             )
     assert refused.value.code == "not_a_draft"
     async with engine.begin() as connection:
-        edited = await settings_edits.edit_settings(
+        edited = await settings_edits.store_changed_settings(
             connection, copied.slug, lambda it: it.model_copy(update={"criteria": [], "asked_by": ""})
         )
     assert (edited.criteria_settings, edited.asked_criterion) == ([], 0)
@@ -267,7 +269,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
 
 async def test_the_example_of_a_file_can_be_imported(engine):
     campaign = await create_launched_campaign(engine, criteria=BOTH)
-    content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.csv_of_example_response(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert content.startswith("hit,annotator,item,value,criterion\n")
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await replay_is_clean(engine, campaign.slug)

@@ -12,8 +12,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import apply_action, import_items, replay_is_clean
@@ -33,7 +33,7 @@ async def delete(engine, campaign):
 async def test_a_launch_without_answers_goes_back_to_draft_and_can_be_repeated_with_other_items(engine, action):
     campaign = await create_running_campaign(engine, items=12, judgments_per_item=1)
     cache = PosteriorCache()
-    await lease_hit(engine, await create_annotator(engine, campaign), cache=cache)
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign), cache=cache)
     if action:
         await apply_action(engine, campaign, action)
     draft = await revert(engine, campaign)
@@ -43,7 +43,7 @@ async def test_a_launch_without_answers_goes_back_to_draft_and_can_be_repeated_w
     await import_items(engine, campaign, "id,text\na,walk\nb,wait\nc,weep\nd,wonder\ne,wake\n", replace=True)
     await apply_action(engine, campaign)
     ann = await create_annotator(engine, campaign, "bea")
-    hit = await lease_hit(engine, ann, cache=cache)
+    hit = await try_to_lease_hit(engine, ann, cache=cache)
     assert set(hit.items) <= set(range(5))
     await submit_scores(engine, ann, hit)
     assert await replay_is_clean(engine, campaign.slug)
@@ -59,7 +59,7 @@ async def test_a_prior_of_ones_own_stays(engine):
 async def test_a_campaign_with_answers_stays_as_it_is(engine, researcher):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    await submit_scores(engine, ann, await lease_hit(engine, ann))
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
     page = f"/admin/campaigns/{campaign.slug}"
     refused = await researcher.post(f"{page}/revert")
     assert refused.status_code == 409
@@ -87,7 +87,7 @@ async def test_of_an_answer_and_the_way_back_the_first_wins(engine):
     for _ in range(4):
         campaign = await create_running_campaign(engine, items=12)
         ann = await create_annotator(engine, campaign)
-        hit = await lease_hit(engine, ann)
+        hit = await try_to_lease_hit(engine, ann)
         both = submit_scores(engine, ann, hit), revert(engine, campaign)
         answered, reverted = [
             isinstance(outcome, Refusal) for outcome in await asyncio.gather(*both, return_exceptions=True)

@@ -4,7 +4,7 @@ import pytest
 
 from app.campaigns import needs, step_input
 from app.campaigns.need_cards import NeedForm
-from app.campaigns.needs import need_of_settings
+from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows
@@ -17,7 +17,7 @@ def settings(**changes):
 
 def choose(before, need, **numbers):
     entered = {"need": need, "repeat_items": "on"} | {f"need.{need}.{name}": value for name, value in numbers.items()}
-    return step_input.parse_step(before, "how-much", entered)
+    return step_input.parse_settings_with_step_form(before, "how-much", entered)
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def choose(before, need, **numbers):
     ],
 )
 def test_a_goal_and_a_rule_stand_for_a_need(chosen, need):
-    assert need_of_settings(settings(**chosen)) == need
+    assert name_of_need_of_settings(settings(**chosen)) == need
 
 
 def test_a_card_sets_the_goal_the_rule_and_its_numbers():
@@ -63,7 +63,7 @@ def test_a_combination_of_ones_own_stays_and_its_numbers_can_be_changed():
     before = settings(goal="best", rule="threshold")
     after = choose(before, "custom", goal="best", best_items="3", threshold="60")
     assert (after.goal, after.rule, after.best_items, after.threshold) == ("best", "threshold", 3, 60)
-    assert step_input.parse_step(before, "how-much", {"repeat_items": "on"}) == before
+    assert step_input.parse_settings_with_step_form(before, "how-much", {"repeat_items": "on"}) == before
 
 
 def test_a_need_without_a_goal_collects_all_judgments():

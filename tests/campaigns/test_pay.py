@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.campaigns.lifecycle import unsaved_campaign
+from app.campaigns.lifecycle import campaign_of_unsaved_settings
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from tests.annotation.hits.campaigns import create_running_campaign
@@ -11,7 +11,9 @@ from tests.campaigns.drafts import create_draft, import_items
 
 
 def hourly(**settings):
-    return HourlyPay.from_campaign(unsaved_campaign(CampaignSettings(name="Verbs", question="How?", **settings)))
+    return HourlyPay.from_campaign(
+        campaign_of_unsaved_settings(CampaignSettings(name="Verbs", question="How?", **settings))
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from app.campaigns import lifecycle
 from app.campaigns.starter_questions import (
     QUESTION_FILES_FOLDER,
     QUESTION_NAMES,
-    group_starter_questions,
     load_starter_question,
     load_starter_questions,
+    starter_questions_by_activity,
 )
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
@@ -61,7 +61,7 @@ async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, res
 
 
 def test_questions_are_grouped_by_what_annotators_do():
-    groups = group_starter_questions()
+    groups = starter_questions_by_activity()
     assert [name for name, questions in groups.items() if questions] == ["Rate", "Compare", "Rank", "Label"]
     assert sorted(one.name for questions in groups.values() for one in questions) == sorted(QUESTION_NAMES)
     assert {one.settings.design for one in groups["Compare"]} == {"pairwise", "baseline"}

@@ -12,7 +12,7 @@ from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSetti
 from app.main import create_app
 from app.selection.registry import SELECTION_RULES
 from app.settings import Settings
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.conftest import http_client
 from tests.media.files import png, table, zipped
 from tests.toys import register
@@ -124,7 +124,7 @@ async def test_the_steps_explain_every_setting_that_leaves_a_choice(researcher, 
     for name, info in CampaignSettings.model_fields.items():
         if name in (form_sections.DESIGN_SETTINGS_SETTING, form_sections.CRITERIA_SETTING):
             continue
-        if form.joined_designs_reading_setting(name) and "slider" not in form.joined_designs_reading_setting(name):
+        if form.text_of_designs_reading_setting(name) and "slider" not in form.text_of_designs_reading_setting(name):
             continue  # other ways of asking have it
         found = [step for step, page in pages.items() if re.search(rf'name="(need\.\w+\.)?{name}"', page)]
         assert found == [form_sections.STEP_BY_SETTING[name]], name
@@ -493,7 +493,7 @@ async def test_sharing_a_rehearsed_campaign_is_warned_against(engine, researcher
     share = f"/admin/campaigns/{campaign.slug}/share"
     assert "easel simulate" not in (await researcher.get(share)).text
     simulated = await create_annotator(engine, campaign, platform="simulation")
-    await submit_scores(engine, simulated, await lease_hit(engine, simulated))
+    await submit_scores(engine, simulated, await try_to_lease_hit(engine, simulated))
     assert "1 task of this campaign was answered by <code>easel simulate</code>" in (await researcher.get(share)).text
 
 
@@ -763,7 +763,7 @@ async def test_the_list_says_how_campaigns_go(engine, researcher):
     assert "– " not in (await researcher.get("/admin")).text
     for name in ("a", "b"):
         me = await create_annotator(engine, campaign, name)
-        await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0, 30.0, 50.0, 70.0, 90.0])
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[10.0, 30.0, 50.0, 70.0, 90.0])
     page = (await researcher.get("/admin")).text
     assert re.search(r'<td( data-head="Precision">± [\d.]+ points|>)</td>', page)
     assert '<time datetime="2026-01-05T09:00:00+00:00" data-ago' in page

@@ -15,7 +15,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
 from app.database.tables import campaigns
 from app.designs.campaign import SECTION_BY_SETTING, Campaign
-from app.goal_monitor.monitor import act_on_reached_goal
+from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen
 from app.goals.progress import Progress
 from app.record.campaign import load_campaign
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_value
@@ -44,7 +44,7 @@ def test_each_setting_has_a_column_of_its_own_or_is_in_a_section():
 async def test_settings_come_back_from_their_sections_as_they_were(engine):
     campaign = await create_running_campaign(engine, **CHANGED)
     async with engine.connect() as connection:
-        columns = (await load_campaign(connection, campaign.id)).to_columns()
+        columns = (await load_campaign(connection, campaign.id)).column_values_of_campaign()
     assert repr({name: columns[name] for name in CHANGED}) == repr(CHANGED)
 
 
@@ -53,10 +53,10 @@ async def test_a_setting_that_its_section_lacks_has_the_default_of_its_model(eng
     found, expected = {}, {}
     for name, section in SECTION_BY_SETTING.items():
         default = CampaignSettings.model_fields[name].get_default(call_default_factory=True)
-        expected[name] = draft.to_columns() | {name: default}
+        expected[name] = draft.column_values_of_campaign() | {name: default}
         async with engine.connect() as connection:  # which is rolled back
             await connection.execute(text(f"UPDATE campaigns SET {section} = {section} - '{name}'"))
-            found[name] = (await load_campaign(connection, draft.id)).to_columns()
+            found[name] = (await load_campaign(connection, draft.id)).column_values_of_campaign()
     assert found == expected
 
 
@@ -76,7 +76,7 @@ async def test_a_goal_that_lacks_a_setting_is_the_same_goal_until_it_is_changed(
     campaign = await create_running_campaign(engine, **CHANGED | {"goal_percent": 95})
     reached = Progress("All are settled", 1.0, 1.0)
     await execute_sql(engine, "UPDATE campaigns SET goal_settings = goal_settings - 'goal_percent'")
-    await act_on_reached_goal(engine, replace(campaign, goal_percent=90), reached, now=NOW)
+    await raise_goal_alert_and_stop_if_chosen(engine, replace(campaign, goal_percent=90), reached, now=NOW)
     assert await fetch_value(engine, "SELECT goal_reached FROM campaigns") is None
-    await act_on_reached_goal(engine, campaign, reached, now=NOW)
+    await raise_goal_alert_and_stop_if_chosen(engine, campaign, reached, now=NOW)
     assert await fetch_value(engine, "SELECT goal_reached FROM campaigns")

@@ -102,7 +102,7 @@ async def test_of_many_who_opened_the_same_version_one_saves(engine):
 
     async def save(seed):
         async with engine.begin() as connection:
-            await settings_edits.edit_settings(
+            await settings_edits.store_changed_settings(
                 connection,
                 campaign.slug,
                 lambda before: before.model_copy(update={"seed": seed}),
@@ -119,7 +119,7 @@ async def test_of_many_who_opened_the_same_version_one_saves(engine):
 async def test_an_edit_by_program_counts_as_a_change_of_the_steps_that_have_its_settings(researcher, engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"rule": "best", "seed": 5})
         )
     assert await fetch_value(engine, "SELECT step_versions FROM campaigns") == {"how-much": 1, "advanced": 1}
@@ -175,7 +175,7 @@ async def test_totals_follow_the_numbers_of_a_form_that_is_not_saved(researcher,
 def test_another_way_of_asking_brings_its_usual_law_and_a_rule_that_can_work(old, design, expected):
     before = SETTINGS.model_validate(SETTINGS.model_dump() | old)
     entered = {"name": "Verbs", "question": "Which?", "design": design, "items_per_hit": str(before.items_per_hit)}
-    after = step_input.parse_step(before, "question", entered)
+    after = step_input.parse_settings_with_step_form(before, "question", entered)
     assert (after.update_law, after.items_per_hit, after.rule) == expected
 
 

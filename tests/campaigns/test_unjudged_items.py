@@ -13,7 +13,7 @@ from app.campaigns import form_input, form_values
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports import registry as export
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -21,8 +21,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 from tests.campaigns.drafts import import_results, replay_is_clean
@@ -45,7 +45,7 @@ async def test_an_export_of_responses_has_the_reasons_and_gives_them_back(engine
     campaign = await asking(engine, design=design)
     for k in range(4):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        while (work := await find_next_hit(engine, me)).hit is not None and work.assignment.hits_answered < 2:
+        while (work := await find_or_lease_next_hit(engine, me)).hit is not None and work.assignment.hits_answered < 2:
             await answer(engine, me, work.hit, [0] if 0 in work.hit.items else work.hit.items[:k])
     file = await exported(engine, campaign)
     marked = [row for row in rows_in(file) if row["not_applicable"] == "true"]
@@ -66,7 +66,7 @@ async def test_an_export_of_responses_has_the_reasons_and_gives_them_back(engine
 async def test_json_lines_have_null_and_not_nan(engine):
     campaign = await asking(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await answer(engine, me, hit, hit.items)
     text = await exported(engine, campaign, kind="jsonl")
     assert "NaN" not in text
@@ -77,7 +77,7 @@ async def test_an_export_of_items_has_how_many_could_not_judge_each_and_why(engi
     campaign = await asking(engine, items=2)
     for k, reason in enumerate((BROKEN, "Another reason")):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        await answer(engine, me, await lease_hit(engine, me), [0], reason)
+        await answer(engine, me, await try_to_lease_hit(engine, me), [0], reason)
     told = [
         (row["id"], row["judgments"], row["unjudged_by"], row["unjudged_reasons"], row["left_pool"])
         for row in rows_in(await exported(engine, campaign, "items"))
@@ -111,7 +111,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
     await simulate(
-        engine, campaign, hits=500, annotators=8, population=plain_population(0.1), truth_column=None,
+        engine, campaign, hits=500, annotators=8, population=population_of_plain_annotators(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip
     gone = await fetch_value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")
@@ -138,7 +138,7 @@ async def test_of_each_annotator_the_share_that_they_could_not_judge_stands_in_t
     campaign = await asking(engine)
     for k in range(3):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         await answer(engine, me, hit, hit.items[:k])
     async with open_snapshot(engine) as connection:
         read = await load_answers.load_campaign_answers(connection, campaign.criteria[0])

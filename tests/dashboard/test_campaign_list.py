@@ -8,9 +8,15 @@ import pytest
 from app.campaigns import summaries
 from app.dashboard import campaign_list, incremental, precision
 from app.dashboard.incremental import PrecisionReplay
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.record.responses import load_responses
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 
 async def answered(engine, number, count):
@@ -19,14 +25,14 @@ async def answered(engine, number, count):
     for campaign in made:
         for k in range(count):
             me = await create_annotator(engine, campaign, f"ann {k % 2}")
-            await submit_scores(engine, me, await lease_hit(engine, me), scores=[30.0 + 20 * (k % 2)] * 5)
+            await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[30.0 + 20 * (k % 2)] * 5)
     return made
 
 
 async def intervals(engine, precisions):
     async with engine.connect() as connection:
         rows = await summaries.load_campaign_list(connection)
-        going = await campaign_list.load_campaign_paces(connection, precisions, rows, now=NOW)
+        going = await campaign_list.load_campaign_pace_by_id(connection, precisions, rows, now=NOW)
     return {number: one.interval for number, one in going.items()}
 
 
@@ -36,7 +42,7 @@ async def test_the_list_gives_no_pace_of_a_campaign_that_nobody_answers_any_more
         row = next(one for one in await summaries.load_campaign_list(connection) if one.id == campaign.id)
         for minutes, told in ((5, True), (26, False)):
             now = NOW + timedelta(minutes=minutes)
-            going = (await campaign_list.load_campaign_paces(connection, PrecisionReplay(), [row], now=now))[
+            going = (await campaign_list.load_campaign_pace_by_id(connection, PrecisionReplay(), [row], now=now))[
                 campaign.id
             ]
             assert bool(going.rate) == told
@@ -66,7 +72,7 @@ async def test_only_campaigns_with_new_answers_are_read_again_however_many_there
     assert await intervals(engine, precisions) == first
     assert read == []
     me = await create_annotator(engine, one)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await intervals(engine, precisions)
     assert read == [one.id]
 
@@ -87,9 +93,9 @@ async def test_intervals_are_computed_beside_the_event_loop(engine, monkeypatch)
 
     def noting(tally):
         threads.append(threading.current_thread())
-        return moderate_means(tally)
+        return moderated_means_of_tally(tally)
 
-    monkeypatch.setattr(precision, "moderate_means", noting)
+    monkeypatch.setattr(precision, "moderated_means_of_tally", noting)
     monkeypatch.setattr(campaign_list, "INTERVALS_BUDGET_SECONDS", 60)
     await answered(engine, 1, 8)
     await intervals(engine, PrecisionReplay())

@@ -8,7 +8,13 @@ import pytest
 from app.campaigns import lifecycle
 from app.text.ages import describe_age
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -20,7 +26,7 @@ async def campaigns(engine):
     running = await create_running_campaign(engine, name="Verbs", tags=["Pilot"])
     archived = await create_running_campaign(engine, name="Adverbs")
     me = await create_annotator(engine, running)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status(connection, archived.slug, "finish", now=NOW)
         await lifecycle.change_campaign_status(connection, archived.slug, "archive", now=NOW)
@@ -69,7 +75,9 @@ async def test_the_goal_of_a_campaign_is_shown_as_far_as_it_is_known(engine, res
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=30, goal="intervals", goal_width=40)
     for k in range(6):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0, 30.0 + k, 50.0, 70.0 - k, 90.0])
+        await submit_scores(
+            engine, me, await try_to_lease_hit(engine, me), scores=[10.0, 30.0 + k, 50.0, 70.0 - k, 90.0]
+        )
     assert ">100 % of 95 %</td>" in (await researcher.get("/admin")).text
 
 

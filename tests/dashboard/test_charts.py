@@ -4,7 +4,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.dashboard.charts import COURSE_BOTTOM, COURSE_LABEL_HEIGHT, chart_titles, course_drawing, spread_labels
+from app.dashboard.charts import (
+    COURSE_BOTTOM,
+    COURSE_LABEL_HEIGHT,
+    chart_title_by_name,
+    course_drawing,
+    label_heights_without_overlap,
+)
 from app.dashboard.judgment_dots import judgment_dots
 from app.designs.registry import make_design
 
@@ -14,16 +20,16 @@ from app.designs.registry import make_design
 )
 def test_a_few_items_have_no_distribution_and_match_quality_comes_first(items, names):
     figures: dict[str, Any] = {"heatmap": {}, "classes": None, "course": []}
-    assert list(chart_titles(figures, items, is_ordered=True)) == names
+    assert list(chart_title_by_name(figures, items, is_ordered=True)) == names
 
 
 def test_labels_have_neither_match_quality_nor_uncertainty():
     figures = {"heatmap": None, "classes": [["bank", 1]], "course": []}
-    assert list(chart_titles(figures, 3, is_ordered=False)) == ["distribution", "pace"]
+    assert list(chart_title_by_name(figures, 3, is_ordered=False)) == ["distribution", "pace"]
 
 
 def test_labels_keep_their_distance_and_stay_in_the_chart():
-    spread = spread_labels(np.array([20.0, 21.0, 100.0, 210.0, 212.0, 214.0]))
+    spread = label_heights_without_overlap(np.array([20.0, 21.0, 100.0, 210.0, 212.0, 214.0]))
     assert np.diff(spread).min() >= COURSE_LABEL_HEIGHT
     assert spread[-1] <= COURSE_BOTTOM
     np.testing.assert_allclose(spread[:3], [20, 38, 100])

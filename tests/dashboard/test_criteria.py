@@ -17,7 +17,7 @@ from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, find_next_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, find_or_lease_next_hit
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, submit_by_criterion
 from tests.laws import SCORE_LAWS
 
@@ -44,7 +44,7 @@ async def alike(engine, campaign, people=6):
     rng, cache = np.random.default_rng(3), PosteriorCache()
     them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for me in them * 2:
-        hit = (await find_next_hit(engine, me, cache=cache)).hit
+        hit = (await find_or_lease_next_hit(engine, me, cache=cache)).hit
         assert hit is not None
         said = [float(score) for score in rng.integers(0, 101, len(hit.items))]
         await submit_by_criterion(engine, me, hit, {one.name: said for one in campaign.criteria})
@@ -83,7 +83,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
         typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
-        going = await campaign_list.load_campaign_paces(
+        going = await campaign_list.load_campaign_pace_by_id(
             connection, precisions, [await load_campaign_by_slug(connection, campaign.slug)], now=NOW
         )
     assert typical[0] != typical[1]
@@ -100,7 +100,7 @@ async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, 
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
         past = (await halos.load_newest(connection, views[0], clock=lambda: 0.0)).state
-    table = await FitCache().fit_table(engine, campaign.slug, "halo")
+    table = await FitCache().load_answers_and_fit_table(engine, campaign.slug, "halo")
     within, of_means = past.sums.halo_matrix, past.sums.mean_correlation_matrix
     for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
         assert (within[k, m], past.sums.shared_judgment_count, of_means[k, m]) == pytest.approx(

@@ -3,7 +3,7 @@ import pytest
 
 from app.goals.cut_line import cut_line
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from tests.unsaved import unsaved
 
 # Ten annotators agree within two points; items 2 and 3 are level, the others are far apart.
@@ -15,7 +15,7 @@ def estimates(levels=LEVELS, annotators=10):
     items = np.repeat(np.arange(len(levels)), annotators)
     people = np.tile(np.arange(annotators), len(levels))
     errors = 0.02 * np.cos(np.pi * (people + items))
-    return moderate_means(Tally.empty(len(levels)).add_judgments(items, people, levels[items] + errors))
+    return moderated_means_of_tally(Tally.empty(len(levels)).add_judgments(items, people, levels[items] + errors))
 
 
 def line(**settings):
@@ -46,7 +46,7 @@ def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
 
 
 def test_as_long_as_nothing_is_known_every_item_may_cross():
-    unknown = moderate_means(Tally.empty(6))
+    unknown = moderated_means_of_tally(Tally.empty(6))
     found = cut_line(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS)
     assert found is not None
     assert (found.last_above, len(found.crossing)) == (1, 6)

@@ -5,16 +5,16 @@ from hypothesis import strategies as st
 
 from app.dashboard.heatmap import (
     MAX_HEATMAP_ROWS,
-    best_matching_row_of_each,
+    best_matching_row_of_each_row,
+    first_row_of_each_group,
     group_means,
-    group_starts,
-    grouped_match_quality_heatmap,
     heatmap_row_labels,
+    match_quality_heatmap_of_row_groups,
 )
 
 
 def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
-    picture = grouped_match_quality_heatmap(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
+    picture = match_quality_heatmap_of_row_groups(np.array([0.5, 0.1, 0.5, 0.3]), np.full(4, 0.01), 0.1)
     assert picture.order.tolist() == [1, 3, 0, 2]
     assert picture.score.tolist() == [0.1, 0.3, 0.5, 0.5]
 
@@ -22,12 +22,12 @@ def test_items_stand_in_the_order_of_their_scores_and_equal_ones_by_number():
 def test_a_cell_is_the_match_quality_in_steps_of_a_255th():
     # c^2 = 2 * 0.01 + 0.01 + 0.01 = 0.04. On the diagonal q = sqrt(0.02 / 0.04) = 0.7071 = 180.3 steps; 0.2 apart
     # q = 0.7071 * exp(-0.04 / 0.08) = 0.4289 = 109.4 steps.
-    picture = grouped_match_quality_heatmap(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
+    picture = match_quality_heatmap_of_row_groups(np.array([0.6, 0.4]), np.array([0.01, 0.01]), 0.1)
     assert picture.quality_as_bytes.tolist() == [[180, 109], [109, 180]]
 
 
 def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
-    picture = grouped_match_quality_heatmap(
+    picture = match_quality_heatmap_of_row_groups(
         np.array([0.9, 0.1, 0.3, 0.5]), np.array([0.03, 0.01, 0.02, 0.01]), 0.1, max_rows=2
     )
     assert picture.has_grouped_rows
@@ -39,7 +39,7 @@ def test_more_items_than_cells_are_gathered_and_stand_with_their_means():
 
 @given(st.integers(1, 2000), st.integers(1, 300))
 def test_groups_hold_every_item_once_and_differ_by_one_at_most(count, groups):
-    starts = group_starts(count, groups)
+    starts = first_row_of_each_group(count, groups)
     sizes = np.diff(np.append(starts, count))
     assert len(starts) == min(count, groups)
     assert sizes.sum() == count
@@ -52,25 +52,29 @@ def test_means_of_groups_by_hand():
 
 def test_rows_are_called_by_their_item_or_by_the_ranks_of_their_group():
     score, variance = np.array([0.2, 0.1, 0.3]), np.full(3, 0.01)
-    assert heatmap_row_labels(grouped_match_quality_heatmap(score, variance, 0.1), ["b", "a", "c"]) == ["a", "b", "c"]
-    assert heatmap_row_labels(grouped_match_quality_heatmap(score, variance, 0.1, max_rows=2), []) == [
+    assert heatmap_row_labels(match_quality_heatmap_of_row_groups(score, variance, 0.1), ["b", "a", "c"]) == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert heatmap_row_labels(match_quality_heatmap_of_row_groups(score, variance, 0.1, max_rows=2), []) == [
         "items 1 to 1",
         "items 2 to 3",
     ]
 
 
 def test_closest_is_never_the_item_itself_unless_it_is_alone():
-    assert best_matching_row_of_each(
-        grouped_match_quality_heatmap(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)
+    assert best_matching_row_of_each_row(
+        match_quality_heatmap_of_row_groups(np.array([0.1, 0.2, 0.9]), np.full(3, 0.01), 0.1)
     ).tolist() == [1, 0, 1]
-    assert best_matching_row_of_each(
-        grouped_match_quality_heatmap(np.array([0.1]), np.array([0.01]), 0.1)
+    assert best_matching_row_of_each_row(
+        match_quality_heatmap_of_row_groups(np.array([0.1]), np.array([0.01]), 0.1)
     ).tolist() == [0]
 
 
 @pytest.mark.parametrize("count", [1, MAX_HEATMAP_ROWS, MAX_HEATMAP_ROWS + 1])
 def test_pictures_have_no_more_rows_than_cells(count):
     rng = np.random.default_rng(count)
-    picture = grouped_match_quality_heatmap(rng.random(count), rng.random(count) / 12, 0.1)
+    picture = match_quality_heatmap_of_row_groups(rng.random(count), rng.random(count) / 12, 0.1)
     assert picture.quality_as_bytes.shape == (min(count, MAX_HEATMAP_ROWS),) * 2
     assert (picture.quality_as_bytes == picture.quality_as_bytes.T).all()

@@ -3,7 +3,7 @@
 import numpy as np
 
 from app.dashboard import history
-from app.dashboard.history import EARLY_JUDGMENTS, PosteriorHistory, history_with_hits
+from app.dashboard.history import EARLY_JUDGMENTS, PosteriorHistory, posterior_history_after_hits
 from app.inference.online.law import AnsweredHit, Law
 from tests.inference.beliefs import initial_beliefs, posteriors_after
 from tests.laws import SCORE_LAWS
@@ -33,7 +33,7 @@ def test_posteriors_are_those_of_the_replay_bit_for_bit(subtests):
     for law in SCORE_LAWS.values():
         with subtests.test(law=law):
             hits = hits_of(150)
-            history = history_with_hits(start(law), hits)
+            history = posterior_history_after_hits(start(law), hits)
             assert np.array_equal(history.state, posteriors_after(law, ITEMS, hits))
             assert history.judgments.sum() == 450
 
@@ -42,7 +42,7 @@ def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(subtests):
     for law in SCORE_LAWS.values():
         with subtests.test(law=law):
             hits = hits_of(40)
-            history = history_with_hits(start(law), hits)
+            history = posterior_history_after_hits(start(law), hits)
             for number in range(ITEMS):
                 seen = [k for k, hit in enumerate(hits) if number in hit.items]
                 for judgments, state in history.early_states_of_item(number):
@@ -56,9 +56,11 @@ def test_earlier_posteriors_are_those_of_a_replay_that_ends_there(subtests):
 def test_of_an_item_nobody_judged_there_is_nothing_earlier():
     law = SCORE_LAWS["easl"]
     assert start(law).early_states_of_item(0) == []
-    once = history_with_hits(start(law), [AnsweredHit(0, [0, 1], [0.2, 0.4])])
+    once = posterior_history_after_hits(start(law), [AnsweredHit(0, [0, 1], [0.2, 0.4])])
     assert once.early_states_of_item(0) == []  # the first judgment is the present one
-    assert history_with_hits(once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]).early_states_of_item(0) == [(1, [1.2, 1.8])]
+    assert posterior_history_after_hits(once, [AnsweredHit(1, [0, 2], [0.2, 0.4])]).early_states_of_item(0) == [
+        (1, [1.2, 1.8])
+    ]
 
 
 def test_the_same_course_in_any_pieces(subtests):
@@ -66,18 +68,20 @@ def test_the_same_course_in_any_pieces(subtests):
         for law in SCORE_LAWS.values():
             with subtests.test(count=count, law=law):
                 hits = hits_of(count)
-                whole = history_with_hits(start(law), hits)
+                whole = posterior_history_after_hits(start(law), hits)
                 one_by_one = start(law)
                 for hit in hits:
-                    one_by_one = history_with_hits(one_by_one, [hit])
+                    one_by_one = posterior_history_after_hits(one_by_one, [hit])
                 assert same(whole, one_by_one)
-                assert same(whole, history_with_hits(history_with_hits(start(law), hits[:73]), hits[73:]))
+                assert same(
+                    whole, posterior_history_after_hits(posterior_history_after_hits(start(law), hits[:73]), hits[73:])
+                )
 
 
 def test_going_on_leaves_the_course_before_as_it_was(subtests):
     for law in SCORE_LAWS.values():
         with subtests.test(law=law):
-            before = history_with_hits(start(law), hits_of(10))
-            kept = history_with_hits(start(law), hits_of(10))
-            history_with_hits(before, hits_of(80, seed=2))
+            before = posterior_history_after_hits(start(law), hits_of(10))
+            kept = posterior_history_after_hits(start(law), hits_of(10))
+            posterior_history_after_hits(before, hits_of(80, seed=2))
             assert same(before, kept)

@@ -14,10 +14,10 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import incremental, live
 from app.dashboard.incremental import HistoryReplay, PrecisionReplay
 from app.dashboard.live import LiveDashboards
-from app.dashboard.precision import extend_precision, initial_precision
+from app.dashboard.precision import initial_precision, precision_after_hits
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
-from app.designs.campaign import criterion_key
+from app.designs.campaign import campaign_id_and_criterion_number
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
@@ -27,8 +27,8 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_rows,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import import_results
 from tests.laws import SCORE_LAWS
@@ -42,7 +42,7 @@ def _small_steps(monkeypatch):
 async def answer(engine, campaign, count):
     me = await create_annotator(engine, campaign)
     for _ in range(count):
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
 
 
 async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
@@ -75,16 +75,19 @@ async def test_intervals_follow_from_all_stored_judgments_whenever_they_are_aske
     for count in (0, 1, 2, 3, 7):
         for k in range(count):
             scores = [float(10 * k), 25.0, 50.0, 75.0, 100.0]
-            await submit_scores(engine, people[k % 2], await lease_hit(engine, people[k % 2]), scores=scores)
+            await submit_scores(engine, people[k % 2], await try_to_lease_hit(engine, people[k % 2]), scores=scores)
         precision = await newest_state(engine, campaign, precisions)
         rows = await fetch_rows(engine, "SELECT annotator_id, items, values FROM responses ORDER BY seq")
         hits = [AnsweredHit(who, items, [score / 100 for score in scores]) for who, items, scores in rows]
-        whole = extend_precision(initial_precision(EASL, 12), hits)
+        whole = precision_after_hits(initial_precision(EASL, 12), hits)
         assert precision.answers == len(rows)
-        assert precision.interval_points() == whole.interval_points()
+        assert precision.typical_interval_by_response_count() == whole.typical_interval_by_response_count()
         np.testing.assert_array_equal(precision.intervals.interval(), whole.intervals.interval())
     fresh = await newest_state(engine, campaign, PrecisionReplay())
-    assert (fresh.answers, fresh.interval_points()) == (13, precision.interval_points())
+    assert (fresh.answers, fresh.typical_interval_by_response_count()) == (
+        13,
+        precision.typical_interval_by_response_count(),
+    )
     assert np.isfinite(precision.intervals.standard_error).any()
 
 
@@ -94,9 +97,9 @@ async def test_a_campaign_that_gave_way_starts_again(engine, monkeypatch):
     for campaign in campaigns:
         await answer(engine, campaign, 4)
         await newest_state(engine, campaign, courses)
-        assert list(courses.positions) == [criterion_key(campaign.criteria[0])]
+        assert list(courses.positions) == [campaign_id_and_criterion_number(campaign.criteria[0])]
     again = await newest_state(engine, campaigns[0], courses)
-    assert (again.answers, list(courses.positions)) == (4, [criterion_key(campaigns[0].criteria[0])])
+    assert (again.answers, list(courses.positions)) == (4, [campaign_id_and_criterion_number(campaigns[0].criteria[0])])
 
 
 @pytest.mark.parametrize(
@@ -111,12 +114,17 @@ async def test_of_more_campaigns_than_there_is_room_for_the_one_asked_for_longes
     alone = kind()
     await newest_state(engine, first, alone)
     monkeypatch.setattr(
-        incremental, "MAX_REPLAY_BYTES", 2.5 * alone.positions[criterion_key(first.criteria[0])].state.nbytes
+        incremental,
+        "MAX_REPLAY_BYTES",
+        2.5 * alone.positions[campaign_id_and_criterion_number(first.criteria[0])].state.nbytes,
     )
     followers = kind()
     for campaign in (first, second, first, third):
         await newest_state(engine, campaign, followers)
-    assert list(followers.positions) == [criterion_key(first.criteria[0]), criterion_key(third.criteria[0])]
+    assert list(followers.positions) == [
+        campaign_id_and_criterion_number(first.criteria[0]),
+        campaign_id_and_criterion_number(third.criteria[0]),
+    ]
 
 
 async def test_items_with_a_prior_of_their_own_start_from_it(engine):
@@ -139,7 +147,7 @@ async def test_a_course_followed_while_many_answer_at_once_is_that_of_the_record
 
     async def at_work(me):
         for k in range(6):
-            await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0 * k, 25, 50, 75, 100])
+            await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[10.0 * k, 25, 50, 75, 100])
 
     work = asyncio.gather(*map(at_work, people))
     while not work.done():
@@ -162,11 +170,11 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     campaign = await create_running_campaign(engine, judgments_per_item=1_000)
     await answer(engine, campaign, 6)
     followers, me = kind(), await create_annotator(engine, campaign, "late")
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
     async with begin_transaction(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
         assert (await newest_state(engine, campaign, followers)).answers == 406
         assert (await newest_state(engine, campaign, followers)).answers == 406
@@ -183,16 +191,16 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
 async def test_of_another_revision_a_course_begins_anew(engine, law):
     campaign = await create_running_campaign(engine, update_law=law, judgments_per_item=20)
     courses, me = HistoryReplay(), await create_annotator(engine, campaign, "hasty")
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await answer(engine, campaign, 5)
     assert (await newest_state(engine, campaign, courses)).answers == 6
     (hasty,) = await fetch_rows(engine, "SELECT id FROM annotators WHERE worker_id = 'hasty'")
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", *hasty, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await answer(engine, campaign, 1)
     course = await newest_state(engine, campaign, courses)
     assert course.answers == 6
@@ -225,11 +233,11 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     courses = HistoryReplay()
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
-    slower = courses.positions[criterion_key(campaign.criteria[0])]
+    slower = courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])]
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
     courses.cache_position(campaign.criteria[0], slower)
-    assert courses.positions[criterion_key(campaign.criteria[0])].state.answers == 8
+    assert courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])].state.answers == 8
 
 
 async def test_viewers_see_the_past_come_in_and_its_end(engine, monkeypatch):

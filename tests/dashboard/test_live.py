@@ -19,8 +19,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     expire_leases,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import import_results
 
@@ -71,18 +71,18 @@ async def test_a_viewer_gets_the_state_at_once(engine, watching):
 
 async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_second_away(engine, watching, monkeypatch):
     begun: list[int] = []
-    look = watching.publish_if_changed
+    look = watching.publish_state_if_changed_and_load_marker
 
     async def load_and_count(*arguments):
         begun.append(1)
         return await look(*arguments)
 
-    monkeypatch.setattr(watching, "publish_if_changed", load_and_count)
+    monkeypatch.setattr(watching, "publish_state_if_changed_and_load_marker", load_and_count)
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         await first(states)
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
         before = len(begun)
         assert (await first(states)).figures["words"]["hits"] == "1 task"
         assert len(begun) - before <= 1
@@ -94,7 +94,7 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
     monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 1_000)
     campaign = await create_running_campaign(engine, judgments_per_item=1_000)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await expire_leases(engine, hit)
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     rows = 250 * f"{free[0]},{free[1]},10,90\n"
@@ -105,7 +105,7 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
 
     watching.clock = late
     async with begin_transaction(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
         states = watching.stream_states(campaign.slug)
         assert (await first(states)).figures["words"]["hits"] == "250 tasks"
@@ -122,7 +122,7 @@ async def test_who_comes_back_gets_only_what_they_have_not_seen(engine, watching
         seen = (await first(states)).version
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert await next_state(states) is None  # nothing new: a heartbeat
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with aclosing(watching.stream_states(campaign.slug, seen_version=seen)) as states:
         assert (await first(states)).figures["words"]["hits"] == "1 task"
 
@@ -139,7 +139,7 @@ async def test_forty_viewers_share_one_computation_per_second(engine, watching, 
 
     viewers = [asyncio.create_task(view(number)) for number in range(40)]
     for _ in range(12):
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
         await asyncio.sleep(0.2)
     for viewer in viewers:
         viewer.cancel()
@@ -164,7 +164,7 @@ async def test_without_viewers_nothing_is_computed(engine, watching, computed):
     assert task.cancelled() or task.cancelling()
     before = len(computed)
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await asyncio.sleep(0.5)
     assert len(computed) == before == 1
 
@@ -182,7 +182,7 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
 
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
     campaign = await create_running_campaign(engine)
-    look = watching.publish_if_changed
+    look = watching.publish_state_if_changed_and_load_marker
     # As SQLAlchemy says it, and as its driver does, which reads the posteriors. No real database fails in each of
     # these ways one look after another.
     failures = [OperationalError("SELECT", {}, OSError("away")), ConnectionDoesNotExistError(), InterfaceError("away")]
@@ -192,7 +192,7 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watch
             raise failures.pop()
         return await look(*arguments)
 
-    monkeypatch.setattr(watching, "publish_if_changed", failing)
+    monkeypatch.setattr(watching, "publish_state_if_changed_and_load_marker", failing)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         assert (await first(states)).figures["answered"] is False
     assert not failures
@@ -230,7 +230,7 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
             await asyncio.sleep(0.05)
             given_back.set()
 
-    monkeypatch.setattr(watching, "publish_if_changed", slow_look)
+    monkeypatch.setattr(watching, "publish_state_if_changed_and_load_marker", slow_look)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         viewer = asyncio.create_task(anext(states))
         await looking.wait()

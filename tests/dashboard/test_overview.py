@@ -9,7 +9,7 @@ from app.campaigns import settings_edits
 from app.database import tables
 from app.database.alerts import raise_alert
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -29,7 +29,7 @@ async def campaign(engine):
             is_item = (tables.items.c.campaign_id == campaign.id) & (tables.items.c.number == number)
             await connection.execute(update(tables.items).where(is_item).values(fields=fields))
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     return campaign
 
 
@@ -81,7 +81,7 @@ async def test_viewers_see_neither_own_columns_nor_single_answers_nor_the_timeli
 
 async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engine, researcher, campaign):
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
         )
         await raise_alert(connection, campaign.id, "goal", "once", about="we know the best 3 items")

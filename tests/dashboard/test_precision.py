@@ -6,15 +6,15 @@ import pytest
 from app.dashboard import precision
 from app.dashboard.precision import (
     MAX_CURVE_POINTS,
-    extend_precision,
     initial_precision,
-    long_form_of_hits,
+    item_annotator_and_value_columns_of_hits,
+    precision_after_hits,
     typical_interval,
 )
 from app.inference.observations.tally import Tally
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 
 ITEMS = 7
 
@@ -34,15 +34,15 @@ def each_by_another(*judgments):
 
 
 def after(hits):
-    return extend_precision(initial_precision(EASL, ITEMS), hits)
+    return precision_after_hits(initial_precision(EASL, ITEMS), hits)
 
 
 def same(one, two):
-    return (one.answers, one.step, one.typical_intervals, one.interval_points()) == (
+    return (one.answers, one.step, one.typical_intervals, one.typical_interval_by_response_count()) == (
         two.answers,
         two.step,
         two.typical_intervals,
-        two.interval_points(),
+        two.typical_interval_by_response_count(),
     )
 
 
@@ -52,19 +52,21 @@ def test_the_same_in_any_pieces(subtests):
             hits = hits_of(count)
             whole, one_by_one = after(hits), initial_precision(EASL, ITEMS)
             for hit in hits:
-                one_by_one = extend_precision(one_by_one, [hit])
+                one_by_one = precision_after_hits(one_by_one, [hit])
             assert same(whole, one_by_one)
-            first = extend_precision(initial_precision(EASL, ITEMS), hits[:73], total=count)
-            assert same(whole, extend_precision(first, hits[73:]))
+            first = precision_after_hits(initial_precision(EASL, ITEMS), hits[:73], total=count)
+            assert same(whole, precision_after_hits(first, hits[73:]))
             assert len(whole.typical_intervals) <= MAX_CURVE_POINTS
 
 
 def test_every_point_is_that_of_the_judgments_until_then():
     hits = hits_of(130)
-    points = after(hits).interval_points()
+    points = after(hits).typical_interval_by_response_count()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
-        told = moderate_means(Tally.empty(ITEMS).add_judgments(*long_form_of_hits(hits[:answers])))
+        told = moderated_means_of_tally(
+            Tally.empty(ITEMS).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
+        )
         assert value == typical_interval(told)
 
 
@@ -72,24 +74,28 @@ def test_every_point_is_that_of_the_judgments_until_then():
 def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_items(items, most, monkeypatch):
     looks, hits = [], hits_of(400, items=items, size=5, seed=4)
     told = [
-        typical_interval(moderate_means(Tally.empty(items).add_judgments(*long_form_of_hits(hits[:answers]))))
+        typical_interval(
+            moderated_means_of_tally(
+                Tally.empty(items).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
+            )
+        )
         for answers in range(0, 401, 8)
     ]
 
     def counting(tally):
         looks.append(1)
-        return moderate_means(tally)
+        return moderated_means_of_tally(tally)
 
-    monkeypatch.setattr(precision, "moderate_means", counting)
-    assert extend_precision(initial_precision(EASL, items), hits, total=400).interval_points() == list(
-        zip(range(0, 401, 8), told, strict=True)
-    )
+    monkeypatch.setattr(precision, "moderated_means_of_tally", counting)
+    assert precision_after_hits(
+        initial_precision(EASL, items), hits, total=400
+    ).typical_interval_by_response_count() == list(zip(range(0, 401, 8), told, strict=True))
     assert len(looks) <= most
 
 
 def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
     # Items 0 to 3 are judged by two, each .2 apart, item 4 by nobody: 2 * .01 of 4 degrees of freedom, t = 2.776.
-    known = extend_precision(
+    known = precision_after_hits(
         initial_precision(EASL, 5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4))
     )
     error = np.sqrt(0.02 / 2)
@@ -97,13 +103,13 @@ def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
-    assert initial_precision(EASL, 4).interval_points() == [(0, 50.0)]
+    assert initial_precision(EASL, 4).typical_interval_by_response_count() == [(0, 50.0)]
     hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
-    assert extend_precision(initial_precision(EASL, 1), hits).interval_points()[-1][1] < 15
-    assert extend_precision(initial_precision(EASL, 3), hits).interval_points()[-1][1] == 50
+    assert precision_after_hits(initial_precision(EASL, 1), hits).typical_interval_by_response_count()[-1][1] < 15
+    assert precision_after_hits(initial_precision(EASL, 3), hits).typical_interval_by_response_count()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():
     before, kept = after(hits_of(10)), after(hits_of(10))
-    extend_precision(before, hits_of(80, seed=2))
+    precision_after_hits(before, hits_of(80, seed=2))
     assert same(before, kept)

@@ -12,7 +12,13 @@ from sqlalchemy import insert
 
 from app.campaigns import lifecycle
 from app.database import tables
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 
 pytestmark = pytest.mark.usefixtures("app")
 
@@ -28,7 +34,7 @@ def address(campaign, part=""):
 
 async def answered(engine, campaign):
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[0.0, 25.0, 50.0, 75.0, 100.0])
     return hit
 
@@ -54,7 +60,7 @@ async def test_the_page_shows_counts_and_table_without_javascript(engine, resear
 async def test_the_page_warns_of_simulated_answers(engine, researcher, campaign):
     assert '<p class="notice warning" data-word="simulated"></p>' in (await researcher.get(address(campaign))).text
     simulated = await create_annotator(engine, campaign, platform="simulation")
-    await submit_scores(engine, simulated, await lease_hit(engine, simulated))
+    await submit_scores(engine, simulated, await try_to_lease_hit(engine, simulated))
     page = (await researcher.get(address(campaign))).text
     assert "easel simulate answered 1 of 1 task. These answers are not from people." in page
 
@@ -142,7 +148,7 @@ async def test_a_chosen_item_shows_what_was_known_after_its_first_judgments(engi
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=12, repeat_items=True)
     me = await create_annotator(engine, campaign)
     for turn in range(11):
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         await submit_scores(engine, me, hit, scores=[float(20 + 5 * turn)] * 5)
     page = (await researcher.get(address(campaign, "?item=v2"))).text
     curves = json.loads(page.partition('id="density">')[2].partition("</script>")[0])
@@ -164,7 +170,7 @@ async def test_where_annotators_are_weighted_each_judgment_shows_what_it_counts_
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
     for turn in range(24):
         who = turn % 8
-        hit = await lease_hit(engine, people[who])
+        hit = await try_to_lease_hit(engine, people[who])
         at_random = [float(37 * (turn + 1) * (item + 1) % 101) for item in hit.items]
         seen = [18.0 * item + 3 * who for item in hit.items]
         await submit_scores(engine, people[who], hit, scores=seen if who else at_random)

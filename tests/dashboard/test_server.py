@@ -8,8 +8,8 @@ import pytest
 
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
-from app.accounts.users import find_or_create_first_user
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from app.accounts.users import find_or_create_oldest_user
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.servers import PATIENT_SECONDS, easel_serving
 
 pytestmark = pytest.mark.slow
@@ -30,8 +30,8 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         name = session_cookie_name(await load_or_create_installation_key(connection))
-        cookie = await login.start_session(
-            connection, (await find_or_create_first_user(connection, now=now)).id, now=now, hours=1
+        cookie = await login.start_session_and_return_secret(
+            connection, (await find_or_create_oldest_user(connection, now=now)).id, now=now, hours=1
         )
     url = f"{server.base}/admin/campaigns/{campaign.slug}/events"
     async with (
@@ -42,7 +42,7 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
         while not (await anext(lines)).startswith("data: "):
             pass
         me = await create_annotator(engine, campaign)
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
         async with asyncio.timeout(PATIENT):
             while '"hits":"1 task"' not in (await anext(lines)):
                 pass

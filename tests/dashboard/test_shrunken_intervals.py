@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 
 SELECTIVE = ({"rule": "best", "best_items": 2}, {"rule": "threshold"}, {"goal": "intervals", "when_reached": "release"})
 
@@ -13,7 +13,7 @@ async def answered(engine, **settings):
     campaign = await create_running_campaign(engine, items=10, **settings)
     for person in range(4):
         assignment = await create_annotator(engine, campaign, f"p{person}")
-        hit = await lease_hit(engine, assignment)
+        hit = await try_to_lease_hit(engine, assignment)
         await submit_scores(engine, assignment, hit, scores=[9.0 * item + 4 * person for item in hit.items])
     return f"/admin/campaigns/{campaign.slug}"
 

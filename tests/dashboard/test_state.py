@@ -6,10 +6,16 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.snapshot import shorten_item_name
-from app.dashboard.state import interval_coverage_text, load_dashboard_state, score_domain
+from app.dashboard.state import interval_coverage_text, load_dashboard_state, lowest_and_highest_drawn_score
 from app.inference.online.laws import ONLINE_LAWS
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.campaigns.drafts import import_results
 
 
@@ -43,7 +49,7 @@ async def test_the_typical_interval_is_known_once_annotators_have_judged_the_sam
     people = [await create_annotator(engine, campaign, name) for name in ("me", "you", "they")]
     words = []
     for scores, person in zip(([40.0] * 5, [60.0] * 5, [50.0] * 5), people, strict=True):
-        await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
+        await submit_scores(engine, person, await try_to_lease_hit(engine, person), scores=scores)
         words.append((await state_of(engine, campaign)).figures["cards"]["goal"]["value"])
     # Each item's variance is .01 of the scale: errors .1 / sqrt(3), and t of 10 degrees of freedom is 2.228.
     assert (words[0], words[2]) == ("5 of 5", "± 12.9 points")
@@ -57,7 +63,7 @@ async def test_how_far_off_its_intervals_are_is_said_of_a_law_that_reads_the_ord
     campaign = await create_running_campaign(engine, items=5, update_law="trueskill")
     for name, scores in (("me", [40.0] * 5), ("you", [60.0] * 5), ("they", [50.0] * 5)):
         person = await create_annotator(engine, campaign, name)
-        await submit_scores(engine, person, await lease_hit(engine, person), scores=scores)
+        await submit_scores(engine, person, await try_to_lease_hit(engine, person), scores=scores)
     assert (await state_of(engine, campaign)).figures["words"]["held"].startswith("The posterior intervals are")
 
 
@@ -66,8 +72,10 @@ async def test_answers_move_counts_scores_and_the_heatmap(engine):
     before = await state_of(engine, campaign)
     me, you = await create_annotator(engine, campaign, "me"), await create_annotator(engine, campaign, "you")
     for person in (me, you, me):
-        await submit_scores(engine, person, await lease_hit(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0])
-    await lease_hit(engine, you)
+        await submit_scores(
+            engine, person, await try_to_lease_hit(engine, person), scores=[0.0, 25.0, 50.0, 75.0, 100.0]
+        )
+    await try_to_lease_hit(engine, you)
     after = await state_of(engine, campaign, now=NOW + timedelta(minutes=9))
     progress, people = after.figures["cards"]["progress"], after.figures["cards"]["people"]
     assert (progress["value"], progress["share"]) == ("15 of 36", 15 / 36)
@@ -86,7 +94,7 @@ async def test_while_nobody_answers_there_is_no_pace_beside_the_silence(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
     for _ in range(3):
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     progress = (await state_of(engine, campaign, now=NOW + timedelta(minutes=26))).figures["cards"]["progress"]
     assert (progress["notes"], progress["done_at"]) == (("3 tasks", "no answer for 26 min"), None)
 
@@ -94,7 +102,7 @@ async def test_while_nobody_answers_there_is_no_pace_beside_the_silence(engine):
 async def test_what_cannot_be_told_yet_is_left_out(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     progress = (await state_of(engine, campaign)).figures["cards"]["progress"]
     assert (progress["notes"], progress["done_at"]) == (("1 task",), None)
 
@@ -102,7 +110,7 @@ async def test_what_cannot_be_told_yet_is_left_out(engine):
 async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
     campaign = await create_running_campaign(engine)
     for name in ("me", "you"):
-        await lease_hit(engine, await create_annotator(engine, campaign, name))
+        await try_to_lease_hit(engine, await create_annotator(engine, campaign, name))
     assert (await state_of(engine, campaign)).figures["cards"]["people"]["notes"] == ("2 tasks open now",)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
@@ -116,7 +124,7 @@ async def test_simulated_answers_are_marked_beside_those_of_people(engine):
         await create_annotator(engine, campaign, platform="simulation"),
     ):
         assert (await state_of(engine, campaign)).figures["words"]["simulated"] == ""
-        await submit_scores(engine, person, await lease_hit(engine, person))
+        await submit_scores(engine, person, await try_to_lease_hit(engine, person))
     words = (await state_of(engine, campaign)).figures["words"]
     assert words["simulated"] == "easel simulate answered 1 of 2 tasks. These answers are not from people."
 
@@ -130,7 +138,7 @@ async def test_the_same_facts_make_the_same_version(engine):
 async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
@@ -163,5 +171,5 @@ def test_names_are_one_short_line():
 
 def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():
     score, variance = np.array([-0.2, 0.5]), np.array([0.01, 0.01])
-    assert score_domain(ONLINE_LAWS["ra"].family, score, variance) == (0.0, 1.0)
-    assert score_domain(ONLINE_LAWS["trueskill"].family, score, variance) == (-0.4, 1.0)
+    assert lowest_and_highest_drawn_score(ONLINE_LAWS["ra"].family, score, variance) == (0.0, 1.0)
+    assert lowest_and_highest_drawn_score(ONLINE_LAWS["trueskill"].family, score, variance) == (-0.4, 1.0)

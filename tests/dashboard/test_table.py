@@ -4,11 +4,11 @@ from sqlalchemy import text
 
 from app.dashboard.table import DASHBOARD_ITEMS_PER_PAGE, ItemsView, load_items_page
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.inference.ratings.shrunken_means import fit_item_shrinkage, shrink_means_to_prior
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 
-UNKNOWN = moderate_means(Tally.empty(45))
+UNKNOWN = moderated_means_of_tally(Tally.empty(45))
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ async def test_a_search_without_a_hit_is_an_empty_page(engine, campaign):
 async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me), scores=[100.0] * 5)
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[100.0] * 5)
     async with engine.connect() as connection:
         page = await load_items_page(connection, campaign.criteria[0], ItemsView(), UNKNOWN)
     best, worst = page.rows[0], page.rows[-1]
@@ -91,7 +91,9 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
 
 async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(engine):
     campaign = await create_running_campaign(engine, items=5)
-    known = moderate_means(Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3]))
+    known = moderated_means_of_tally(
+        Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
+    )
     async with engine.connect() as connection:
         lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows
     low, high = known.interval()
@@ -105,7 +107,11 @@ async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(en
 async def test_lines_show_the_shrunken_interval_beside_the_plain_mean_where_means_are_shrunk(engine):
     campaign = await create_running_campaign(engine, items=5)
     tally = Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
-    known, shrinkage, shrunken = moderate_means(tally), fit_item_shrinkage(tally), shrink_means_to_prior(tally)
+    known, shrinkage, shrunken = (
+        moderated_means_of_tally(tally),
+        fit_item_shrinkage(tally),
+        shrink_means_to_prior(tally),
+    )
     async with engine.connect() as connection:
         plain = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows
         lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known, shrinkage)).rows
@@ -126,7 +132,7 @@ def test_the_address_of_a_view_leaves_out_what_is_as_usual():
 
 
 def test_a_column_sorts_down_first_and_turns_around_when_pressed_again_names_up():
-    assert ItemsView(page=3).sort_query("variance") == "?sort=variance"
-    assert ItemsView().sort_query("score") == "?order=up"
-    assert ItemsView(order="up").sort_query("score") == "?"
-    assert ItemsView().sort_query("name") == "?sort=name&order=up"
+    assert ItemsView(page=3).query_after_click_on_column("variance") == "?sort=variance"
+    assert ItemsView().query_after_click_on_column("score") == "?order=up"
+    assert ItemsView(order="up").query_after_click_on_column("score") == "?"
+    assert ItemsView().query_after_click_on_column("name") == "?sort=name&order=up"

@@ -3,11 +3,11 @@
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import unjudged_items
 from app.dashboard.incremental import IncrementalReplays
-from app.dashboard.item import load_item_answers
+from app.dashboard.item import load_item_judgments_and_unable_annotators
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
 from app.record.campaign import load_campaign_by_slug
-from tests.annotation.hits.campaigns import NOW, create_annotator, find_next_hit, lease_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, find_or_lease_next_hit, try_to_lease_hit
 from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 
 
@@ -23,7 +23,7 @@ async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engi
     campaign = await asking(engine, items=2, judgments_per_item=4)
     for k, reason in enumerate((BROKEN, "Another reason")):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        await answer(engine, me, await lease_hit(engine, me), [1] if k else [0, 1], reason)
+        await answer(engine, me, await try_to_lease_hit(engine, me), [1] if k else [0, 1], reason)
     state, listed = await seen(engine, campaign)
     assert [(line.external_id, line.people, dict(line.reasons), line.gone) for line in listed.lines] == [
         ("v1", 2, {"Another reason": 1, BROKEN: 1}, True),
@@ -39,11 +39,11 @@ async def test_of_an_item_who_judged_it_and_who_could_not(engine):
     campaign = await asking(engine, design="ranking", items=3, items_per_hit=3, judgments_per_item=4)
     for k in range(2):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         await answer(engine, me, hit, [0] * k)
     async with open_snapshot(engine) as connection:
-        answers, unable = await load_item_answers(connection, campaign.criteria[0], 0)
-        others, nobody = await load_item_answers(connection, campaign.criteria[0], 1)
+        answers, unable = await load_item_judgments_and_unable_annotators(connection, campaign.criteria[0], 0)
+        others, nobody = await load_item_judgments_and_unable_annotators(connection, campaign.criteria[0], 1)
     assert ([one.annotator for one in answers], [one.annotator for one in unable]) == (["A1"], ["A2"])
     assert [one.reason for one in unable] == [BROKEN]
     assert {one.value for one in others} <= {1.0, 2.0, 3.0}
@@ -53,7 +53,7 @@ async def test_of_an_item_who_judged_it_and_who_could_not(engine):
 async def test_a_campaign_that_does_not_ask_lists_nothing(engine):
     campaign = await asking(engine, cannot_be_judged=False)
     me = await create_annotator(engine, campaign)
-    work = await find_next_hit(engine, me)
+    work = await find_or_lease_next_hit(engine, me)
     assert work.hit is not None
     _, listed = await seen(engine, campaign)
     assert (listed.lines, listed.found) == ((), 0)

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database import embedded, postmaster
-from app.database.embedded import attach_or_start_postgres, running_server_url, start_postgres
+from app.database.embedded import attach_or_start_postgres, running_server_url_or_none, start_postgres
 from app.errors import StartupProblem
 from tests.clusters import make_once
 
@@ -170,7 +170,7 @@ def test_the_server_ends_with_the_block(made_once):
     with start_postgres(made_once, FAST):
         pid = postmaster_pid(made_once)
     assert not process_is_running(pid)
-    assert running_server_url(made_once) is None
+    assert running_server_url_or_none(made_once) is None
 
 
 def test_an_error_inside_the_block_ends_the_server_too(made_once):
@@ -198,7 +198,7 @@ def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_
         sockets = Path(run_sql(url, "SHOW unix_socket_directories").strip('"'))
         assert stored_rows(url) == "a row"
         assert sockets.stat().st_mode & 0o077 == 0
-        assert running_server_url(long) == url
+        assert running_server_url_or_none(long) == url
     assert not sockets.exists()
 
 
@@ -231,13 +231,13 @@ def test_another_command_attaches_to_the_running_server_and_leaves_it_there(runn
     data, url = running
     with attach_or_start_postgres(data) as attached:
         assert attached == url
-    assert running_server_url(data) == url
+    assert running_server_url_or_none(data) == url
 
 
 def test_without_a_running_server_a_command_starts_one(made_once):
     with attach_or_start_postgres(made_once) as url:
         assert stored_rows(url) == "a row"
-    assert running_server_url(made_once) is None
+    assert running_server_url_or_none(made_once) is None
 
 
 # After a crash
@@ -258,7 +258,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
 def orphans(only_tools: Callable[..., None]) -> None:
     """The kernel cannot tie the server to its owner."""
     only_tools(*(["unshare"] if ROOT else []))
-    if ROOT and not embedded.can_run_with_prefix(embedded.USER_NAMESPACE_IDENTITY.prefix):
+    if ROOT and not embedded.can_run_programs_with_prefix(embedded.USER_NAMESPACE_IDENTITY.prefix):
         pytest.skip("needs user namespaces to run without setpriv")
 
 
@@ -348,7 +348,7 @@ def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
     with start_postgres(data, FAST):
         os.kill(postmaster_pid(data), signal.SIGKILL)
     assert (data / "postgresql/postmaster.pid").exists()
-    assert running_server_url(data) is None
+    assert running_server_url_or_none(data) is None
 
 
 @pytest.mark.skipif(not shutil.which("ps"), reason="needs ps")
@@ -371,7 +371,7 @@ def kill_and_wait(data: Path, url: str) -> None:
     os.kill(victim, signal.SIGKILL)
     cluster = data / "postgresql"
     wait_until(
-        lambda: (now := postmaster.read_postmaster_file(cluster)) is not None and now.pid != victim and answers(url)
+        lambda: (now := postmaster.postmaster_file_or_none(cluster)) is not None and now.pid != victim and answers(url)
     )
 
 
@@ -439,7 +439,7 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
     with start_postgres(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         time.sleep(0.05)  # in the middle of it, or nearly
-    found = postmaster.read_postmaster_file(data / "postgresql")
+    found = postmaster.postmaster_file_or_none(data / "postgresql")
     assert found is None or not process_is_running(found.pid) or found.pid == os.getpid()
     with start_postgres(data) as url:
         assert stored_rows(url) == "a row"
@@ -569,7 +569,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_program_that_says_nothing_still_gives_a_line():
-    assert postmaster.summarise_failure_output("", "It failed") == "It failed: it printed no message"
+    assert postmaster.one_line_of_failure_output("", "It failed") == "It failed: it printed no message"
 
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):

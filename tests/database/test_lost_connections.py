@@ -148,7 +148,7 @@ async def test_a_slow_statement_is_cancelled_and_its_connection_replaced_alone(d
 async def test_copies_may_take_longer_than_a_statement(database_url):
     async with proxied(database_url, NEVER_ASKED) as (_, engine), borrow_autocommit_driver(engine) as connection:
         slow = "SELECT n, pg_sleep(0.6)::text = '' FROM generate_series(1, 4) AS n"
-        found = await bulk.fetch_arrays_on_driver(connection, f"SELECT n FROM ({slow}) AS slow", (), n="i4")
+        found = await bulk.fetch_array_by_column_on_driver(connection, f"SELECT n FROM ({slow}) AS slow", (), n="i4")
         assert found["n"].tolist() == [1, 2, 3, 4]
 
 
@@ -160,7 +160,9 @@ async def test_a_copy_whose_connection_falls_silent_comes_to_an_end(database_url
             async with engine.begin() as connection:
                 await connection.execute(text("SELECT 1"))
                 proxy.silence()
-                await bulk.fetch_arrays_on_driver(await driver_of(connection), "SELECT 1::int4 AS n", (), n="i4")
+                await bulk.fetch_array_by_column_on_driver(
+                    await driver_of(connection), "SELECT 1::int4 AS n", (), n="i4"
+                )
 
         with pytest.raises(TimeoutError):
             await copy()

@@ -17,7 +17,7 @@ from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -26,9 +26,9 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.designs.test_pairwise import LAWS
 
@@ -49,7 +49,7 @@ async def judgments(engine):
 
 async def work_until_done(engine, assignment, cache, rng):
     while True:
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -94,12 +94,12 @@ async def test_who_sees_items_once_sees_the_baseline_in_each_hit(engine):
     who, cache = await create_annotator(engine, campaign), PosteriorCache()
     others = []
     for _ in range(4):
-        hit = await lease_hit(engine, who, cache=cache)
+        hit = await try_to_lease_hit(engine, who, cache=cache)
         assert 3 in hit.items
         others += [item for item in hit.items if item != 3]
         await submit_scores(engine, who, hit, scores=[1.0, 2.0])
     assert sorted(others) == [0, 1, 2, 4]
-    assert (await find_next_hit(engine, who, cache=cache)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, who, cache=cache)).reason == "seen_all"
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
 
 
@@ -107,19 +107,19 @@ async def test_the_last_item_alone_is_still_asked(engine):
     campaign = await create_running_campaign(engine, items=2, judgments_per_item=3, **against("v1"))
     who = await create_annotator(engine, campaign)
     for _ in range(3):
-        await submit_scores(engine, who, await lease_hit(engine, who), scores=[1.0, 1.0])
-    assert (await find_next_hit(engine, who)).reason == "all_done"
+        await submit_scores(engine, who, await try_to_lease_hit(engine, who), scores=[1.0, 1.0])
+    assert (await find_or_lease_next_hit(engine, who)).reason == "all_done"
     assert await judgments(engine) == [3, 3]
 
 
 async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is_wanted(engine):
     campaign = await create_running_campaign(engine, items=4, judgments_per_item=1, **against())
     crowd = [await create_annotator(engine, campaign, f"a{k}") for k in range(4)]
-    hits = [await lease_hit(engine, who) for who in crowd[:3]]
+    hits = [await try_to_lease_hit(engine, who) for who in crowd[:3]]
     assert sorted(item for hit in hits for item in hit.items) == [0, 1, 2, 3, 3, 3]
-    assert (await find_next_hit(engine, crowd[3])).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, crowd[3])).reason == "wait"
     await expire_leases(engine, hits[0])
-    taken_over = await lease_hit(engine, crowd[3])
+    taken_over = await try_to_lease_hit(engine, crowd[3])
     assert sorted(taken_over.items) == sorted(hits[0].items)
     await submit_scores(engine, crowd[3], taken_over, scores=[1.0, 2.0])
     with pytest.raises(Gone) as refused:
@@ -127,9 +127,9 @@ async def test_many_hold_the_baseline_at_once_but_an_item_only_as_often_as_it_is
     assert refused.value.code == "lease_expired"
     await expire_leases(engine, hits[1])
     await submit_scores(engine, crowd[1], hits[1], scores=[2.0, 1.0])  # late, and nobody needed its item
-    assert (await lease_hit(engine, crowd[2])).id == hits[2].id  # still theirs
+    assert (await try_to_lease_hit(engine, crowd[2])).id == hits[2].id  # still theirs
     await expire_leases(engine, hits[2])
-    assert (await lease_hit(engine, crowd[2])).id == hits[2].id  # renewed
+    assert (await try_to_lease_hit(engine, crowd[2])).id == hits[2].id  # renewed
     await submit_scores(engine, crowd[2], hits[2], scores=[2.0, 1.0])
     assert await judgments(engine) == [1, 1, 1, 3]
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
@@ -165,7 +165,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
         await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
     assert await fetch_value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
     who = await create_annotator(app.state.database, campaign)
-    await submit_scores(app.state.database, who, await lease_hit(app.state.database, who), scores=[1.0, 2.0])
+    await submit_scores(app.state.database, who, await try_to_lease_hit(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
         found = await summaries.load_campaign_with_progress(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
@@ -195,7 +195,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         campaign,
         hits=500,
         annotators=8,
-        population=plain_population(0.3),
+        population=population_of_plain_annotators(0.3),
         truth_column=None,
         rng=rng,
         clock=lambda: NOW,
@@ -228,9 +228,9 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
         draw = index.draw(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
-    assert index.has_items_left_after_hit([0, 1], seen=[], allow_seen=True)
+    assert index.has_open_items_left_after_hit([0, 1], seen=[], allow_seen=True)
     index.update([0, 2], [0.5, 0.5], [0.1, 0.1], [2, 2])
-    assert not index.has_items_left_after_hit([], seen=[], allow_seen=True)
+    assert not index.has_open_items_left_after_hit([], seen=[], allow_seen=True)
 
 
 def test_settings_say_what_is_drawn():

@@ -84,7 +84,7 @@ def test_what_is_usual_for_it_is_possible(design):
 def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(design, items):
     for shares in np.random.default_rng(4).uniform(-0.5, 1.5, (200, len(items))).tolist():
         given = design.simulate_answer(shares)
-        assert [design.normalise_value(value) for value in given] == given
+        assert [design.stored_value_or_none(value) for value in given] == given
         assert design.checked_values_in_item_order(Answer(dict(zip(items, given, strict=True))), items) == given
 
 
@@ -112,7 +112,7 @@ def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, i
 
 @pytest.mark.parametrize("beyond", [-1.0, 1e12, float("nan"), float("inf"), -float("inf")])
 def test_a_value_that_cannot_be_is_refused(design, items, beyond):
-    assert design.normalise_value(beyond) is None
+    assert design.stored_value_or_none(beyond) is None
     given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
     with pytest.raises(Invalid):
         design.checked_values_in_item_order(Answer(given | {items[0]: beyond}), items)
@@ -142,7 +142,7 @@ def test_points_are_a_hundred_times_the_share(design, items):
 
 
 def test_minus_0_is_stored_as_0_or_not_at_all(design):
-    assert str(design.normalise_value(-0.0)) in ("0.0", "None")
+    assert str(design.stored_value_or_none(-0.0)) in ("0.0", "None")
 
 
 class Controls(HTMLParser):
@@ -209,7 +209,7 @@ def test_what_its_page_asks_is_what_it_reads(design, items, end):
         assert refused.value.code == "answer_impossible"
     else:
         values = design.checked_values_in_item_order(answer, items)
-        assert [design.normalise_value(value) for value in values] == values
+        assert [design.stored_value_or_none(value) for value in values] == values
 
 
 def test_what_was_entered_before_a_refusal_is_shown_again(design, items):

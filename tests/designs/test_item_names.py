@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from app.designs.answer import Form
 from app.designs.best_worst import BestWorst
 from app.designs.item_names import (
+    draft_entries_by_position,
+    find_item_number_by_page_name,
     form_fields_named_by_position,
-    item_by_page_name,
     item_names,
-    rename_draft_entries_to_positions,
 )
 from app.designs.pairwise import Pairwise
 from app.designs.remarks import Remark
@@ -74,9 +74,9 @@ def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
         ({}, {}),
     ):
         with subtests.test(saved=saved, shown=shown):
-            assert rename_draft_entries_to_positions(saved, HIT) == shown
+            assert draft_entries_by_position(saved, HIT) == shown
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():
-    assert [item_by_page_name(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
-    assert [item_by_page_name(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4
+    assert [find_item_number_by_page_name(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
+    assert [find_item_number_by_page_name(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4

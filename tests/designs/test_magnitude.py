@@ -13,7 +13,7 @@ from scipy import stats
 from scipy.special import expit
 
 from app.analysis import scores
-from app.analysis.available_methods import apply_score_method
+from app.analysis.available_methods import scores_by_method_with_notes
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.methods import SCORE_METHODS
 from app.campaigns.setting_types import can_law_read_design
@@ -177,7 +177,7 @@ def test_only_ratios_have_a_geometric_mean():
     made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], value_kind="ratio")
     assert scores.geometric_mean_scores(made).values == pytest.approx([0.5**0.5, 2**0.5])
     with pytest.raises(Inestimable) as refusal:
-        apply_score_method(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
+        scores_by_method_with_notes(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
     assert refusal.value.code == "method_reads_other_answers"
 
 

@@ -18,7 +18,7 @@ from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -26,9 +26,9 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.unsaved import unsaved
@@ -173,7 +173,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         campaign,
         hits=160,
         annotators=8,
-        population=plain_population(0.1),
+        population=population_of_plain_annotators(0.1),
         truth_column=None,
         rng=rng,
         clock=lambda: NOW,
@@ -192,7 +192,7 @@ async def test_the_side_on_which_an_item_stands_is_left_to_chance(engine):
     who = await create_annotator(engine, campaign)
     left = []
     for _ in range(40):
-        hit = await lease_hit(engine, who)
+        hit = await try_to_lease_hit(engine, who)
         left.append(hit.items[0])
         await submit_scores(engine, who, hit, scores=[1.0, 2.0])
     assert 8 < left.count(0) < 32
@@ -201,8 +201,8 @@ async def test_the_side_on_which_an_item_stands_is_left_to_chance(engine):
 async def test_a_single_item_that_is_left_is_not_asked_alone(engine):
     campaign = await create_running_campaign(engine, items=3, judgments_per_item=1, design="pairwise")
     who = await create_annotator(engine, campaign)
-    await submit_scores(engine, who, await lease_hit(engine, who), scores=[1.0, 2.0])
-    assert (await find_next_hit(engine, who)).reason == "all_done"
+    await submit_scores(engine, who, await try_to_lease_hit(engine, who), scores=[1.0, 2.0])
+    assert (await find_or_lease_next_hit(engine, who)).reason == "all_done"
 
 
 async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_compared(engine):

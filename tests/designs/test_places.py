@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.designs.rank_base import OrderDesign, shares_of_other_items_beaten
+from app.designs.rank_base import OrderDesign, beaten_share_of_each_item
 from app.errors import Invalid
 
 
@@ -46,7 +46,7 @@ def test_many_hits_at_once_have_the_same_shares_as_one_by_one_in_any_order(hits,
     chance.shuffle(told)
     numbers = np.array([number for (number, _), _ in told], np.intp)
     values = np.array([place for (_, place), _ in told], np.float64)
-    assert shares_of_other_items_beaten(values, numbers).tolist() == [share for _, share in told]
+    assert beaten_share_of_each_item(values, numbers).tolist() == [share for _, share in told]
     assert Podium().to_points(values, numbers).tolist() == [100 * share for _, share in told]
 
 
@@ -72,4 +72,10 @@ def test_items_that_are_hardly_apart_are_called_equal_by_those_who_may():
 
 
 def test_places_are_whole_numbers():
-    assert [Podium().normalise_value(value) for value in (0.0, 1.0, 1.5, 10.0, 11.0)] == [None, 1.0, None, 10.0, None]
+    assert [Podium().stored_value_or_none(value) for value in (0.0, 1.0, 1.5, 10.0, 11.0)] == [
+        None,
+        1.0,
+        None,
+        10.0,
+        None,
+    ]

@@ -41,12 +41,14 @@ def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits(
 
 
 def test_a_typical_interval_is_points_a_share_or_a_factor_and_nothing_where_it_is_the_whole_scale():
-    assert [unit.format_spread(10.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)] == [
+    assert [unit.half_width_text_or_empty(10.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)] == [
         "± 10.0 points",
         "± 10.0 %",
         "×/÷ 1.5",
     ]
-    assert {unit.format_spread(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {"not known yet"}
+    assert {unit.half_width_text_or_empty(50.0) for unit in (POINTS_UNIT, PERCENT_BEATEN_UNIT, RATIO_UNIT)} == {
+        "not known yet"
+    }
 
 
 def test_ends_of_intervals_near_zero_have_no_sign():

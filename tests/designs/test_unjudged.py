@@ -59,7 +59,7 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
     said = {item for name, item in zip(NAMED, items, strict=False) if marks.get(f"unjudged-{name}")}
     judged = {item: value for item, value in zip(items, values, strict=True) if not math.isnan(value)}
     assert judged.keys() == ({*items} - said if len({*items} - said) >= design.fewest_items else set())
-    assert all(design.normalise_value(value) == value for value in judged.values())
+    assert all(design.stored_value_or_none(value) == value for value in judged.values())
     assert answer.unjudged.keys() == said
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.experiments.arm_replay import ArmRecord, checkpoint_hit_counts, replay_arm
+from app.experiments.arm_replay import ArmRecord, hit_count_at_each_checkpoint, replay_arm
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 
@@ -25,7 +25,7 @@ def record():
 
 def test_looks_end_with_the_hits_that_bring_their_judgments(record):
     assert (record.judgments, record.checkpoint_count, record.people) == (9, 2, [7, 8, 9])
-    assert checkpoint_hit_counts(record, 2) == [2, 4]
+    assert hit_count_at_each_checkpoint(record, 2) == [2, 4]
 
 
 def test_scores_are_the_means_of_what_was_said_up_to_the_last_look(record):

@@ -13,14 +13,18 @@ from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
 from app.experiments import figures
 from app.experiments.runs import (
-    figure_by_arm,
-    final_scores_by_arm,
-    judgments_to_match_arm,
+    figure_array_by_arm,
+    final_score_arrays_by_arm,
+    judgments_to_match_arm_with_band,
     judgments_to_reach,
     load_runs,
-    run_missing,
+    run_missing_and_count_done,
 )
-from app.experiments.sakaguchi_2018 import lexical_frequency_material, load_scale_values, political_spectrum_material
+from app.experiments.sakaguchi_2018 import (
+    load_lexical_frequency_material,
+    load_or_simulate_political_material,
+    load_scale_values,
+)
 from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
     ITEM_CHECKPOINTS,
@@ -30,18 +34,18 @@ from app.experiments.simulated_arms import (
     share_on_right_side,
 )
 from app.imports.demo import DEMO_ITEMS_FILE
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 
 pytestmark = pytest.mark.slow
 
-SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), plain_population(0.15), 0.0, 3)
+SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), population_of_plain_annotators(0.15), 0.0, 3)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """With the results of three runs."""
     made = tmp_path_factory.mktemp("experiment")
-    assert list(run_missing(SMALL, made, 3)) == [0, 1, 2, 3]
+    assert list(run_missing_and_count_done(SMALL, made, 3)) == [0, 1, 2, 3]
     return made
 
 
@@ -69,25 +73,25 @@ def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, 
     known = json.loads(lines[1])
     known["found"][0]["figures"]["spearman"][0] = 0.123  # to be told from what it would find
     path.write_text("\n".join([lines[0], json.dumps(known), lines[2][:40]]) + "\n")
-    assert list(run_missing(SMALL, tmp_path, 3)) == [1, 2, 3]
+    assert list(run_missing_and_count_done(SMALL, tmp_path, 3)) == [1, 2, 3]
     assert load_runs(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
 def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path, courses):
     (tmp_path / "small.jsonl").write_text(SMALL.settings() + "\n")
-    assert list(run_missing(SMALL, tmp_path, 1)) == [0, 1]
+    assert list(run_missing_and_count_done(SMALL, tmp_path, 1)) == [0, 1]
     assert load_runs(SMALL, tmp_path, 1) == [courses]
 
 
 def test_results_of_other_settings_are_not_mixed_in(folder):
     with pytest.raises(Conflict) as refused:
-        list(run_missing(replace(SMALL, seed=4), folder, 3))
+        list(run_missing_and_count_done(replace(SMALL, seed=4), folder, 3))
     assert refused.value.code == "other_experiment"
 
 
 def test_a_context_effect_makes_answers_better(folder):
     of_two = load_runs(SMALL, folder, 3)[:2], [replace(SMALL, context=0.9).run(k) for k in range(2)]
-    lost = [1 - np.mean([*figure_by_arm(courses, "spearman").values()]) for courses in of_two]
+    lost = [1 - np.mean([*figure_array_by_arm(courses, "spearman").values()]) for courses in of_two]
     assert lost[1] < 0.8 * lost[0]
 
 
@@ -96,7 +100,7 @@ def test_judgments_between_two_looks_lie_on_a_line():
     assert judgments_to_reach((1, 2, 3), values, 0.4) == pytest.approx(1.5)
     assert judgments_to_reach((10, 20, 30), values, 0.1) == 10
     assert judgments_to_reach((1, 2, 3), values, 0.95) == np.inf
-    assert judgments_to_match_arm((1, 2, 3), values, values[:, 1]) == (2, 2, 2)
+    assert judgments_to_match_arm_with_band((1, 2, 3), values, values[:, 1]) == (2, 2, 2)
 
 
 def test_only_the_arms_of_an_experiment_take_part(courses):
@@ -137,7 +141,7 @@ def few_verbs(tmp_path, monkeypatch):
 
 
 def test_the_command_makes_a_report_with_figures_and_tables(tmp_path, few_verbs):
-    verbs = lexical_frequency_material()
+    verbs = load_lexical_frequency_material()
     said = CliRunner().invoke(
         command, ["experiment", "lexical-frequency", "--out", str(tmp_path), "--runs", "2", "--like", "mlqe-ro-en"]
     )
@@ -173,14 +177,14 @@ def test_without_the_extra_nothing_is_begun(tmp_path, monkeypatch):
 
 def test_scores_are_those_after_the_last_look(folder):
     courses = load_runs(SMALL, folder, 3)
-    for arm, scores in final_scores_by_arm(courses).items():
+    for arm, scores in final_score_arrays_by_arm(courses).items():
         assert scores.shape == (3, 15)
         best = [share_of_best_found(one, np.array(SMALL.truth)) for one in scores]
-        assert best == figure_by_arm(courses, "best")[arm][:, -1].tolist()
+        assert best == figure_array_by_arm(courses, "best")[arm][:, -1].tolist()
 
 
 def test_verbs_are_those_of_the_demo():
-    verbs = lexical_frequency_material()
+    verbs = load_lexical_frequency_material()
     assert len(verbs.names) == len(verbs.truth) == 150
     assert (min(verbs.truth), max(verbs.truth)) == (0, 1)
 
@@ -191,13 +195,13 @@ def test_statements_are_read_from_a_table_and_put_between_its_ends(tmp_path):
     rows = load_scale_values(path, "text", "value", (-2.0, 2.0))
     assert [name for name, _ in rows][:2] == ["statement 0", "statement 1"]
     assert [value for _, value in rows] == pytest.approx(np.linspace(0, 1, 21).tolist())
-    made = political_spectrum_material(rows, 1)
+    made = load_or_simulate_political_material(rows, 1)
     assert made.names[10] == "statement 10"
 
 
 def test_of_many_statements_150_take_part_and_the_seed_says_which():
     rows = [(f"statement {k}", k / 1000) for k in range(1000)]
-    one, again, other = (political_spectrum_material(rows, seed) for seed in (1, 1, 2))
+    one, again, other = (load_or_simulate_political_material(rows, seed) for seed in (1, 1, 2))
     assert len(one.names) == 150
     assert one == again
     assert one.names != other.names
@@ -271,6 +275,6 @@ def test_statements_of_a_file_make_a_report(tmp_path):
 
 
 def test_without_a_file_statements_are_simulated_and_the_report_says_so():
-    made = political_spectrum_material(None, 3)
+    made = load_or_simulate_political_material(None, 3)
     assert len(made.names) == 150
     assert "simulated statements" in made.description

@@ -13,8 +13,8 @@ from app.experiments import passonneau_2014
 from app.experiments.amidei_2020 import (
     NOISE_POINTS,
     ImpliedPairsExperiment,
-    paper_and_easel_kappa_rows,
     simulate_asked_and_wrong_shares,
+    table_rows_of_paper_and_easel_kappa,
 )
 from app.experiments.judged_pairs import SCORING_METHODS, JudgedPairs
 from app.experiments.otani_2016 import BaselineExperiment, RandomJudgesExperiment, SimulatedJudges, SimulatedJudging
@@ -39,7 +39,7 @@ def by_experiment(*told):
 
 
 def test_annotators_of_the_paper_are_as_consistent_as_it_says_but_for_rounding():
-    assert paper_and_easel_kappa_rows() == [
+    assert table_rows_of_paper_and_easel_kappa() == [
         ["A1", "3 / 3", "1", "1.000", "1.000"],
         ["A2", "2 / 3", ".34", "0.346", "0.357"],
         ["A3", "1 / 3", "−.28", "-0.288", "-0.286"],
@@ -80,7 +80,7 @@ def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
 
 def test_the_named_annotators_of_help_overuse_the_senses_that_the_paper_says():
     word = passonneau_2014.fit_sense_word("help-v")
-    assert {8, 9, 41} < {*passonneau_2014.heatmap_annotators(word)}
+    assert {8, 9, 41} < {*passonneau_2014.numbers_of_drawn_annotators(word)}
     eight, nine, forty_one = (passonneau_2014.responses_to_known_senses(word, number) for number in (8, 9, 41))
     assert eight[5, 0] > eight[5, 5]  # of sense 6, called sense 1
     assert forty_one[5, 1] > 0.5  # called sense 2

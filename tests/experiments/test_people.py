@@ -21,7 +21,7 @@ from app.annotation.platforms.visit_limit import VisitLimiter
 from app.campaigns import empty_campaigns, experiment_arms, lifecycle
 from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
-from app.experiments.arm_assignment import choose_arm
+from app.experiments.arm_assignment import visited_or_first_running_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_values
 from app.quality.decisions import exclude_annotator, find_annotator_id
@@ -29,7 +29,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 from app.server import serve
 from app.settings import Settings
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
@@ -39,8 +39,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 
@@ -115,7 +115,7 @@ def arms(**statuses):
 
 
 def numbers(open_arms, people):
-    return Counter(choose_arm(open_arms, "key", f"prolific {person}").arm for person in range(people))
+    return Counter(visited_or_first_running_arm(open_arms, "key", f"prolific {person}").arm for person in range(people))
 
 
 def test_arms_get_as_many_people_as_each_other():
@@ -126,7 +126,10 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
     before, after = arms(), arms(DA="finished")
     moved: Counter[str] = Counter()
     for person in map(str, range(3000)):
-        was, now = choose_arm(before, "key", person).arm, choose_arm(after, "key", person).arm
+        was, now = (
+            visited_or_first_running_arm(before, "key", person).arm,
+            visited_or_first_running_arm(after, "key", person).arm,
+        )
         if was == "DA":
             moved[now] += 1
         else:
@@ -136,7 +139,10 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
 
 
 def test_in_another_experiment_people_come_to_other_arms():
-    both = Counter(tuple(choose_arm(arms(), key, str(person)).arm for key in ("one", "two")) for person in range(1800))
+    both = Counter(
+        tuple(visited_or_first_running_arm(arms(), key, str(person)).arm for key in ("one", "two"))
+        for person in range(1800)
+    )
     assert len(both) == 9
     assert chisquare([*both.values()]).pvalue > 0.01
 
@@ -344,7 +350,7 @@ async def simulated_answers(engine, slug):
     async with engine.connect() as connection:
         row = await load_campaign_by_slug(connection, slug)
     await simulate(
-        engine, row, hits=30, annotators=3, population=plain_population(0.05), truth_column="oracle",
+        engine, row, hits=30, annotators=3, population=population_of_plain_annotators(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
     )  # fmt: skip
 
@@ -364,7 +370,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     made = await create_running_experiment(engine)
     for arm in ("EASL", "DA"):  # by the arms' own links
         me = await create_annotator(engine, made.campaigns[arm])
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await easel("compare", "verbs", "--out", tmp_path)
     page = (tmp_path / "verbs.md").read_text()
     assert "| 1 | 1 | 0.5 |" in page

@@ -19,10 +19,10 @@ from app.exports import items as items_export
 from app.exports.registry import open_export
 from app.exports.responses import RESPONSE_EXPORT_COLUMNS
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.inference.ratings.shrunken_means import shrink_means_to_prior
 from app.text.spreadsheets import guard_against_formula
-from tests.annotation.hits.campaigns import NOW, create_annotator, find_next_hit, lease_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, find_or_lease_next_hit, try_to_lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, import_results
 
 ITEMS = 'id,text,zipf,mode\n007,abide,3.5,x\n=1+1,"größer, ""gut""\n2",-2,y\n@home,-5,,z\n'
@@ -82,7 +82,7 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     found = [dict(zip(header, line, strict=True)) for line in lines]
     items, annotators = np.tile([0, 2], 3), np.repeat([0, 1, 2], 2)
     tally = Tally.empty(3).add_judgments(items, annotators, np.ravel(scores) / 100)
-    known = moderate_means(tally)
+    known = moderated_means_of_tally(tally)
     for number in (0, 2):
         low, high = known.select_items([number]).interval()
         expected = [100 * share for share in (known.mean[number], known.standard_error[number], low[0], high[0])]
@@ -138,12 +138,12 @@ async def test_uploaded_columns_of_all_files_appear_in_order(engine):
 async def test_every_scored_item_is_a_row_of_the_responses(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1)
     assignment = await create_annotator(engine, campaign, "secret-worker", platform="prolific")
-    hit = await lease_hit(engine, assignment)
+    hit = await try_to_lease_hit(engine, assignment)
     scores = dict(zip(hit.items, (50.0, 80.5, 50.0, 0.0, 100.0), strict=True))
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
     async with begin_transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
-        await submission.submit_answer(connection, assignment, hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
     assert tuple(header) == RESPONSE_EXPORT_COLUMNS
     lines = [dict(zip(header, row, strict=True)) for row in rows]
@@ -186,10 +186,10 @@ async def test_no_export_tells_who_the_workers_are_or_how_to_get_in(engine, what
 async def test_assignments_tell_whom_to_pay_for_what(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1)
     done, _ = [await create_annotator(engine, campaign, f"SECRET-{k}", platform="prolific") for k in range(2)]
-    while (work := await find_next_hit(engine, done)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, done)).hit is not None:
         async with begin_transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
-            await submission.submit_answer(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
+            await submission.store_answer_of_hit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
     content = await written(engine, campaign.slug, "assignments")
     assert "SECRET" not in content
     header, *rows = cells(content)

@@ -16,8 +16,8 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     execute_sql,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 GOAL: dict[str, Any] = {"goal_within": 5, "judgments_per_item": 20, "repeat_items": False, "items_per_hit": 5}
@@ -29,7 +29,7 @@ async def answered(engine, **settings: Any) -> Any:
     for person in range(6):
         assignment = await create_annotator(engine, campaign, f"p{person}")
         for _ in range(2):
-            hit = await lease_hit(engine, assignment)
+            hit = await try_to_lease_hit(engine, assignment)
             await submit_scores(
                 engine, assignment, hit, scores=[5.0 + 9 * item + 3 * (person % 3 - 1) for item in hit.items]
             )
@@ -86,7 +86,7 @@ async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engi
     async with open_snapshot(engine) as connection:
         fitted = (
             await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
-        ).evidence.law_estimates
+        ).evidence.estimates_by_law_or_none
     assert fitted is not None
     low, high = fitted.interval()
     points = 100 * np.column_stack([fitted.mean, fitted.standard_error, low, high])

@@ -18,7 +18,7 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_value,
-    lease_hit,
+    try_to_lease_hit,
 )
 
 BROKEN, RUDE = REASONS = ["It is broken", "=It is <rude>"]
@@ -42,10 +42,10 @@ async def asking(engine, **settings):
 async def say(engine, campaign, name, remarks):
     """Somebody answers items 0 to 2 and says something; the number of their answer, their assignment and HIT."""
     me = await create_annotator(engine, campaign, name)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), remarks=remarks, source="page")
-        told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
+        told = await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
     return told.seq, me, hit
 
 

@@ -22,8 +22,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems
@@ -46,7 +46,7 @@ async def test_only_hits_without_an_answer_are_in_the_file_with_what_became_of_t
     people = {
         name: await create_annotator(engine, campaign, name) for name in ("answers", "leaves", "stays", "gives up")
     }
-    hits = {name: await lease_hit(engine, who) for name, who in people.items()}
+    hits = {name: await try_to_lease_hit(engine, who) for name, who in people.items()}
     await submit_scores(engine, people["answers"], hits["answers"])
     await execute_sql(engine, "UPDATE hits SET expires_at = :then WHERE id = :id", then=NOW, id=hits["leaves"].id)
     await execute_sql(engine, "UPDATE hits SET closed_at = :then WHERE id = :id", then=NOW, id=hits["gives up"].id)
@@ -66,7 +66,7 @@ async def test_only_hits_without_an_answer_are_in_the_file_with_what_became_of_t
 
 async def test_an_answer_that_was_entered_and_not_sent_is_told(engine):
     campaign = await create_running_campaign(engine)
-    hit = await lease_hit(engine, await create_annotator(engine, campaign))
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     await execute_sql(engine, "UPDATE hits SET draft = '{}' WHERE id = :id", id=hit.id)
     assert {row["entered"] for row in await rows_of(engine, campaign.slug, "unanswered")} == {"true"}
 
@@ -76,14 +76,14 @@ async def test_every_design_has_such_a_file(engine, design):
     campaign = await create_running_campaign(
         engine, design=design, design_settings={"baseline": "v0"} if design == "baseline" else {}, items=12
     )
-    hit = await lease_hit(engine, await create_annotator(engine, campaign))
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert [row["item"] for row in rows] == [f"v{number}" for number in hit.items]
 
 
 async def test_of_systems_it_has_the_segment_that_was_shown(engine):
     campaign = await create_campaign_of_systems(engine)
-    hit = await lease_hit(engine, await create_annotator(engine, campaign))
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     rows = await rows_of(engine, campaign.slug, "unanswered")
     assert len(rows) == len(hit.items)
     assert all(row["segment"] and row["shown_as"] for row in rows)
@@ -99,7 +99,7 @@ async def test_imported_hits_in_which_nothing_could_be_judged_were_answered(engi
 
 async def test_programs_and_pages_offer_it_to_those_who_may_see_people(researcher, engine):
     campaign = await create_running_campaign(engine)
-    await lease_hit(engine, await create_annotator(engine, campaign))
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export")).text
     assert "Shown, not answered" in page
     reply = await researcher.get(f"/admin/campaigns/{campaign.slug}/export/unanswered.jsonl")
@@ -115,7 +115,7 @@ async def judged_by(engine, *names, **settings):
     for name in names:
         who = await create_annotator(engine, campaign, name)
         for _ in range(2):
-            await submit_scores(engine, who, await lease_hit(engine, who))
+            await submit_scores(engine, who, await try_to_lease_hit(engine, who))
     return campaign, dict(await fetch_rows(engine, "SELECT worker_id, id FROM annotators"))
 
 
@@ -155,7 +155,7 @@ async def test_a_restored_annotators_answers_count_and_give_no_reason(engine):
 async def test_an_answer_that_was_changed_is_replaced_once_the_new_one_counts(engine):
     campaign = await create_running_campaign(engine, items=30, judgments_per_item=50)
     who = await create_annotator(engine, campaign, "Ann")
-    hit = await lease_hit(engine, who)
+    hit = await try_to_lease_hit(engine, who)
     await submit_scores(engine, who, hit)
     async with borrow_autocommit_driver(engine) as connection:
         last = await undo.load_last_answer_for_change(connection, who, now=NOW)

@@ -14,10 +14,10 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaign_with_progress
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
-from app.goal_monitor.monitor import act_on_reached_goal, scan_goal_and_act
+from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen, scan_goal_and_act_unless_overtaken
 from app.goals.progress import Progress, goal_progress
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.quality import decisions
 from app.record import revisions
 from tests.annotation.hits.campaigns import (
@@ -27,10 +27,10 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     store_settings,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import replay_is_clean
 from tests.unsaved import unsaved
@@ -57,13 +57,13 @@ async def answered(engine, campaign, people, cache=None):
     """By each of these people, everything that they are asked."""
     for person in people:
         assignment = await create_annotator(engine, campaign, f"p{person}")
-        while (hit := (await find_next_hit(engine, assignment, cache=cache)).hit) is not None:
+        while (hit := (await find_or_lease_next_hit(engine, assignment, cache=cache)).hit) is not None:
             await submit_scores(engine, assignment, hit, scores=[score_by(person, item) for item in hit.items])
 
 
 async def settled_items(engine, campaign) -> set[int]:
     """Return the items that are settled after a scan."""
-    await scan_goal_and_act(engine, campaign.id, now=NOW)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     return {number for (number,) in await fetch_rows(engine, SETTLED)}
 
 
@@ -86,12 +86,12 @@ async def test_who_comes_later_is_asked_about_the_others_until_these_have_all_ju
 async def test_another_process_learns_of_it_with_its_next_request(engine):
     campaign, other = await create_running_campaign(engine, items=10, **RELEASES), PosteriorCache()
     await answered(engine, campaign, range(4), cache=other)
-    await scan_goal_and_act(engine, campaign.id, now=NOW)
-    hit = await lease_hit(engine, await create_annotator(engine, campaign, "late"), cache=other)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "late"), cache=other)
     assert {*hit.items} == UNSURE
     await execute_sql(engine, "UPDATE campaigns SET threshold = 90")
     assert 0 not in await settled_items(engine, campaign)
-    later = await lease_hit(engine, await create_annotator(engine, campaign, "later"), cache=other)
+    later = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "later"), cache=other)
     assert {*later.items} - UNSURE
 
 
@@ -113,7 +113,7 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
 async def test_a_hit_with_a_settled_item_can_still_be_answered(engine):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     late = await create_annotator(engine, campaign, "late")
-    hit = await lease_hit(engine, late)
+    hit = await try_to_lease_hit(engine, late)
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     assert settled & {*hit.items}
@@ -158,15 +158,15 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     await answered(engine, campaign, range(4))
     await store_settings(engine, goal="none")
     late = release.SettledChange(np.array([0]), np.array([True]))
-    assert not await release.store_settled_change(engine, campaign, late)
-    await act_on_reached_goal(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
+    assert not await release.store_settled_change_unless_overtaken(engine, campaign, late)
+    await raise_goal_alert_and_stop_if_chosen(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await fetch_rows(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
 
 async def test_of_several_looks_at_once_one_releases(engine):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await asyncio.gather(*(scan_goal_and_act(engine, campaign.id, now=NOW) for _ in range(3)))
+    await asyncio.gather(*(scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW) for _ in range(3)))
     assert await fetch_value(engine, "SELECT releases FROM campaigns") == 1
     assert await settled_items(engine, campaign) == {*range(10)} - UNSURE
 
@@ -176,14 +176,14 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
-    assert not await release.store_settled_change(engine, campaign, late)
+    assert not await release.store_settled_change_unless_overtaken(engine, campaign, late)
     assert await settled_items(engine, campaign) == settled
 
 
 async def test_what_is_settled_is_told(engine, researcher):
     campaign = await create_running_campaign(engine, items=10, **RELEASES)
     await answered(engine, campaign, range(4))
-    await scan_goal_and_act(engine, campaign.id, now=NOW)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     assert "8 items are settled, and annotators are no longer asked about them" in page
     assert page.count('class="settled"') == 8
@@ -204,7 +204,9 @@ def test_each_goal_says_which_items_are_settled(goal, settled):
     """
     noise = np.array([1, -1] * 4)
     scores = np.concatenate((0.9 + 0.02 * noise, 0.1 + 0.02 * noise, 0.5 + 0.3 * noise))
-    known = moderate_means(Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores))
+    known = moderated_means_of_tally(
+        Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores)
+    )
     numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
     numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
     found = goal_progress(unsaved(goal=goal, when_reached="release", **numbers), known, known.mean)
@@ -218,7 +220,7 @@ def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people,
     """Ten scores of two items tell it with 18 degrees of freedom, eleven with 20."""
     noise = np.resize([0.01, -0.01], people)
     scores = np.concatenate((0.9 + noise, 0.1 + noise))
-    known = moderate_means(
+    known = moderated_means_of_tally(
         Tally.empty(2).add_judgments(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
     )
     narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import undo
-from app.annotation.platforms.answer_files import read_answer_file
+from app.annotation.platforms.answer_files import read_platform_rows_and_notes
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.annotation.platforms.easel_results import check_columns_and_detect_export
+from app.annotation.platforms.easel_results import refuse_unread_columns_and_detect_export
 from app.annotation.platforms.result_format import ResultRow
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -44,8 +44,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_items, import_results, replay_is_clean
 from tests.toys import register
@@ -253,7 +253,7 @@ async def answered(engine: AsyncEngine, **settings: Any) -> Any:
     rng = random.Random(7)
     people = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
     for turn in range(9):
-        hit = await lease_hit(engine, people[turn % 3])
+        hit = await try_to_lease_hit(engine, people[turn % 3])
         await submit_scores(engine, people[turn % 3], hit, scores=[float(rng.randrange(101)) for _ in hit.items])
     marked = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2,Answer.na1,Answer.na2\n"
     await import_results(engine, campaign, marked + "A1,W1,v0,v1,70,50,,on\nA2,W1,v2,v3,,50,on,on\n")
@@ -287,7 +287,7 @@ async def test_an_export_in_a_copy_of_the_campaign_gives_the_same_posteriors_to_
 async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, format_):
     campaign, copy = await create_launched_campaign(engine), await create_launched_campaign(engine, name="Copy")
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     told = await submit_scores(engine, me, hit, scores=[1.0] * len(hit.items))
     async with borrow_autocommit_driver(engine) as connection:
         for score in (50.0, 90.0):
@@ -308,7 +308,7 @@ async def test_an_export_with_comments_flags_and_reasons_is_read(engine, format_
     settings: dict[str, Any] = {"items_per_hit": 3, "cannot_be_judged": True, "comment_on": "HIT", "flag_on": "both"}
     campaign, copy = [await create_launched_campaign(engine, name=name, **settings) for name in ("First", "Second")]
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me), scores=[10.0, 20.0, 30.0])
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[10.0, 20.0, 30.0])
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert "hit_comment" in exported
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
@@ -324,7 +324,7 @@ def test_every_column_of_an_export_is_known():
         UNJUDGED_REASON_COLUMN,
         *REMARK_TEXT_COLUMNS,
     )
-    assert check_columns_and_detect_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
+    assert refuse_unread_columns_and_detect_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
@@ -424,7 +424,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_set
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_the_example_of_every_design_can_be_imported(engine, name):
     campaign = await create_launched_campaign(engine, **{"design": name} | SETTINGS.get(name, {}))
-    content = responses_import.example_responses_csv(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.csv_of_example_response(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await replay_is_clean(engine, campaign.slug)
 
@@ -457,7 +457,7 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
     rng = random.Random(3)
     for turn in range(9):
         who = await create_annotator(engine, campaign, f"a{turn % 3}")
-        hit = await lease_hit(engine, who)
+        hit = await try_to_lease_hit(engine, who)
         await submit_scores(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
     assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
@@ -483,7 +483,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
     hits: list[ResultRow] = []
     notes = ReadingNotes()
     with suppress(Refusal):
-        _, hits, notes = read_answer_file(
+        _, hits, notes = read_platform_rows_and_notes(
             sent, "a.csv", ValueFormat(design), now=NOW, max_mb=1, options=ReadingOptions()
         )
     if not hits:
@@ -495,7 +495,7 @@ def test_whatever_a_file_holds_it_is_refused_in_words_or_read_as_hits_that_can_b
         given = [score for score in hit.scores if score is not None]
         if "seq" in columns:  # an export has no value beside an item that was marked
             given = [score for score in given if not math.isnan(score)]
-        assert all(design.normalise_value(score) == score for score in given)
+        assert all(design.stored_value_or_none(score) == score for score in given)
 
 
 async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_for_spreadsheets(engine):

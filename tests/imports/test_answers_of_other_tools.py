@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.annotation.platforms.answer_files import read_answer_file
-from app.annotation.platforms.time_parsing import DateOrderUnknownError, parse_file_time
+from app.annotation.platforms.answer_files import read_platform_rows_and_notes
+from app.annotation.platforms.time_parsing import DateOrderUnknownError, file_time_or_none
 from app.designs.file_format import ValueFormat
 from app.designs.slider import Slider
 from app.errors import Refusal
@@ -546,12 +546,14 @@ def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_word
     sent = io.BytesIO("\n".join(map(json.dumps, rows)).encode())
     reading = AnswerFileOptions.model_validate(options).reading_options
     with suppress(Refusal):
-        _, hits, _ = read_answer_file(sent, "a.jsonl", ValueFormat(Slider()), now=NOW, max_mb=1, options=reading)
+        _, hits, _ = read_platform_rows_and_notes(
+            sent, "a.jsonl", ValueFormat(Slider()), now=NOW, max_mb=1, options=reading
+        )
         assert all(len(hit.items) == len(hit.scores) for hit in hits)
 
 
 @given(st.text(st.sampled_from("0123456789.,:/ -+TZapmPMJanuary%'"), max_size=24), st.sampled_from([None, True, False]))
 def test_any_text_is_a_time_or_none(text, day_first):
     with suppress(DateOrderUnknownError):
-        moment = parse_file_time(text, day_first=day_first, zone=UTC)
+        moment = file_time_or_none(text, day_first=day_first, zone=UTC)
         assert moment is None or moment.time.tzinfo is UTC

@@ -42,7 +42,7 @@ STORED = (
 
 async def created(engine, content, **limits):
     settings = Settings(**limits)
-    sent = campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", settings)
+    sent = campaign_zip.read_campaign_file_or_zip(io.BytesIO(content), "c.zip", settings)
     async with engine.begin() as connection:
         return await campaign_file_io.create_campaign_of_file(connection, sent, now=NOW, max_mb=settings.max_upload_mb)
 
@@ -56,7 +56,7 @@ async def filed(engine, campaign, *, with_items=True):
 async def stored_contents(engine, campaign):
     """The settings, the items, the files and the outputs of a campaign."""
     rows = [await fetch_rows(engine, statement, campaign=campaign.id) for statement in STORED]
-    return lifecycle.settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
+    return lifecycle.unchecked_settings_of_campaign(campaign).model_dump(exclude={"name"}), *rows
 
 
 # There and back
@@ -106,7 +106,9 @@ async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engin
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     assert (await filed(engine, first, with_items=False))[0] == "yaml"
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(connection, first.slug, lambda it: it.model_copy(update={"content": "text"}))
+        await settings_edits.store_changed_settings(
+            connection, first.slug, lambda it: it.model_copy(update={"content": "text"})
+        )
     ending, file = await filed(engine, first)
     assert ending == "yaml"
     await created(engine, file)

@@ -15,9 +15,9 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     fetch_rows,
     fetch_value,
-    lease_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.campaigns.drafts import create_launched_campaign, replay_is_clean
@@ -32,7 +32,7 @@ def engine(app):
 
 async def change(engine, campaign, action, *item_ids):
     async with engine.begin() as connection:
-        return await item_changes.change_items(connection, campaign.slug, action, item_ids, now=NOW)
+        return await item_changes.change_items_and_count_changed(connection, campaign.slug, action, item_ids, now=NOW)
 
 
 async def correct(engine, campaign, item_id, new_text):
@@ -52,7 +52,7 @@ async def test_no_hit_asks_about_a_retired_item_until_it_is_restored(engine):
     assert await change(engine, campaign, "retire", "v2") == 0
     for name in "abc":
         annotator = await create_annotator(engine, campaign, name=name)
-        assert not {1, 2} & set((await lease_hit(engine, annotator)).items)
+        assert not {1, 2} & set((await try_to_lease_hit(engine, annotator)).items)
     assert await change(engine, campaign, "restore", "v1", "v2") == 2
     assert await settled_items(engine) == []
 
@@ -60,8 +60,8 @@ async def test_no_hit_asks_about_a_retired_item_until_it_is_restored(engine):
 async def test_a_retired_item_keeps_its_answers_and_open_hits_can_be_answered(engine):
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
     first, second = [await create_annotator(engine, campaign, name=name) for name in "ab"]
-    await submit_scores(engine, first, await lease_hit(engine, first))
-    held = await lease_hit(engine, second)
+    await submit_scores(engine, first, await try_to_lease_hit(engine, first))
+    held = await try_to_lease_hit(engine, second)
     before = await fetch_rows(engine, "SELECT subject, state FROM posteriors ORDER BY subject")
     await change(engine, campaign, "retire", "v3")
     assert await fetch_rows(engine, "SELECT subject, state FROM posteriors ORDER BY subject") == before
@@ -105,7 +105,7 @@ async def test_a_release_that_read_earlier_does_not_bring_it_back(engine):
 async def test_of_many_leases_at_once_none_that_comes_later_has_the_item(engine):
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=5, judgments_per_item=500)
     annotators = [await create_annotator(engine, campaign, name=f"w{k}") for k in range(12)]
-    leases = [asyncio.create_task(lease_hit(engine, annotator)) for annotator in annotators]
+    leases = [asyncio.create_task(try_to_lease_hit(engine, annotator)) for annotator in annotators]
     await change(engine, campaign, "retire", "v3")
     newest = await fetch_value(engine, "SELECT coalesce(max(id), 0) FROM hits WHERE 3 = ANY(items)")
     await asyncio.gather(*leases)
@@ -115,12 +115,12 @@ async def test_of_many_leases_at_once_none_that_comes_later_has_the_item(engine)
 async def test_a_corrected_text_is_shown_to_new_hits_and_open_ones_keep_the_former(engine, researcher):
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
     first, second = [await create_annotator(engine, campaign, name=name) for name in "ab"]
-    held = await lease_hit(engine, first)
+    held = await try_to_lease_hit(engine, first)
     assert await correct(engine, campaign, "v3", "verb three") == 2
-    resumed = await lease_hit(engine, first)
+    resumed = await try_to_lease_hit(engine, first)
     assert resumed.id == held.id
     assert resumed.texts == held.texts
-    new_hit = await lease_hit(engine, second)
+    new_hit = await try_to_lease_hit(engine, second)
     assert "verb three" in new_hit.texts
     await submit_scores(engine, first, resumed)
     await submit_scores(engine, second, new_hit)
@@ -140,11 +140,11 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_text(engi
     annotator = await create_annotator(engine, campaign)
     async with engine.begin() as connection:
         await text_corrections.correct_text(connection, campaign.slug, "v3", "verb three", now=NOW)
-        lease = asyncio.create_task(lease_hit(engine, annotator))
+        lease = asyncio.create_task(try_to_lease_hit(engine, annotator))
         await wait_until(engine, requests_are_waiting_sql(1))
     shown = await lease
     assert "verb three" in shown.texts
-    assert (await lease_hit(engine, annotator)).texts == shown.texts
+    assert (await try_to_lease_hit(engine, annotator)).texts == shown.texts
 
 
 async def test_an_unsuitable_text_is_refused_and_kept_in_the_field(engine, researcher):

@@ -294,7 +294,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
 
     async def edit(**changes):
         async with engine.begin() as connection:
-            await settings_edits.edit_settings(
+            await settings_edits.store_changed_settings(
                 connection, campaign.slug, lambda before: before.model_copy(update=changes)
             )
             await asyncio.sleep(0.05)  # while the other one waits for the row
@@ -307,14 +307,14 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(connection, campaign.slug, to_law("ra"))
+        await settings_edits.store_changed_settings(connection, campaign.slug, to_law("ra"))
         with pytest.raises(Conflict) as problem:
-            await settings_edits.edit_settings(connection, campaign.slug, to_law("trueskill"))
+            await settings_edits.store_changed_settings(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
     assert await fetch_value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(connection, campaign.slug, to_law("trueskill"))
+        await settings_edits.store_changed_settings(connection, campaign.slug, to_law("trueskill"))
 
 
 # The demo

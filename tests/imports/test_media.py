@@ -111,7 +111,7 @@ async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, s
     campaign = await create_draft(engine)
     await import_items(engine, campaign, table("a", "b", "c", "d", "e"))
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as problem:

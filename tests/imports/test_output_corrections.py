@@ -12,9 +12,9 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     fetch_rows,
-    lease_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_file, replay_is_clean
@@ -64,12 +64,12 @@ async def test_systems_with_the_same_output_get_the_correction_together(engine):
 async def test_open_hits_keep_the_former_output_and_exports_say_which_was_judged(engine, researcher):
     campaign = await launch(engine, items_per_hit=3)
     first, second = [await create_annotator(engine, campaign, name=name) for name in "ab"]
-    held = await lease_hit(engine, first)
+    held = await try_to_lease_hit(engine, first)
     segment = "s1" if "two" in held.texts else "s2"
     await correct(engine, campaign, "cat", segment, "corrected")
-    assert (await lease_hit(engine, first)).texts == held.texts
+    assert (await try_to_lease_hit(engine, first)).texts == held.texts
     await submit_scores(engine, first, held)
-    while "corrected" not in (hit := await lease_hit(engine, second)).texts:
+    while "corrected" not in (hit := await try_to_lease_hit(engine, second)).texts:
         await submit_scores(engine, second, hit)
     await submit_scores(engine, second, hit)
     exported = (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/responses.csv")).text
@@ -86,7 +86,7 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_output(en
             await text_corrections.correct_text(
                 connection, campaign.slug, "cat", "corrected", now=NOW, segment_id=segment
             )
-        lease = asyncio.create_task(lease_hit(engine, annotator))
+        lease = asyncio.create_task(try_to_lease_hit(engine, annotator))
         await wait_until(engine, requests_are_waiting_sql(1))
     assert "corrected" in (await lease).texts
 

@@ -8,7 +8,14 @@ from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
 from app.record.outputs import load_segments
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    fetch_rows,
+    fetch_value,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, import_items, replay_is_clean
 from tests.campaigns.test_routes import create
 from tests.media.files import SVG, packed, png, wav
@@ -50,7 +57,7 @@ async def test_outputs_of_the_same_bytes_are_the_same_whatever_they_are_called(e
     campaign = await of_speech(engine)
     assert await alike(engine, campaign) == [[0, 0, 2]] * 3
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     assert len(hit.items) == 2
     await submit_scores(engine, me, hit)
     assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
@@ -105,7 +112,7 @@ async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine,
     campaign = await create_draft(engine, content="audio", items_per_hit=2)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as refused:
@@ -169,7 +176,7 @@ async def test_recordings_are_imported_from_the_page_and_heard_by_segment(resear
 async def test_the_page_says_which_output_did_not_load(engine, researcher):
     campaign = await of_speech(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
         await media_report.store_media_report(connection, me, hit.id, 2, now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/items"

@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.mturk.results import parse_mturk_time
+from app.annotation.platforms.mturk.results import mturk_time_or_none
 from app.campaigns import empty_campaigns
 from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export
@@ -22,8 +22,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import (
     apply_action,
@@ -214,7 +214,7 @@ async def test_an_assignment_that_is_there_without_an_answer_is_refused_with_wor
     campaign = await create_launched_campaign(engine, items_per_hit=2)
     them = await create_annotator(engine, campaign, "W2", "mturk", assignment="A2")
     if stays != "arrived":
-        await lease_hit(engine, them)
+        await try_to_lease_hit(engine, them)
     if stays == "gave up":
         await execute_sql(engine, "UPDATE hits SET closed_at = now()")
     words = "Line 3: the assignment A2 is already in “Verbs”, without an answer"
@@ -287,7 +287,7 @@ async def test_annotators_answer_between_the_rows_of_an_import(engine):
     campaign = await create_launched_campaign(engine, judgments_per_item=1000)
     results = result_file(random.Random(6), [f"v{k}" for k in range(6)], 2, 60, 0)
     assignment = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, assignment)
+    hit = await try_to_lease_hit(engine, assignment)
     answered: list[asyncio.Task[object]] = []
 
     def at_work(_rows: int) -> None:
@@ -313,7 +313,7 @@ async def test_one_more_judgment_leaves_what_is_long_of_its_items_as_it_was_unde
     await import_results(engine, campaign, result_file(random.Random(9), ["v0", "v1"], 2, 1, 1))
     assert await fetch_rows(engine, parts) == [(state, since + 16) for state, since in before]
     assignment = await create_annotator(engine, campaign)
-    await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     assert await fetch_rows(engine, parts) == [(state, since + 32) for state, since in before]
     assert await replay_is_clean(engine, campaign.slug)
 
@@ -422,7 +422,7 @@ async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     ],
 )
 def test_mturks_times_are_read_with_their_zone(cell, hour):
-    moment = parse_mturk_time(cell)
+    moment = mturk_time_or_none(cell)
     assert moment
     assert moment.astimezone(UTC).hour == hour
 
@@ -430,4 +430,4 @@ def test_mturks_times_are_read_with_their_zone(cell, hour):
 def test_a_time_that_cannot_be_read_is_no_time(subtests):
     for cell in ("", "yesterday", "Tue Apr 99 12:04:05 PDT 2018", "Tue Apr 10 12:04:05 CEST 2018"):
         with subtests.test(cell=cell):
-            assert parse_mturk_time(cell) is None
+            assert mturk_time_or_none(cell) is None

@@ -1,6 +1,6 @@
 """Pages about campaigns of systems."""
 
-from tests.annotation.hits.campaigns import create_annotator, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, submit_scores, try_to_lease_hit
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.campaigns.test_routes import create, error_message, upload
 
@@ -33,7 +33,7 @@ async def test_systems_are_imported_from_the_page_and_shown_by_segment(researche
 async def test_the_mean_of_each_system_stands_by_segment(researcher, engine):
     campaign = await create_campaign_of_systems(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=[12.0, 88.0])
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(f"{address}/items?segment=s{hit.segment}")).text

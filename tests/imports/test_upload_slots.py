@@ -21,7 +21,7 @@ LARGE = b"id,text\n" + b"".join(b"%d,word %d\n" % (k, k * 7919) for k in range(2
 
 def read(table: bytes, **limits):
     content = zipped({"campaign.yaml": START, "words.csv": table})
-    return campaign_zip.read_sent_campaign(io.BytesIO(content), "c.zip", Settings(**limits))
+    return campaign_zip.read_campaign_file_or_zip(io.BytesIO(content), "c.zip", Settings(**limits))
 
 
 def test_a_table_in_a_zip_lies_on_disk_while_it_is_read():
@@ -105,7 +105,7 @@ async def test_who_is_cancelled_while_waiting_takes_no_slot():
 @pytest.fixture
 async def bearer(app):
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
     return {"authorization": f"Bearer {token}"}
 

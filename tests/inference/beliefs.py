@@ -54,7 +54,7 @@ class StoredCampaign:
         self.law, self.parameters = law, parameters or LawParameters()
         self.priors = list(zip(*beliefs.state.tolist(), strict=True))
         self.posteriors = [json.dumps(prior) for prior in self.priors]
-        self.campaign = json.dumps(beliefs.to_law_state().campaign)
+        self.campaign = json.dumps(beliefs.law_state_besides_posteriors().campaign)
         self.annotators: dict[int, str] = {}
         self.item_heads: dict[int, str] = {}
         self.item_tails: dict[int, str] = {}
@@ -76,7 +76,7 @@ class StoredCampaign:
 
     def apply_hit(self, hit: AnsweredHit) -> HitChange:
         self.queries = []
-        change = run_law_steps(self.law.compute_hit_change(hit, self.parameters), self.answer_query)
+        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self.answer_query)
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
             self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.law_state.items.items():

@@ -11,7 +11,7 @@ from scipy.stats import pearsonr, spearmanr
 
 from app.inference.agreement import intraclass, krippendorff, score_agreement
 from app.inference.agreement.label_agreement import cohens_kappa, fleiss_kappa, gwets_ac1, pairwise_agreement
-from app.inference.ground.bootstrap import draw_resample_counts
+from app.inference.ground.bootstrap import draw_item_counts_of_resamples
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.weighted_correlation import MeanRanks, weighted_spearman
 
@@ -233,8 +233,8 @@ def test_blocks_and_draws_are_correlated_each_by_itself():
 
 def test_items_are_drawn_as_one_after_another_whatever_the_block():
     at_once, one_by_one, plain = rng(), rng(), rng()
-    drawn = draw_resample_counts(7, 5, at_once)
-    np.testing.assert_array_equal(drawn, [draw_resample_counts(7, 1, one_by_one)[0] for _ in range(5)])
+    drawn = draw_item_counts_of_resamples(7, 5, at_once)
+    np.testing.assert_array_equal(drawn, [draw_item_counts_of_resamples(7, 1, one_by_one)[0] for _ in range(5)])
     np.testing.assert_array_equal(drawn, [np.bincount(plain.integers(7, size=7), minlength=7) for _ in range(5)])
 
 

@@ -72,7 +72,7 @@ def beliefs_of(*, information: float = 1.0, bias: float = 0.0, log_scale: float 
 
 
 def scored_judgments(items, annotators, scores) -> ScoredJudgments:
-    return annotator_aware.to_scored_judgments(items, annotators, scores, None, None)
+    return annotator_aware.validated_scored_judgments(items, annotators, scores, None, None)
 
 
 # By hand
@@ -118,7 +118,7 @@ def test_the_others_are_heard_without_oneself():
     # Item 0: .2 by annotator 0, .6 and .8 by annotator 1, who judged it twice; item 1: by annotator 0 alone.
     judgments = scored_judgments([0, 0, 0, 1], [0, 1, 1, 0], [0.2, 0.6, 0.8, 0.4])
     known = AnnotatorBeliefs.from_rows(np.repeat(beliefs_of(information=0.5).to_rows(), 2, axis=0))
-    m, v, plain, weight, *_ = learning.summarise_other_judgments_of_item(judgments, known, COMMON)
+    m, v, plain, weight, *_ = learning.summaries_of_other_judgments_of_item(judgments, known, COMMON)
     assert plain == pytest.approx([0.7, 0.2, 0.2, 0])
     assert weight == pytest.approx([2, 1, 1, 0])
     assert v == pytest.approx([1 / 2, 1 / 1.5, 1 / 1.5, 1])

@@ -78,7 +78,7 @@ def flat(hits):
 
 def test_the_first_hit_is_that_of_easl():
     scores = [0.0, 0.3, 1.0]
-    change = aware.apply_aware_hit(
+    change = aware.compute_aware_hit_change(
         7,
         scores,
         priors=[(1.0, 1.0), (2.0, 1.5), (1.0, 1.0)],
@@ -108,7 +108,7 @@ def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_r
         stored.apply_hit(hit)
     whole = learned_from(hits, like=like)
     assert stored.state == whole.state.tolist()
-    assert stored.law_state() == law_state_json(whole.to_law_state())
+    assert stored.law_state() == law_state_json(whole.law_state_besides_posteriors())
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
@@ -116,7 +116,10 @@ def test_a_replay_follows_the_rule_of_what_is_stored_of_the_campaign_at_any_time
     _, hits = campaign(5, 2)
     learned = learned_from(hits, like=like)
     assert beliefs_before_first_hit(FLAT, learned.campaign_state).campaign_state == like
-    assert learned_from(hits, like=learned.campaign_state).to_law_state().campaign == learned.campaign_state
+    assert (
+        learned_from(hits, like=learned.campaign_state).law_state_besides_posteriors().campaign
+        == learned.campaign_state
+    )
 
 
 @pytest.mark.parametrize("like", BEFORE_THE_FIRST_HIT)
@@ -133,8 +136,10 @@ def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
 def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
     _, hits = campaign(6, 5, share=0.3)
     learned = learned_from(hits)
-    rows = np.concatenate([item.judgment_rows() for item in learned.items])
-    judged = annotator_aware.to_scored_judgments(np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12)
+    rows = np.concatenate([item.judgment_rows_with_consensus() for item in learned.items])
+    judged = annotator_aware.validated_scored_judgments(
+        np.zeros(len(rows), int), rows[:, 0].astype(int), rows[:, 1], None, 12
+    )
     evidence = evidence_by_annotator(judged, rows[:, 2:].T)
     kept = np.array([learned.annotators[number] for number in range(12)])
     assert kept[:, :EVIDENCE_SIZE] == pytest.approx(evidence, abs=1e-9)
@@ -144,9 +149,9 @@ def test_sums_kept_from_hit_to_hit_are_those_of_all_judgments():
 
 
 def shares_of(learned, item):
-    people = {k: learned.annotators[k] for k in aware.annotator_of_each_judgment(learned.items[item])}
+    people = {k: learned.annotators[k] for k in aware.annotator_number_of_each_judgment(learned.items[item])}
     return map(
-        np.array, aware.current_weights_and_corrected_scores(learned.items[item], people, learned.campaign_state)
+        np.array, aware.current_weight_and_score_of_each_judgment(learned.items[item], people, learned.campaign_state)
     )
 
 
@@ -172,7 +177,7 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     for hit in hits:
         stored.apply_hit(hit)
     for item in range(ITEMS):
-        told = run_law_steps(LAW.read_judgment_weights(item), stored.answer_query)
+        told = run_law_steps(LAW.judgment_weights_querying_state(item), stored.answer_query)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -183,18 +188,18 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
     moved = 0.0
     for item in range(ITEMS):
         weight, score = shares_of(learned, item)
-        judges = aware.annotator_of_each_judgment(learned.items[item])
+        judges = aware.annotator_number_of_each_judgment(learned.items[item])
         for who, one in zip(judges, weight, strict=True):
             heard[who].append(one)
-        moved = max(moved, abs(score - learned.items[item].judgment_rows()[:, 1]).max())
+        moved = max(moved, abs(score - learned.items[item].judgment_rows_with_consensus()[:, 1]).max())
     assert max(map(max, heard[:3])) < 0.5 < min(map(min, heard[3:]))
     assert moved > 0.05
 
 
 def test_an_item_that_nobody_judged_has_no_weights():
-    assert aware.current_weights_and_corrected_scores(ItemState(), {}, editions.INITIAL_CAMPAIGN_STATE) == ([], [])
+    assert aware.current_weight_and_score_of_each_judgment(ItemState(), {}, editions.INITIAL_CAMPAIGN_STATE) == ([], [])
     assert run_law_steps(
-        LAW.read_judgment_weights(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query
+        LAW.judgment_weights_querying_state(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query
     ) == (
         [],
         [],
@@ -205,9 +210,9 @@ def test_only_those_concerned_change():
     learned = learned_from(campaign(8, 1)[1])
     who, shown, scores = 11, [0, 1], [0.2, 0.9]
     states = [learned.items[item] for item in [*shown, 5]]
-    needed = aware.annotators_involved_in_hit(who, states, learned.campaign_state, rescan_count=1)
-    assert needed == sorted({11, *(who for state in states for who in aware.annotator_of_each_judgment(state))})
-    change = aware.apply_aware_hit(
+    needed = aware.numbers_of_annotators_involved_in_hit(who, states, learned.campaign_state, rescan_count=1)
+    assert needed == sorted({11, *(who for state in states for who in aware.annotator_number_of_each_judgment(state))})
+    change = aware.compute_aware_hit_change(
         who,
         scores,
         priors=FLAT[:3],
@@ -312,7 +317,7 @@ def test_what_cannot_be_a_hit_is_refused(subtests):
 
 def test_every_item_needs_its_prior():
     with pytest.raises(ValueError, match="each item has a prior"):
-        aware.apply_aware_hit(
+        aware.compute_aware_hit_change(
             0,
             [0.5],
             priors=[],
@@ -341,7 +346,7 @@ def test_annotators_who_agree_are_not_said_to_answer_at_random_where_answers_har
             for items in rng.permutation(90).reshape(-1, 5)
         ]
         learned = learned_from(hits, [(1.0, 1.0)] * 90)
-        described = LAW.describe_annotators(learned.annotators, learned.campaign_state).values()
+        described = LAW.annotator_description_by_number(learned.annotators, learned.campaign_state).values()
         assert max(annotator.at_random for annotator in described) < 0.5
         fitted = annotator_aware.fit(*flat(hits))
         assert np.nanmax(fitted.random) < 0.5
@@ -368,7 +373,7 @@ def test_biases_are_relative_to_the_crowd_whatever_is_asked():
         for seed in range(4):
             hits, bias = campaign_about_the_best(seed)
             learned = learned_from(hits, like=edition)
-            described = LAW.describe_annotators(learned.annotators, learned.campaign_state)
+            described = LAW.annotator_description_by_number(learned.annotators, learned.campaign_state)
             errors.append(np.mean([described[k].bias - (bias[k] - bias.mean()) for k in described]))
         assert abs(np.mean(errors)) < limit
         assert limit < np.inf or np.mean(errors) < -0.05
@@ -377,7 +382,7 @@ def test_biases_are_relative_to_the_crowd_whatever_is_asked():
 def test_the_level_kept_from_hit_to_hit_is_that_of_all_judgments():
     hits, _ = campaign_about_the_best(1)
     learned = learned_from(hits)
-    scores = [item.judgment_rows()[:, 1] for item in learned.items if item.judgment_count]
+    scores = [item.judgment_rows_with_consensus()[:, 1] for item in learned.items if item.judgment_count]
     item_means, items, biases = learned.campaign_state[3:6]
     scanned = [score[: item.floats // aware.JUDGMENT_SIZE] for score, item in zip(scores, learned.items, strict=False)]
     assert items == len(scanned)

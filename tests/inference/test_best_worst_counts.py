@@ -98,7 +98,7 @@ def test_answers_to_one_tuple_count_as_fewer_by_hand(outcomes, count):
 
 
 def test_hits_of_the_same_items_are_one_tuple_whatever_their_order():
-    numbers = best_worst_counts.number_tuples(
+    numbers = best_worst_counts.tuple_number_of_each_hit(
         np.array([0, 0, 1, 1, 2, 2, 2, 3, 3]), np.array([4, 7, 7, 4, 4, 7, 1, 4, 1]), 4
     )
     assert numbers[0] == numbers[1]

@@ -9,8 +9,8 @@ from app.inference.systems.system_clusters import (
     cluster_number_of_each_system,
     difference_p_values,
     fit,
-    rank_ranges,
-    reject_by_holm,
+    mask_of_pairs_differing_by_holm,
+    ranks_at_tails_of_draws,
 )
 
 
@@ -67,15 +67,17 @@ def symmetric(pairs, n, fill):
 def test_pairs_differ_by_holms_procedure_by_hand():
     # .05 / 3 = .0167, .05 / 2 = .025, .05: .01 and .02 pass, and .06 does not.
     p_values = {(0, 1): 0.01, (0, 2): 0.02, (1, 2): 0.06}
-    found = reject_by_holm(symmetric(p_values, 3, 1.0), 0.05)
+    found = mask_of_pairs_differing_by_holm(symmetric(p_values, 3, 1.0), 0.05)
     assert found.tolist() == symmetric({(0, 1): True, (0, 2): True}, 3, False).tolist()
     # After one that does not pass, none does, although .03 is below .05.
-    assert not reject_by_holm(symmetric({(0, 1): 0.02, (0, 2): 0.03, (1, 2): 0.03}, 3, 1.0), 0.05).any()
+    assert not mask_of_pairs_differing_by_holm(
+        symmetric({(0, 1): 0.02, (0, 2): 0.03, (1, 2): 0.03}, 3, 1.0), 0.05
+    ).any()
 
 
 def test_a_range_of_ranks_leaves_room_for_all_that_may_be_as_good():
     differ = symmetric({(0, 2): True, (0, 3): True, (1, 3): True}, 4, False)
-    best, worst = rank_ranges(np.array([9.0, 7.0, 5.0, 3.0]), differ)
+    best, worst = ranks_at_tails_of_draws(np.array([9.0, 7.0, 5.0, 3.0]), differ)
     assert best.tolist() == [1, 1, 2, 3]
     assert worst.tolist() == [2, 3, 4, 4]
 

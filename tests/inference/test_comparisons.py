@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import (
-    connected_group_of_each_item,
+    connected_group_number_of_each_item,
     count_pair_outcomes,
     pair_outcomes_from_hits,
-    position_pairs_of_equal_keys,
-    to_comparison_arrays,
+    position_pairs_of_all_equal_keys,
+    validated_comparison_arrays_and_item_count,
 )
 
 judgments = st.lists(
@@ -64,12 +64,12 @@ def test_what_is_no_judgment_is_refused(subtests):
         (([[0]], [[1]], [[1]]), "shape"),
     ):
         with subtests.test(arrays=arrays, message=message), pytest.raises(ValueError, match=message):
-            to_comparison_arrays(*arrays)
+            validated_comparison_arrays_and_item_count(*arrays)
 
 
 def test_an_item_beyond_the_number_of_items_is_refused():
     with pytest.raises(ValueError, match="second are numbered from 0 to 2"):
-        to_comparison_arrays([0], [3], [1], 3)
+        validated_comparison_arrays_and_item_count([0], [3], [1], 3)
 
 
 def test_no_judgments_at_all_are_told_apart_from_mistakes():
@@ -89,15 +89,15 @@ def test_scores_of_a_hit_become_its_pairs_in_the_order_of_presentation():
 def test_pairs_within_runs_are_those_of_combinations():
     keys = np.array([1, 1, 1, 4, 5, 5, 5, 5])
     expected = [(i, j) for i, j in combinations(range(8), 2) if keys[i] == keys[j]]
-    assert sorted(zip(*(side.tolist() for side in position_pairs_of_equal_keys(keys)), strict=True)) == expected
+    assert sorted(zip(*(side.tolist() for side in position_pairs_of_all_equal_keys(keys)), strict=True)) == expected
 
 
 def test_items_that_were_never_compared_fall_into_groups_the_largest_first():
     counts = count_pair_outcomes([0, 3, 4, 4], [1, 4, 5, 3], [1, 1, 1, 1], n_items=7)
-    assert connected_group_of_each_item(counts, strongly_connected=False).tolist() == [1, 1, -1, 0, 0, 0, -1]
+    assert connected_group_number_of_each_item(counts, strongly_connected=False).tolist() == [1, 1, -1, 0, 0, 0, -1]
 
 
 def test_items_are_together_both_ways_only_if_they_beat_or_tie_each_other_round():
     # 0 > 1 > 2 > 0 goes round; 3 ties 4; 2 beats 3 and nothing leads back; 5 only loses.
     counts = count_pair_outcomes([0, 1, 2, 3, 2, 0], [1, 2, 0, 4, 3, 5], [1, 1, 1, 0, 1, 1])
-    assert connected_group_of_each_item(counts, strongly_connected=True).tolist() == [0, 0, 0, 1, 1, -1]
+    assert connected_group_number_of_each_item(counts, strongly_connected=True).tolist() == [0, 0, 0, 1, 1, -1]

@@ -16,7 +16,7 @@ from app.inference.labels.dawid_skene import (
     consensus,
     expected_information,
     fit,
-    probability_labels_are_right,
+    probability_of_each_label_being_right,
 )
 from app.inference.labels.latent_classes import ClassParameters
 
@@ -367,11 +367,13 @@ def test_of_a_stranger_one_expects_what_is_typical():
 def test_the_confidence_of_a_label_is_the_posterior_of_what_it_says():
     items, annotators, labels = anesthesia()
     result = fit(items, annotators, labels, n_items=46)
-    sure = probability_labels_are_right(result, items, labels)
+    sure = probability_of_each_label_being_right(result, items, labels)
     assert sure.shape == labels.shape
     assert sure[10] == result.posterior[items[10], labels[10]]
     best, probability = consensus(result)
-    np.testing.assert_array_equal(probability_labels_are_right(result, np.arange(45), best[:45]), probability[:45])
+    np.testing.assert_array_equal(
+        probability_of_each_label_being_right(result, np.arange(45), best[:45]), probability[:45]
+    )
 
 
 def test_an_item_without_a_label_has_no_consensus():
@@ -379,17 +381,17 @@ def test_an_item_without_a_label_has_no_consensus():
     best, probability = consensus(result)
     assert best[45] == -1
     assert np.isnan(probability[45])
-    assert np.isnan(probability_labels_are_right(result, [45], [0])).all()
+    assert np.isnan(probability_of_each_label_being_right(result, [45], [0])).all()
 
 
 def test_confidence_is_asked_only_of_what_was_fitted():
     result = fit(*anesthesia())
     with pytest.raises(ValueError, match="items are numbered from 0 to 44"):
-        probability_labels_are_right(result, [45], [0])
+        probability_of_each_label_being_right(result, [45], [0])
     with pytest.raises(ValueError, match="labels are numbered from 0 to 3"):
-        probability_labels_are_right(result, [0], [4])
+        probability_of_each_label_being_right(result, [0], [4])
     with pytest.raises(ValueError, match="lengths"):
-        probability_labels_are_right(result, [0, 1], [0])
+        probability_of_each_label_being_right(result, [0, 1], [0])
 
 
 # What cannot be estimated

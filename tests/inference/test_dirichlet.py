@@ -195,7 +195,7 @@ def test_a_label_that_is_none_is_refused(subtests):
 
 
 def test_there_is_one_law_for_each_number_of_classes():
-    assert dirichlet.LAW.with_class_count(7) is dirichlet.make_dirichlet_law(7)
+    assert dirichlet.LAW.law_with_class_count(7) is dirichlet.make_dirichlet_law(7)
     assert dirichlet.make_dirichlet_law(7).family.parameter_names[-1] == "class_7"
     with pytest.raises(ValueError, match="two classes"):
         dirichlet.make_dirichlet_law(1)

@@ -29,7 +29,7 @@ ITEMS = 15
 CLASS_COUNT = 3
 TUNED = LawParameters(gamma=0.2, epsilon=0.05, tie_margin=0.02)
 # Each registered law and that of the tests; a law that reads classes is the one for three of them.
-LAWS = [law.with_class_count(CLASS_COUNT) for law in (*ONLINE_LAWS.values(), SMILES)]
+LAWS = [law.law_with_class_count(CLASS_COUNT) for law in (*ONLINE_LAWS.values(), SMILES)]
 
 
 @pytest.fixture(params=LAWS, ids=lambda law: law.name)
@@ -64,7 +64,7 @@ def columns_of_priors(law: Law, items: int = ITEMS) -> list[Array]:
 
 def digests() -> dict[str, str]:
     """Return a digest of all bits of the posteriors of each registered law after the same HITs."""
-    laws = [law.with_class_count(CLASS_COUNT) for law in ONLINE_LAWS.values()]
+    laws = [law.law_with_class_count(CLASS_COUNT) for law in ONLINE_LAWS.values()]
     return {
         law.name: hashlib.sha256(posteriors_after(law, ITEMS, hits_for(law, 200), TUNED).tobytes()).hexdigest()
         for law in laws
@@ -168,9 +168,9 @@ def test_each_step_returns_what_it_changed_in_plain_floats(law):
 def test_a_copy_is_independent(law):
     beliefs = initial_beliefs(law, ITEMS, TUNED)
     beliefs.apply_hits(hits_for(law, 10))
-    before, copy = (beliefs.state.tobytes(), law_state_json(beliefs.to_law_state())), beliefs.copy()
+    before, copy = (beliefs.state.tobytes(), law_state_json(beliefs.law_state_besides_posteriors())), beliefs.copy()
     copy.apply_hits(hits_for(law, 10, seed=2))
-    assert (beliefs.state.tobytes(), law_state_json(beliefs.to_law_state())) == before
+    assert (beliefs.state.tobytes(), law_state_json(beliefs.law_state_besides_posteriors())) == before
     assert copy.state.tolist() == (
         posteriors_after(law, ITEMS, hits_for(law, 10) + hits_for(law, 10, seed=2), TUNED).tolist()
     )
@@ -185,9 +185,9 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
         stored.apply_hit(hit)
     beliefs.apply_hits(hits)
     assert stored.state == beliefs.state.tolist()
-    assert stored.law_state() == law_state_json(beliefs.to_law_state())
+    assert stored.law_state() == law_state_json(beliefs.law_state_besides_posteriors())
     for item in range(ITEMS):
-        if step := law.read_judgment_weights(item):
+        if step := law.judgment_weights_querying_state(item):
             weights, values = run_law_steps(step, stored.answer_query)
             assert len(weights) == len(values) == sum(item in hit.items for hit in hits)
             assert all(0 <= number <= 1 for number in weights + values)
@@ -196,7 +196,7 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
 def test_a_law_that_keeps_more_than_posteriors_has_a_version_of_its_layout(law):
     beliefs = initial_beliefs(law, ITEMS, TUNED)
     beliefs.apply_hits(hits_for(law, 10))
-    assert (law.layout > 0) == (beliefs.to_law_state().campaign is not None)
+    assert (law.layout > 0) == (beliefs.law_state_besides_posteriors().campaign is not None)
 
 
 def test_a_law_of_items_keeps_posteriors_alone_and_ignores_who_answered(item_law):
@@ -204,8 +204,8 @@ def test_a_law_of_items_keeps_posteriors_alone_and_ignores_who_answered(item_law
     beliefs = initial_beliefs(item_law, ITEMS, TUNED)
     beliefs.apply_hits([hit._replace(annotator=1) for hit in hits])
     assert beliefs.state.tolist() == posteriors_after(item_law, ITEMS, hits, TUNED).tolist()
-    assert law_state_json(beliefs.to_law_state()) == {"campaign": None, "annotators": {}, "items": {}}
-    assert (item_law.layout, item_law.read_judgment_weights(0)) == (0, None)
+    assert law_state_json(beliefs.law_state_besides_posteriors()) == {"campaign": None, "annotators": {}, "items": {}}
+    assert (item_law.layout, item_law.judgment_weights_querying_state(0)) == (0, None)
 
 
 def test_priors_and_arguments_of_an_update_are_left_alone(law):
@@ -254,8 +254,8 @@ def test_arrays_of_posteriors_and_states_one_by_one_have_their_shapes(law):
     family, state = law.family, columns_of_priors(law, 4)
     low, high = family.interval(*state)
     assert family.score(*state).shape == family.variance(*state).shape == low.shape == high.shape == (4,)
-    assert family.states_to_columns([family.default_prior] * 4).tolist() == np.array(state).tolist()
-    assert family.states_to_columns([]).shape == (len(family.parameter_names), 0)
+    assert family.columns_of_item_states([family.default_prior] * 4).tolist() == np.array(state).tolist()
+    assert family.columns_of_item_states([]).shape == (len(family.parameter_names), 0)
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS.values(), ids=SCORE_LAWS)

@@ -11,7 +11,7 @@ from app.inference.preferences.implied_pairs import (
     Implications,
     ImpliedCounts,
     implications_and_implied_outcomes,
-    pair_outcome,
+    outcome_of_pair_of_shares,
 )
 
 ANSWERS = st.lists(
@@ -23,7 +23,7 @@ ANSWERS = st.lists(
 def order_of(*answers):
     order = Implications()
     for answer in answers:
-        order.add_outcome(*answer)
+        order.add_outcome_and_return_implied(*answer)
     return order
 
 
@@ -53,7 +53,7 @@ def closed(edges):
 
 def test_of_three_items_two_preferences_imply_the_third():
     order = order_of((1, 2, 1), (3, 2, -1))
-    assert (order.implied_outcome(1, 3), order.implied_outcome(3, 1)) == (1, -1)
+    assert (order.implied_outcome_if_any(1, 3), order.implied_outcome_if_any(3, 1)) == (1, -1)
     assert order.tally == ImpliedCounts(answered=2, not_asked=1)
     assert not_asked(order) == {(1, 3)}
 
@@ -61,17 +61,17 @@ def test_of_three_items_two_preferences_imply_the_third():
 def test_two_chains_that_meet_imply_all_pairs_between_them():
     order = order_of((0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 5, 1), (2, 3, 1))
     assert order.tally == ImpliedCounts(answered=5, not_asked=10)
-    assert all(order.implied_outcome(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
+    assert all(order.implied_outcome_if_any(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
 
 
 def test_a_tie_carries_nothing_over():
     order = order_of((0, 1, 1), (1, 2, 0))
-    assert (order.implied_outcome(0, 2), order.implied_outcome(1, 2)) == (None, None)
+    assert (order.implied_outcome_if_any(0, 2), order.implied_outcome_if_any(1, 2)) == (None, None)
     assert order.tally == ImpliedCounts(answered=2)
 
 
 def test_two_items_above_the_same_one_are_not_told_apart():
-    assert order_of((0, 2, 1), (1, 2, 1)).implied_outcome(0, 1) is None
+    assert order_of((0, 2, 1), (1, 2, 1)).implied_outcome_if_any(0, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,19 @@ def test_two_items_above_the_same_one_are_not_told_apart():
 )
 def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_changes_nothing_else(answer, tally):
     order = order_of((0, 1, 1), (1, 2, 1))
-    assert order.add_outcome(0, 2, answer) == 1
+    assert order.add_outcome_and_return_implied(0, 2, answer) == 1
     assert order.tally == tally
-    assert (order.implied_outcome(0, 1), order.implied_outcome(1, 2), order.implied_outcome(0, 2)) == (1, 1, 1)
+    assert (
+        order.implied_outcome_if_any(0, 1),
+        order.implied_outcome_if_any(1, 2),
+        order.implied_outcome_if_any(0, 2),
+    ) == (1, 1, 1)
 
 
 def test_of_a_pair_that_was_answered_twice_the_first_answer_counts():
     order = order_of((0, 1, 1), (1, 0, 1), (0, 1, 0))
     assert order.tally == ImpliedCounts(answered=1)
-    assert order.implied_outcome(0, 1) == 1
+    assert order.implied_outcome_if_any(0, 1) == 1
 
 
 @given(ANSWERS)
@@ -100,7 +104,7 @@ def test_it_is_what_a_walk_through_the_answers_finds(answers):
         before = closed(edges)
         expected = 1 if (first, second) in before else -1 if (second, first) in before else None
         new = frozenset((first, second)) not in told
-        assert order.add_outcome(first, second, outcome) == (expected if new else None)
+        assert order.add_outcome_and_return_implied(first, second, outcome) == (expected if new else None)
         if new and expected is None and outcome:
             edges.append((first, second) if outcome > 0 else (second, first))
         told.add(frozenset((first, second)))
@@ -110,7 +114,7 @@ def test_it_is_what_a_walk_through_the_answers_finds(answers):
     for item in range(12):
         beside = {one if other == item else other for one, other in pairs if item in (one, other)}
         compared = {other for pair in told if item in pair for other in pair if other != item}
-        assert set(order.items_compared_with(item).tolist()) == compared
+        assert set(order.items_already_compared_with(item).tolist()) == compared
         assert set(order.unanswered_items_implied_with(item).tolist()) == beside - compared
     assert not {(other, one) for one, other in pairs} & pairs  # it never contradicts itself
 
@@ -126,7 +130,7 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_ITEMS", 16)
     order = order_of(*((k, k + 1, 1) for k in range(100)))
     assert order.nbytes < 10_000
-    assert (order.implied_outcome(0, 15), order.implied_outcome(0, 16)) == (1, None)
+    assert (order.implied_outcome_if_any(0, 15), order.implied_outcome_if_any(0, 16)) == (1, None)
     assert order.tally.answered == 15
 
 
@@ -135,24 +139,24 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     value, order = rng.random(60), Implications()
     pairs = rng.permutation([(a, b) for a in range(60) for b in range(a)]).tolist()
     for a, b in pairs:
-        if order.implied_outcome(a, b) is None:
-            order.add_outcome(a, b, pair_outcome([value[a], value[b]]))
+        if order.implied_outcome_if_any(a, b) is None:
+            order.add_outcome_and_return_implied(a, b, outcome_of_pair_of_shares([value[a], value[b]]))
     assert order.tally.answered + order.tally.not_asked == len(pairs)
     assert order.tally.answered < 0.3 * len(pairs)
-    assert all(order.implied_outcome(a, b) == pair_outcome([value[a], value[b]]) for a, b in pairs)
+    assert all(order.implied_outcome_if_any(a, b) == outcome_of_pair_of_shares([value[a], value[b]]) for a, b in pairs)
 
 
 def test_the_share_answered_otherwise_has_wilsons_interval(subtests):
     for otherwise, asked in ((0, 3), (1, 7), (20, 100), (5, 5)):
         with subtests.test(otherwise=otherwise, asked=asked):
             expected = binomtest(otherwise, asked).proportion_ci(method="wilson")
-            assert ImpliedCounts(asked, 0, asked, otherwise).contradicted_share_with_interval() == pytest.approx(
+            assert ImpliedCounts(asked, 0, asked, otherwise).contradicted_share_and_interval_or_none() == pytest.approx(
                 (otherwise / asked, expected.low, expected.high), abs=1e-12
             )
 
 
 def test_where_nothing_was_asked_anyway_nobody_knows_how_often_it_was_wrong():
-    assert ImpliedCounts(answered=9, not_asked=4).contradicted_share_with_interval() is None
+    assert ImpliedCounts(answered=9, not_asked=4).contradicted_share_and_interval_or_none() is None
 
 
 def test_each_annotators_answers_imply_for_them_alone():
@@ -168,4 +172,4 @@ def test_each_annotators_answers_imply_for_them_alone():
 def test_an_answer_tells_something_where_the_values_of_two_items_are_known(items, shares, implied):
     order = Implications()
     order.add_answer(items, shares)
-    assert order.implied_outcome(3, 4) == implied
+    assert order.implied_outcome_if_any(3, 4) == implied

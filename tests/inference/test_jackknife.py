@@ -5,10 +5,10 @@ import pytest
 from scipy.stats import t
 
 from app.inference.ground.jackknife import (
+    ends_of_jackknife_correlation_band,
     fisher_z,
-    jackknife_correlation_interval,
+    half_width_of_student_t_band,
     jackknife_error,
-    student_t_half_width,
 )
 
 ALL = np.ones((4, 1), bool)
@@ -30,18 +30,18 @@ def test_who_had_not_answered_by_then_changes_nothing():
 
 def test_one_person_alone_tells_nothing_of_how_people_differ():
     assert np.isnan(jackknife_error(np.array([[np.nan]]), ALL[:1])).all()
-    assert np.isnan(jackknife_correlation_interval(np.array([0.5]), np.array([[np.nan]]), ALL[:1])).all()
+    assert np.isnan(ends_of_jackknife_correlation_band(np.array([0.5]), np.array([[np.nan]]), ALL[:1])).all()
 
 
 def test_few_people_reach_further():
-    assert student_t_half_width(np.ones(2), [3, 100]) == pytest.approx([t.ppf(0.975, 2), t.ppf(0.975, 99)])
+    assert half_width_of_student_t_band(np.ones(2), [3, 100]) == pytest.approx([t.ppf(0.975, 2), t.ppf(0.975, 99)])
 
 
 def test_a_band_of_correlations_holds_the_figure_and_stays_within_its_ends():
     whole, without = np.array([0.98]), np.array([[0.9], [0.99], [0.97], [0.98]])
-    low, high = jackknife_correlation_interval(whole, without, ALL)
+    low, high = ends_of_jackknife_correlation_band(whole, without, ALL)
     assert -1 < low < whole < high < 1
     assert fisher_z(whole) - fisher_z(low) == pytest.approx(fisher_z(high) - fisher_z(whole))
-    low, high = jackknife_correlation_interval(np.ones(1), np.ones((4, 1)), ALL)
+    low, high = ends_of_jackknife_correlation_band(np.ones(1), np.ones((4, 1)), ALL)
     assert low == pytest.approx(1)
     assert high == 1

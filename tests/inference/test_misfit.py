@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.inference.preferences import bradley_terry
-from app.inference.preferences.misfit import flag_high_infit, misfit_of_annotators_and_items
+from app.inference.preferences.misfit import mask_of_high_infit, misfit_of_annotators_and_items
 
 A, B, C, D = range(4)
 WON = [(A, B), (A, C), (C, B), (D, A), (C, D), (B, D)]
@@ -57,8 +57,8 @@ def test_answers_as_noisy_as_the_model_have_an_infit_near_one_and_a_random_annot
 def test_annotators_without_comparisons_have_no_figures_and_two_are_too_few_to_flag():
     found, _ = misfit_of_annotators_and_items([0], [1], [1], [1], [0.5, -0.5], n_annotators=3)
     assert np.isnan(found.infit).tolist() == [True, False, True]
-    assert not flag_high_infit(np.array([1.0, 9.0])).any()
-    assert flag_high_infit(np.array([1.0] * 9 + [2.0, np.nan])).tolist() == [False] * 9 + [True, False]
+    assert not mask_of_high_infit(np.array([1.0, 9.0])).any()
+    assert mask_of_high_infit(np.array([1.0] * 9 + [2.0, np.nan])).tolist() == [False] * 9 + [True, False]
 
 
 def test_a_compared_item_without_a_score_is_refused():

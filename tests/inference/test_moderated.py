@@ -9,7 +9,7 @@ from scipy import stats
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit
 from app.inference.online.trueskill import LAW
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from tests.inference.beliefs import posteriors_after
 
 
@@ -18,7 +18,7 @@ def means_of(judgments, n_items=None, scale=(0.0, 1.0)):
     scores = np.array([score for own in judgments for score in own], float)
     items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
     tally = Tally.empty(n_items or len(judgments)).add_judgments(items, np.arange(len(items)), scores)
-    return moderate_means(tally, scale)
+    return moderated_means_of_tally(tally, scale)
 
 
 def test_by_hand():
@@ -128,13 +128,13 @@ def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(subtests)
 
 def means_by(annotators, n_items=2):
     items, scores = [0, 0, 0, 0, 1, 1], [0.2, 0.6, 0.2, 0.6, 0.3, 0.9]
-    return moderate_means(Tally.empty(n_items).add_judgments(items, annotators, scores))
+    return moderated_means_of_tally(Tally.empty(n_items).add_judgments(items, annotators, scores))
 
 
 def test_somebody_who_judges_an_item_again_adds_nothing_to_its_certainty():
     again, once = (
         means_by([0, 1, 0, 1, 0, 1]),
-        moderate_means(Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
+        moderated_means_of_tally(Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
     )
     np.testing.assert_array_equal(again.interval(), once.interval())
     assert means_by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
@@ -191,7 +191,7 @@ def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(subtests
                     random = np.random.default_rng(seed)
                     judge = crowd(random, careless=careless)
                     truth = true_means(judge)
-                    low, high = moderate_means(
+                    low, high = moderated_means_of_tally(
                         Tally.empty(300).add_judgments(*ask_annotators(random, judge, per_item))
                     ).interval()
                     hits.append((low <= truth) & (truth <= high))
@@ -204,7 +204,7 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         random = np.random.default_rng(seed)
         judge = crowd(random)
         truth = true_means(judge)
-        found = moderate_means(Tally.empty(300).add_judgments(*ask_annotators(random, judge, 3)))
+        found = moderated_means_of_tally(Tally.empty(300).add_judgments(*ask_annotators(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
             told.append(found.expected_coverage_and_width_ratio(low, high)[0])
@@ -224,7 +224,9 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         scores = (truth[hits] + strict[who, None] + noise).clip(0, 1)
         answers = [*map(AnsweredHit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
         low, high = LAW.family.interval(*posteriors_after(LAW, 150, answers))
-        found = moderate_means(Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel()))
+        found = moderated_means_of_tally(
+            Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel())
+        )
         meant = truth + strict.mean()
         off.append(found.expected_coverage_and_width_ratio(low, high)[0] - ((low <= meant) & (meant <= high)).mean())
     assert least < np.mean(off) < most

@@ -5,8 +5,8 @@ import pytest
 
 from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_aware import moderate_aware_means
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 
 ITEMS, PEOPLE = 60, 12
 
@@ -25,7 +25,7 @@ def both(items, who, scores):
         LongJudgments.empty(ITEMS).add_judgments(items, who, scores),
         Tally.empty(ITEMS).add_judgments(items, who, scores),
     )
-    return moderate_aware_means(said, tally), moderate_means(tally)
+    return moderated_means_by_annotator_aware_fit(said, tally), moderated_means_of_tally(tally)
 
 
 def width(known):

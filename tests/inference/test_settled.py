@@ -11,7 +11,7 @@ from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.goal_probabilities import (
     BelievedMeans,
-    beliefs_with_and_without_prior,
+    beliefs_about_means_with_and_without_prior,
     chance_all_on_believed_side,
     chance_best_are_highest,
     chance_order_is_right,
@@ -19,7 +19,7 @@ from app.inference.ratings.goal_probabilities import (
     item_chances_of_believed_side,
     item_chances_of_right_side_of_best,
 )
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population
@@ -90,21 +90,23 @@ def test_the_best_of_all_items_are_settled_whatever_is_known():
 
 def test_nothing_is_believed_as_long_as_nobody_disagreed_or_items_do_not_differ():
     alike = Tally.empty(4).add_judgments([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
-    assert beliefs_with_and_without_prior(moderate_means(alike)) == ()
+    assert beliefs_about_means_with_and_without_prior(moderated_means_of_tally(alike)) == ()
     noise = Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
-    assert beliefs_with_and_without_prior(moderate_means(noise)) == ()
+    assert beliefs_about_means_with_and_without_prior(moderated_means_of_tally(noise)) == ()
 
 
 def test_an_item_without_a_judgment_lies_where_the_others_lie():
     some = Tally.empty(4).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
-    for found in beliefs_with_and_without_prior(moderate_means(some)):
+    for found in beliefs_about_means_with_and_without_prior(moderated_means_of_tally(some)):
         assert found.centre[3] == pytest.approx(found.centre[:3].mean(), abs=0.03)
         assert found.error[3] > 3 * found.error[:3].max()
 
 
 def test_without_the_prior_means_stay_where_they_are():
-    known = moderate_means(Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9]))
-    drawn, plain = beliefs_with_and_without_prior(known)
+    known = moderated_means_of_tally(
+        Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+    )
+    drawn, plain = beliefs_about_means_with_and_without_prior(known)
     assert plain.centre.tolist() == known.mean.tolist()
     assert np.all(np.abs(drawn.centre - drawn.centre.mean()) < np.abs(plain.centre - plain.centre.mean()) + 1e-3)
     assert np.all(drawn.error < plain.error)
@@ -131,9 +133,9 @@ def stopped(seed):
     asking = SelectionSettings(judgments_per_item=60, items_per_hit=4, gamma=0.1, best_count=3)
     mine = SimulatedCampaign(SELECTION_RULES["best"], ONLINE_LAWS["easl"], asking, LawParameters(), 12, rng)
     tally = Tally.empty(12)
-    for hit in mine.generate_hits(people):
+    for hit in mine.iterate_answered_hits(people):
         tally = tally.add_judgments(hit.items, [hit.annotator] * 4, hit.values)
-        known = beliefs_with_and_without_prior(moderate_means(tally))
+        known = beliefs_about_means_with_and_without_prior(moderated_means_of_tally(tally))
         if known and all(chance_best_are_highest(one, mine.score, 3, 0.05) >= 0.95 for one in known):
             order = np.argsort(-mine.score)
             return people.true_values[order[3:]].max() <= people.true_values[order[:3]].min() + 0.05

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.inference.ratings.shrunken_means import (
     BASE_ITEMS,
     ItemPrior,
@@ -132,7 +132,7 @@ def test_by_hand_the_variance_of_an_item_is_that_of_one_with_three_typical_judgm
     prior = (0.005 + 0.01 / 0.430556 * np.array([0.1875, 0.243056])) / 2
     error = np.sqrt((1000 * prior + 0.005) / 1001 / 2)  # no item varies more than others, so d0 is 1000
     assert fit_item_shrinkage(tally).means.standard_error == pytest.approx(error, rel=1e-4)
-    assert moderate_means(tally).standard_error[0] < error[0]
+    assert moderated_means_of_tally(tally).standard_error[0] < error[0]
 
 
 def test_intervals_reach_the_end_of_the_scale_where_all_annotators_may_agree_on_it():
@@ -161,7 +161,7 @@ def coverage_of_leading_items(seed):
         scores[asked].append(float((truth[asked] + rng.normal(0, 0.2)).clip(0, 1)))
     items = np.repeat(np.arange(100), [len(own) for own in scores])
     tally = Tally.empty(100).add_judgments(items, np.arange(len(items)), np.concatenate(scores))
-    means, shrunken = moderate_means(tally), shrink_means_to_prior(tally)
+    means, shrunken = moderated_means_of_tally(tally), shrink_means_to_prior(tally)
     columns = (means.mean, *means.interval()), (shrunken.score, shrunken.low, shrunken.high)
     leading = [np.argsort(-score)[:10] for score, _, _ in columns]
     return [

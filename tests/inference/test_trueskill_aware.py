@@ -137,7 +137,7 @@ def test_who_answers_at_random_is_recognised_and_scores_are_better_than_trueskil
         truth, hits = crowd_of_pairs(np.random.default_rng(seed), random_annotators=4)
         aware, plain = (beliefs_after(law, hits, len(truth)) for law in (LAW, trueskill.LAW))
         gains.append(spearman(aware.state[0], truth) - spearman(plain.state[0], truth))
-        described = LAW.describe_annotators(aware.annotators, aware.campaign_state)
+        described = LAW.annotator_description_by_number(aware.annotators, aware.campaign_state)
         chances = [described[k].at_random for k in range(15)]
         assert np.mean(chances[:4]) > 2 * np.mean(chances[4:])
         assert max(chances[4:]) < 0.99
@@ -160,4 +160,4 @@ def test_the_state_of_an_annotator_is_the_number_of_decided_pairs_and_the_belief
     pairs, *belief = beliefs.annotators[7]
     assert pairs == 1.0
     assert math.fsum(belief) == pytest.approx(1.0)
-    assert beliefs.to_law_state().campaign == [1.0]
+    assert beliefs.law_state_besides_posteriors().campaign == [1.0]

@@ -36,7 +36,7 @@ def everything():
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_every_language_says_everything_and_nothing_that_is_gone(language, everything):
-    known = {message.id: message for message in catalogue.read_catalogue(language) if message.id}
+    known = {message.id: message for message in catalogue.read_messages_of_language(language) if message.id}
     assert sorted(map(str, everything - known.keys())) == [], RUN
     assert sorted(map(str, known.keys() - everything)) == [], RUN
     assert [english for english, message in known.items() if message.fuzzy or not all(forms(message.string))] == [], RUN
@@ -45,7 +45,7 @@ def test_every_language_says_everything_and_nothing_that_is_gone(language, every
 def test_every_language_puts_in_the_same_values_and_the_same_markup(subtests):
     for language in OTHERS:
         with subtests.test(language=language):
-            for message in catalogue.read_catalogue(language):
+            for message in catalogue.read_messages_of_language(language):
                 wanted = Counter(VALUE.findall(forms(message.id)[-1]))
                 for form in forms(message.string) if message.id else ():
                     found = Counter(VALUE.findall(form))
@@ -58,7 +58,7 @@ def test_no_words_end_an_attribute_or_a_literal_of_a_template(subtests):
         with subtests.test(language=language):
             assert [
                 m.id
-                for m in catalogue.read_catalogue(language)
+                for m in catalogue.read_messages_of_language(language)
                 if m.id and re.search(r'["\\]', "".join(forms(m.string)))
             ] == []
 

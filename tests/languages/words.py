@@ -36,7 +36,7 @@ def collected() -> Catalog:
 def brought_up_to_date(language: str, everything: Catalog) -> Catalog:
     """The catalogue of a language with all messages; one that is new has no words yet, one that is gone is left out."""
     path = catalogue.CATALOGUE_FOLDER / f"{language}.po"
-    known = catalogue.read_catalogue(language) if path.exists() else Catalog(locale=language, fuzzy=False)
+    known = catalogue.read_messages_of_language(language) if path.exists() else Catalog(locale=language, fuzzy=False)
     known.update(everything, no_fuzzy_matching=True, update_creation_date=False)
     known.obsolete.clear()
     known.header_comment = HEADER

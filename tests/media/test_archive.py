@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import Refusal
 from app.media import media_zip
-from app.media.content_types import can_show_as_kind, detect_content_type
-from app.media.media_zip import MediaZip, unpack_media_pieces
+from app.media.content_types import can_show_as_kind, content_type_of_bytes_or_none
+from app.media.media_zip import MediaZip, iterate_unpacked_media_pieces
 from tests.media.files import SVG, packed, png, wav, zipped
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
@@ -19,7 +19,7 @@ PAGE = b"<!doctype html><script>alert(1)</script>"
 
 def unpack(found, wanted=("a.png",), have=(), size=0):
     files: dict[str, bytes] = {}
-    for piece in unpack_media_pieces(found, wanted, have, size):
+    for piece in iterate_unpacked_media_pieces(found, wanted, have, size):
         files[piece.name] = files.get(piece.name, b"") + piece.data
     return files
 
@@ -163,7 +163,7 @@ def test_a_file_is_what_its_bytes_say(subtests):
         (b"\xff\xfb", None),
     ):
         with subtests.test(start=start, type_=type_):
-            assert detect_content_type(start) == type_
+            assert content_type_of_bytes_or_none(start) == type_
 
 
 def test_a_container_of_video_can_be_heard_but_sound_cannot_be_seen():
@@ -181,7 +181,7 @@ def test_memory_stays_flat_for_a_large_zip(tmp_path):
     with path.open("rb") as file:
         count = sum(
             len(piece.data)
-            for piece in unpack_media_pieces(MediaZip(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0)
+            for piece in iterate_unpacked_media_pieces(MediaZip(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0)
         )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

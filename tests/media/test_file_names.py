@@ -5,8 +5,8 @@ from unicodedata import normalize
 import pytest
 
 from app.errors import Refusal
-from app.media.match_file_names import match_names_to_paths, respelled_names_note
-from app.media.media_zip import unpack_media_pieces
+from app.media.match_file_names import note_on_respelled_names_or_none, path_matches_of_names
+from app.media.media_zip import iterate_unpacked_media_pieces
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_draft, import_file
 from tests.growth import grows_too_fast
@@ -16,7 +16,9 @@ from tests.media.files import packed, png
 def stored(files, *wanted, have=()):
     """The names under which files of a zip are kept, and which of them are spelled in another way."""
     respelled: dict[str, str] = {}
-    return sorted({piece.name for piece in unpack_media_pieces(packed(files), wanted, have, 0, respelled)}), respelled
+    return sorted(
+        {piece.name for piece in iterate_unpacked_media_pieces(packed(files), wanted, have, 0, respelled)}
+    ), respelled
 
 
 def refusal(files, *wanted):
@@ -73,7 +75,7 @@ def test_paths_with_backslashes_as_programs_of_windows_pack_them_are_folders():
 
 def find_files_of_speakers(count):
     paths = {f"speaker-{k}/audio.wav": [f"speaker-{k}/audio.wav"] for k in range(count)}
-    return match_names_to_paths(paths, [path.replace("/", "\\") for path in paths], [])
+    return path_matches_of_names(paths, [path.replace("/", "\\") for path in paths], [])
 
 
 def test_files_of_one_name_in_many_folders_are_found_at_once():
@@ -84,7 +86,7 @@ def test_files_of_one_name_in_many_folders_are_found_at_once():
 
 
 def test_what_was_respelled_is_told_by_a_few_of_them():
-    said = respelled_names_note({f"{k}.png": f"{k}.PNG" for k in range(5)})
+    said = note_on_respelled_names_or_none({f"{k}.png": f"{k}.PNG" for k in range(5)})
     assert said is not None
     assert "“0.PNG” for “0.png”" in said
     assert said.endswith("and 2 more.")

@@ -108,7 +108,9 @@ async def test_a_guest_finds_no_pages_that_need_more(app, client, verbs):
 async def test_strangers_and_read_only_links_are_sent_to_the_login(client, engine, verbs):
     assert (await client.get("/admin/search")).status_code == 303
     async with engine.begin() as connection:
-        secret = await shared_links.create_shared_link(connection, verbs, "", maker_name="ada", now=datetime.now(UTC))
+        secret = await shared_links.create_shared_link_and_return_secret(
+            connection, verbs, "", maker_name="ada", now=datetime.now(UTC)
+        )
     await client.get(f"/shared/{secret}")
     assert (await client.get("/admin/search", params={"campaign": verbs.slug})).status_code == 303
     assert "/admin/search" not in (await client.get(f"/admin/campaigns/{verbs.slug}")).text

@@ -19,7 +19,7 @@ from app.planning import forecast
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_campaign, measurement_caution
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
-from app.record.answer_rates import load_recent_hits_per_hour
+from app.record.answer_rates import load_recent_hits_per_hour_or_none
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -27,8 +27,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
 from tests.unsaved import unsaved
@@ -65,7 +65,7 @@ async def test_the_overview_repeats_what_the_plan_found_until_the_settings_chang
     assert f"With {campaign.judgments_per_item} per item it probably will not get there." in page
     assert f'href="{address}/settings?setting=judgments_per_item">Ask for 9 each</a>' in page
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 9})
         )
     assert "Estimate the cost" in (await researcher.get(address)).text
@@ -277,11 +277,11 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
         "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
         "18 tasks, 0.9 hours of work, 4.50 EUR."
     )
-    assert [choice.judgments_per_item for choice in forecast.budget_choices] == [1, 2, 3, 4, 5]
-    assert forecast.budget_choices[2].sentence == (
+    assert [choice.judgments_per_item for choice in forecast.budget_choices_on_curve] == [1, 2, 3, 4, 5]
+    assert forecast.budget_choices_on_curve[2].sentence == (
         "3 judgments per item: 50 % of simulated campaigns reach the goal; 10 tasks, 0.5 hours of work, 2.50 EUR."
     )
-    xs = [choice.x for choice in forecast.budget_choices]
+    xs = [choice.x for choice in forecast.budget_choices_on_curve]
     assert xs == sorted(xs)
     reached = replace(forecast, goal_forecast=replace(found, judgments_needed=np.zeros(4)))
     assert reached.headline == "The goal is reached."
@@ -369,13 +369,13 @@ def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):
     campaign = await create_running_campaign(engine, items=8, **GOAL)
     async with engine.connect() as connection:
-        assert await load_recent_hits_per_hour(connection, campaign.id, now=NOW) is None
+        assert await load_recent_hits_per_hour_or_none(connection, campaign.id, now=NOW) is None
     me = await create_annotator(engine, campaign, "a")
     for k in range(3):
         when = NOW + timedelta(minutes=10 * k)
-        await submit_scores(engine, me, await lease_hit(engine, me, now=when), now=when)
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me, now=when), now=when)
     async with engine.connect() as connection:
-        assert await load_recent_hits_per_hour(
+        assert await load_recent_hits_per_hour_or_none(
             connection, campaign.id, now=NOW + timedelta(minutes=30)
         ) == pytest.approx(4)
 

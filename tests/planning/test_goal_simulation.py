@@ -12,15 +12,15 @@ from app.goals.progress import goal_progress
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
-from app.inference.ratings.moderated_means import moderate_means
+from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
+    count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,
     prepare_forecast,
-    sample_size,
-    scale_campaign_to_sample,
+    settings_for_share_of_items,
 )
 from app.selection.registry import SELECTION_RULES
 from app.simulation.annotators import HabitAnnotators, Population
@@ -64,14 +64,16 @@ def run_campaign(mine, known, seed):
                 "the campaign wants no more"
             )
             who = int(rng.integers(200))
-            there.learn_answer(type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist()))
+            there.update_campaign_by_answer(
+                type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist())
+            )
         more += 15
         known = evidence_of(there.hits)
     return before, more
 
 
 def is_reached(mine, there, known):
-    found = goal_progress(mine, moderate_means(known.tally), there.score)
+    found = goal_progress(mine, moderated_means_of_tally(known.tally), there.score)
     return found is not None and found.is_reached
 
 
@@ -141,10 +143,10 @@ def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
 
 
 def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
-    mine = scale_campaign_to_sample(campaign("best", best_items=40, goal_percent=81), 0.5)
+    mine = settings_for_share_of_items(campaign("best", best_items=40, goal_percent=81), 0.5)
     assert mine.best_items == 20
     assert mine.goal_percent == pytest.approx(90)
-    assert scale_campaign_to_sample(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
+    assert settings_for_share_of_items(campaign("intervals", goal_percent=81), 0.5).goal_percent == 81
 
 
 @pytest.mark.parametrize(
@@ -157,10 +159,10 @@ def test_a_sample_has_its_share_of_the_best_and_of_the_probability():
     ],
 )
 def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simulated):
-    columns = campaign(goal, best_items=best).to_columns()
+    columns = campaign(goal, best_items=best).column_values_of_campaign()
     columns |= dict.fromkeys(("experiment", "arm", "experiment_key"))
     columns |= {"item_count": items, "retired_count": 0, "judgments_taken": 0, "judgments_wanted": 0}
-    assert sample_size(CampaignWithProgress.from_columns(columns)) == simulated
+    assert count_simulated_items(CampaignWithProgress.from_columns(columns)) == simulated
 
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
@@ -258,7 +260,7 @@ def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_ans
     hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
     found = forecast_goal(hopeless, no_evidence(100), PEOPLE, runs=1, seed=1, annotators=50, sample=60)
     assert found.ran_out.all()
-    start = prepare_forecast(scale_campaign_to_sample(hopeless, 0.6), no_evidence(60), PEOPLE, 50)
+    start = prepare_forecast(settings_for_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50)
     assert start.participation.hits_left is not None
     assert (int(start.participation.hits_left.sum()), set(start.participation.hits_left.tolist())) == (60, {1, 2})
 

@@ -14,7 +14,7 @@ from app.planning.participation import (
     annotator_numbers_and_hits_done,
     chosen_or_likely_annotator_count,
     estimate_annotator_count_by_chao1,
-    explain_annotator_total,
+    sentence_on_origin_of_annotator_count,
 )
 from tests.unsaved import unsaved
 
@@ -82,5 +82,7 @@ def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
 
 def test_it_says_where_the_number_comes_from():
     mine, tally = campaign(), answered({1: 1})
-    assert explain_annotator_total(mine, tally, 30, 30) == "Planned for 30 annotators."
-    assert explain_annotator_total(mine, tally, 200, None).startswith("Assumes 200 annotators; 1 has answered so far.")
+    assert sentence_on_origin_of_annotator_count(mine, tally, 30, 30) == "Planned for 30 annotators."
+    assert sentence_on_origin_of_annotator_count(mine, tally, 200, None).startswith(
+        "Assumes 200 annotators; 1 has answered so far."
+    )

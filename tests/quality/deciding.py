@@ -17,8 +17,8 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_rows,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 ADA = Actor("ada", "page")
@@ -35,7 +35,7 @@ async def answer_hits(
     rng = random.Random(7)
     for _ in range(hits):
         for visit in visits:
-            hit = await lease_hit(engine, visit)
+            hit = await try_to_lease_hit(engine, visit)
             await submit_scores(engine, visit, hit, scores=[float(rng.randrange(101)) for _ in hit.items])
     rows = await fetch_rows(
         engine, "SELECT annotator_id FROM assignments WHERE campaign_id = :id ORDER BY id", id=campaign.id

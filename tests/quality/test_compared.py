@@ -9,8 +9,8 @@ import pytest
 from app.analysis.fit_cache import FitCache
 from app.analysis.result_types import Options
 from app.quality import peer_agreement
-from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_of_random_items
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from app.quality.peer_agreement import AnnotatorComparison, AnnotatorComparisons, sample_judgments_and_count_their_items
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.quality.deciding import decide
 
 
@@ -22,7 +22,7 @@ async def create_answered_campaign(engine, *, people=6, careless=(), **settings)
     for k in range(people):
         visit = await create_annotator(engine, campaign, f"ann {k}")
         for _ in range(6):
-            hit = await lease_hit(engine, visit)
+            hit = await try_to_lease_hit(engine, visit)
             right = [3.0 * item + 3 * (k == 1) for item in hit.items]
             if settings.get("design") == "ranking":
                 right = [1.0 + sum(other < item for other in hit.items) for item in hit.items]
@@ -51,7 +51,7 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     engine, researcher, people
 ):
     campaign = await create_answered_campaign(engine, people=people, careless=[people - 1])
-    found = await FitCache().fit_table(engine, campaign.slug, "annotators", Options())
+    found = await FitCache().load_answers_and_fit_table(engine, campaign.slug, "annotators", Options())
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
     on_page = {
@@ -95,7 +95,7 @@ async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept
         again = await comparisons.load_newest(connection, campaign)
         assert again.comparison is second.comparison
     visit = await create_annotator(engine, campaign, "one more")
-    await submit_scores(engine, visit, await lease_hit(engine, visit))
+    await submit_scores(engine, visit, await try_to_lease_hit(engine, visit))
     async with engine.connect() as connection:
         newer = await comparisons.load_newest(connection, campaign)
         assert newer.is_running
@@ -111,7 +111,7 @@ async def test_the_page_shows_the_figures_or_says_that_they_are_being_worked_out
     assert "being compared with each other" not in html
     monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     visit = await create_annotator(engine, campaign, "one more")
-    await submit_scores(engine, visit, await lease_hit(engine, visit))
+    await submit_scores(engine, visit, await try_to_lease_hit(engine, visit))
     assert "the comparison is being updated" in (await researcher.get(address)).text
 
 
@@ -119,11 +119,11 @@ def test_of_very_many_judgments_those_of_whole_items_are_taken_and_the_same_each
     rng = np.random.default_rng(0)
     monkeypatch.setattr(peer_agreement, "MAX_COMPARED_JUDGMENTS", 100)
     found = {"item": rng.integers(0, 50, 1_000), "seq": np.arange(1_000)}
-    some, items, of_items = sample_judgments_of_random_items(found, np.random.default_rng(1))
+    some, items, of_items = sample_judgments_and_count_their_items(found, np.random.default_rng(1))
     assert len(some["item"]) <= 100
     assert (items, of_items) == (len(np.unique(some["item"])), 50)
     assert all((found["item"] == item).sum() == (some["item"] == item).sum() for item in np.unique(some["item"]))
-    again, _, _ = sample_judgments_of_random_items(found, np.random.default_rng(1))
+    again, _, _ = sample_judgments_and_count_their_items(found, np.random.default_rng(1))
     np.testing.assert_array_equal(some["seq"], again["seq"])
-    whole, items, of_items = sample_judgments_of_random_items({"item": np.arange(60)}, rng)
+    whole, items, of_items = sample_judgments_and_count_their_items({"item": np.arange(60)}, rng)
     assert (len(whole["item"]), items, of_items) == (60, 60, 60)

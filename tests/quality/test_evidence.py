@@ -7,11 +7,11 @@ import pytest
 from scipy.integrate import quad
 
 from app.quality.sequential_limits import (
+    ends_of_sequential_correlation_interval,
     is_share_exceeded,
     log_bayes_factor,
     median_of_others,
     pearson_correlation_or_zero,
-    sequential_correlation_interval,
 )
 
 ALARM = 0.02
@@ -49,7 +49,7 @@ def test_an_interval_holds_the_truth_at_all_looks_together_and_gets_narrower():
         x = rng.standard_normal(200)
         y = 0.6 * x + 0.8 * rng.standard_normal(200)
         looks = [
-            sequential_correlation_interval(pearson_correlation_or_zero(x[:n], y[:n]), n, ALARM)
+            ends_of_sequential_correlation_interval(pearson_correlation_or_zero(x[:n], y[:n]), n, ALARM)
             for n in range(20, 201, 5)
         ]
         missed += any(not low <= 0.6 <= high for low, high in looks)
@@ -58,7 +58,7 @@ def test_an_interval_holds_the_truth_at_all_looks_together_and_gets_narrower():
 
 
 def test_too_few_judgments_tell_nothing_of_a_correlation():
-    assert sequential_correlation_interval(0.99, 3, ALARM) == (-1.0, 1.0)
+    assert ends_of_sequential_correlation_interval(0.99, 3, ALARM) == (-1.0, 1.0)
 
 
 def test_nothing_goes_with_what_is_always_the_same():

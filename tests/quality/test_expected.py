@@ -15,7 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected_answers import ExpectedAnswer, feedback, parse_expected_cells
+from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, feedback
 from tests.toys.smiley import Smiley
 
 
@@ -138,7 +138,7 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
         (Slider(), "  ", "5", None),
     ):
         with subtests.test(design=design, cell=cell, tolerance=tolerance, expected=expected):
-            assert parse_expected_cells(design, cell, tolerance) == expected
+            assert expected_answer_of_cells_or_none(design, cell, tolerance) == expected
 
 
 def test_what_nobody_could_answer_cannot_be_expected(subtests):
@@ -155,7 +155,7 @@ def test_what_nobody_could_answer_cannot_be_expected(subtests):
     ):
         with subtests.test(design=design, cell=cell, tolerance=tolerance, code=code, words=words):
             with pytest.raises(Invalid, match=words.replace("|", r"\|")) as refusal:
-                parse_expected_cells(design, cell, tolerance)
+                expected_answer_of_cells_or_none(design, cell, tolerance)
             assert refusal.value.code == code
 
 

@@ -5,11 +5,11 @@ import re
 import pytest
 
 from app.errors import Invalid
-from app.quality.inbox import AnnotatorWork, inbox_cell
+from app.quality.inbox import AnnotatorWork, build_inbox_cell
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
-from app.quality.rule_sentences import rule_lines_of_form, rule_sentence_parts
-from app.quality.settings import resolve_rules
+from app.quality.rule_sentences import custom_rule_lines_of_form, parts_of_rule_sentence
+from app.quality.settings import rule_choice_by_name
 from tests.annotation.hits.campaigns import create_annotator, fetch_rows
 from tests.campaigns.drafts import create_draft
 from tests.quality.deciding import answer_hits
@@ -90,25 +90,25 @@ FAST = RuleRequirement(12, "task", 5)
     ],
 )
 def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expected):
-    assert inbox_cell(requirement, "", finding, work, others) == expected
+    assert build_inbox_cell(requirement, "", finding, work, others) == expected
 
 
 def test_a_form_of_sentences_stands_for_what_differs_from_the_preset():
-    assert rule_lines_of_form("watch", {}) == []
+    assert custom_rule_lines_of_form("watch", {}) == []
     fields = {"gold.action": "exclude", "gold.careful_percent": "20", "ends.action": "warn", "ends.least_percent": "75"}
-    lines = rule_lines_of_form("watch", fields)
+    lines = custom_rule_lines_of_form("watch", fields)
     assert lines == ["gold: exclude", "ends.least_percent: 75"]
-    assert resolve_rules("watch", lines)["gold"].action == "exclude"
+    assert rule_choice_by_name("watch", lines)["gold"].action == "exclude"
     for wrong in ({"gold.action": "fine"}, {"gold.careful_percent": "200"}, {"gold.careful_percent": ""}):
         with pytest.raises(Invalid, match="Nothing was changed"):
-            rule_lines_of_form("watch", wrong)
+            custom_rule_lines_of_form("watch", wrong)
 
 
 def test_every_sentence_has_a_field_for_every_threshold():
     for rule in QUALITY_RULES.values():
-        parts = rule_sentence_parts(rule())
+        parts = parts_of_rule_sentence(rule())
         assert {part.threshold for part in parts} - {""} == {*rule.model_fields}
-    gold = rule_sentence_parts(QUALITY_RULES["gold"]())
+    gold = parts_of_rule_sentence(QUALITY_RULES["gold"]())
     assert [(part.text, part.value) for part in gold] == [
         ("an annotator fails more than ", "20"),
         (" % of gold items", ""),

@@ -15,7 +15,7 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import findings_of_rules, scan_annotators_and_record_findings
-from app.quality.settings import RuleChoice, active_rules
+from app.quality.settings import RuleChoice, active_rule_choice_by_name
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -23,7 +23,7 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
+    find_or_lease_next_hit,
 )
 from tests.annotation.hits.criteria import NAMES, create_campaign_with_criteria, criteria_settings, submit_by_criterion
 from tests.unsaved import unsaved
@@ -39,13 +39,13 @@ async def answered(engine, campaign, people, rng, *, rounds=14):
     here = {name: await create_annotator(engine, campaign, name) for name in people}
     for _ in range(rounds):
         for name, (says, seconds) in people.items():
-            work = await find_next_hit(engine, here[name], now=time)
+            work = await find_or_lease_next_hit(engine, here[name], now=time)
             if work.hit is None:
                 continue
             time += timedelta(seconds=seconds)
             given = {item: float(np.clip(100 * says(truth[item], rng), 0, 100)) for item in work.hit.items}
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.submit_answer(connection, here[name], work.hit.id, Answer(given), now=time)
+                await submission.store_answer_of_hit(connection, here[name], work.hit.id, Answer(given), now=time)
     return here, time
 
 
@@ -89,7 +89,7 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
     assert set(await stored_findings(engine)) == {
         ("A7", rule, "warn") for rule in ("straight_lining", "middle", "agreement", "signs")
     }
-    assert (await find_next_hit(engine, here["straight"], now=time)).hit is not None
+    assert (await find_or_lease_next_hit(engine, here["straight"], now=time)).hit is not None
     assert await fetch_value(engine, "SELECT count(*) FROM alerts") == 0
     said = await fetch_value(engine, "SELECT said FROM findings WHERE rule = 'straight_lining'")
     assert said.startswith("69 of 69 answers are like the previous one (100 %)")
@@ -98,9 +98,9 @@ async def test_by_the_usual_preset_rules_warn_and_everybody_goes_on(engine, rng)
 async def test_strict_rules_hold_who_gets_no_further_hit_while_others_do(engine, rng):
     campaign, here, time = await watched(engine, rng, quality_preset="strict", judgments=30)
     await scan_annotators_and_record_findings(engine, campaign.id, now=time)
-    work = await find_next_hit(engine, here["straight"], now=time)
+    work = await find_or_lease_next_hit(engine, here["straight"], now=time)
     assert (work.hit, work.reason, work.is_finished) == (None, "held", True)
-    assert (await find_next_hit(engine, here["careful 1"], now=time)).hit is not None
+    assert (await find_or_lease_next_hit(engine, here["careful 1"], now=time)).hit is not None
     assert await fetch_rows(engine, "SELECT kind, about FROM alerts") == [("held", "A7")]
     log = "SELECT who, about FROM audit_log WHERE action = 'answers.hold'"
     assert await fetch_rows(engine, log) == [("rule straight_lining", "A7")]
@@ -226,7 +226,7 @@ def test_a_line_that_is_no_rule_is_refused_and_says_why(subtests):
 def test_lines_win_over_the_preset():
     lines = ["gold: exclude", "gold.careful_percent: 30", "middle: nothing"]
     campaign = unsaved(quality_preset="strict", quality_rules=lines)
-    chosen = active_rules(campaign)
+    chosen = active_rule_choice_by_name(campaign)
     assert chosen["gold"] == (FailedGoldRule(careful_percent=30), "exclude")
     assert chosen["ends"].action == "hold"
     assert "middle" not in chosen
@@ -237,7 +237,7 @@ async def test_each_criterion_is_looked_at_and_named(engine, rng):
     here, time = {name: await create_annotator(engine, campaign, name) for name in PEOPLE}, NOW
     truth = np.linspace(0, 1, 40)
     for name, (says, seconds) in [*PEOPLE.items()] * 14:
-        work = await find_next_hit(engine, here[name], now=time)
+        work = await find_or_lease_next_hit(engine, here[name], now=time)
         if work.hit is not None:
             time += timedelta(seconds=seconds)
             said = [

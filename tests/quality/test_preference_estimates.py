@@ -5,7 +5,7 @@ import pytest
 
 from app.designs.registry import DESIGNS
 from app.quality.inputs import NO_SECONDS, RuleInputs
-from app.quality.preference_estimates import fit_random_answer_probabilities
+from app.quality.preference_estimates import random_answer_probability_by_annotator
 from app.quality.rule_reach import AnnotatorWorkload, describe_rule_reach
 from app.quality.rules.at_random import AtRandom
 from app.quality.run_rules import findings_of_rules
@@ -42,7 +42,7 @@ def as_best_and_worst(places):
     [("pairwise", 2, 130, as_places), ("ranking", 5, 20, as_places), ("best_worst", 4, 40, as_best_and_worst)],
 )
 def test_who_orders_items_at_random_is_found_and_nobody_else(design, size, hits, to_values):
-    chances = fit_random_answer_probabilities(DESIGNS[design](), placed(hits, size, to_values))
+    chances = random_answer_probability_by_annotator(DESIGNS[design](), placed(hits, size, to_values))
     assert chances.pop(RANDOM) > 0.99
     assert set(chances) == set(CAREFUL)
     assert max(chances.values()) < 0.01
@@ -60,30 +60,30 @@ def test_annotators_who_see_the_items_the_other_way_round_are_not_said_to_answer
     judgments = placed(80, 2, as_places)
     turned = judgments["annotator"] == CAREFUL[0]
     judgments["value"] = np.where(turned, 3.0 - judgments["value"], judgments["value"])
-    assert fit_random_answer_probabilities(DESIGNS["pairwise"](), judgments)[CAREFUL[0]] < 0.01
+    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments)[CAREFUL[0]] < 0.01
 
 
 def test_ties_alone_say_nothing_about_anyone():
     judgments = placed(80, 2, np.ones_like)
-    assert fit_random_answer_probabilities(DESIGNS["pairwise"](), judgments) == {}
+    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
 
 
 def test_one_item_at_a_time_says_nothing_about_anyone():
     judgments = placed(20, 1, as_places)
-    assert fit_random_answer_probabilities(DESIGNS["pairwise"](), judgments) == {}
+    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
 
 
 def test_among_five_annotators_no_one_is_said_to_answer_at_random():
     judgments = placed(80, 2, as_places)
     fewer = ~np.isin(judgments["annotator"], CAREFUL[:2])
-    chances = fit_random_answer_probabilities(
+    chances = random_answer_probability_by_annotator(
         DESIGNS["pairwise"](), {name: column[fewer] for name, column in judgments.items()}
     )
     assert chances == {}
 
 
 def test_few_comparisons_find_nobody():
-    chances = fit_random_answer_probabilities(DESIGNS["pairwise"](), placed(6, 2, as_places))
+    chances = random_answer_probability_by_annotator(DESIGNS["pairwise"](), placed(6, 2, as_places))
     assert max(chances.values()) < 0.9
 
 
@@ -94,7 +94,7 @@ def test_the_newest_judgments_count_if_there_are_too_many(monkeypatch):
     late = placed(80, 2, as_places)
     late["seq"] = late["seq"] + 1000
     both = {name: np.concatenate([late[name], careful[name]]) for name in late}
-    chances = fit_random_answer_probabilities(DESIGNS["pairwise"](), both)
+    chances = random_answer_probability_by_annotator(DESIGNS["pairwise"](), both)
     assert set(chances) == {*CAREFUL, RANDOM}
 
 

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from app.quality.rule_reach import AnnotatorWorkload, describe_expected_checks, expected_checks
-from app.quality.settings import resolve_rules
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit, submit_scores
+from app.quality.settings import rule_choice_by_name
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
@@ -89,7 +89,7 @@ async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet
     assert "no one has answered yet" in await page_of(researcher, campaign, "checks")
     for person in range(6):
         me = await create_annotator(engine, campaign, name=f"person {person}")
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
         html = await page_of(researcher, campaign, "checks")
         assert (said.format("1 has" if person == 0 else f"{person + 1} have") in html) == (person < 5)
 
@@ -97,7 +97,7 @@ async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet
 def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(subtests):
     for yields in ("points", "order", "classes", "ordered_classes", "ratio"):
         with subtests.test(yields=yields):
-            for name, chosen in resolve_rules("watch", []).items():
+            for name, chosen in rule_choice_by_name("watch", []).items():
                 careful, bold = (chosen.rule.requirement(yields, alarm) for alarm in (0.001, 0.1))
                 assert 1 <= bold.count <= careful.count, name
 

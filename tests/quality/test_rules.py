@@ -12,11 +12,11 @@ from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions, count_contradicted_and_implied_pairs
 from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
-from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, count_reversed_pairs
+from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, count_reversed_and_ordered_pairs
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
-from app.quality.settings import resolve_rules
+from app.quality.settings import rule_choice_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
 
@@ -260,14 +260,14 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
     assert count_repeated_values(one, within_hits=True) == (0, 0)  # one item per HIT
     assert count_repeated_values(replace(one, hit=np.array([0, 0, 0, 1, 1])), within_hits=True) == (0, 2)
     # pairs: the first two are not clearly different; the next two are in the right order.
-    assert count_reversed_pairs(one) == (0, 1)
-    assert count_reversed_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
+    assert count_reversed_and_ordered_pairs(one) == (0, 1)
+    assert count_reversed_and_ordered_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
     assert count_repeated_values(labels, within_hits=False) == (0, 2)  # clearly different is half the scale here
 
 
 def test_the_preset_strict_holds_nobody_by_what_a_browser_reports():
-    actions = {name: choice.action for name, choice in resolve_rules("strict", []).items()}
+    actions = {name: choice.action for name, choice in rule_choice_by_name("strict", []).items()}
     assert actions.pop("played") == "warn"
     assert set(actions.values()) == {"hold"}
-    assert resolve_rules("strict", ["played: hold"])["played"].action == "hold"
+    assert rule_choice_by_name("strict", ["played: hold"])["played"].action == "hold"

@@ -23,10 +23,10 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.campaigns.drafts import import_results
@@ -37,7 +37,7 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
     before = await fetch_rows(engine, POSTERIORS)
     await decide(engine, campaign, "hold", first)
-    work = await find_next_hit(engine, me)
+    work = await find_or_lease_next_hit(engine, me)
     assert (work.reason, work.hit, work.is_finished) == ("held", None, True)
     assert await fetch_rows(engine, POSTERIORS) == before
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 0
@@ -46,16 +46,16 @@ async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
 @pytest.mark.parametrize(("bars", "lets_in"), [("hold", "release"), ("exclude", "restore")])
 async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(engine, bars, lets_in):
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     async with begin_transaction(engine) as connection:
-        await drafts.save_draft(connection, me, hit.id, {"00": {"score": 7}})
-    assert (await find_next_hit(engine, other)).reason == "wait"
+        await drafts.save_draft_if_hit_is_open(connection, me, hit.id, {"00": {"score": 7}})
+    assert (await find_or_lease_next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
-    theirs = await lease_hit(engine, other)
+    theirs = await try_to_lease_hit(engine, other)
     assert sorted(theirs.items) == sorted(hit.items)
     await expire_leases(engine, theirs)
     await decide(engine, campaign, lets_in, first)
-    again = await lease_hit(engine, me)
+    again = await try_to_lease_hit(engine, me)
     assert (again.id, again.draft) == (hit.id, {"00": {"score": 7}})
 
 
@@ -63,25 +63,25 @@ async def test_a_hit_got_in_the_moment_of_the_decision_goes_back_at_the_next_loo
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     await decide(engine, campaign, "hold", first)
     await execute_sql(engine, "UPDATE annotators SET barred = NULL")
-    await lease_hit(engine, me)
+    await try_to_lease_hit(engine, me)
     await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE id = :first", first=first)
-    assert (await find_next_hit(engine, me)).reason == "held"
-    assert (await find_next_hit(engine, other)).hit is not None
+    assert (await find_or_lease_next_hit(engine, me)).reason == "held"
+    assert (await find_or_lease_next_hit(engine, other)).hit is not None
 
 
 async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine, people=1, hits=0)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await execute_sql(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
     async with begin_transaction(engine) as connection:
-        await drafts.save_draft(connection, me, hit.id, {})
+        await drafts.save_draft_if_hit_is_open(connection, me, hit.id, {})
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 
 
 async def test_a_held_annotator_can_still_send_what_they_were_answering_and_it_counts(engine):
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await decide(engine, campaign, "hold", first)
     await submit_scores(engine, me, hit)
     assert (await verify_campaign(engine, campaign)).responses == 7
@@ -91,10 +91,10 @@ async def test_without_an_excluded_annotator_items_want_their_judgments_anew(eng
     campaign, (careless, careful), (first, _) = await answer_hits(
         engine, people=2, hits=0, items=10, judgments_per_item=1
     )
-    await submit_scores(engine, careless, await lease_hit(engine, careless))
+    await submit_scores(engine, careless, await try_to_lease_hit(engine, careless))
     await decide(engine, campaign, "exclude", first)
     for _ in range(2):
-        await submit_scores(engine, careful, await lease_hit(engine, careful))
+        await submit_scores(engine, careful, await try_to_lease_hit(engine, careful))
     assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(1,)]
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     assert (await verify_campaign(engine, campaign)).responses == 2
@@ -109,7 +109,7 @@ async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
     assert (await verify_campaign(engine, campaign)).is_clean
     await decide(engine, campaign, "restore", first)
     assert await fetch_rows(engine, POSTERIORS) == before
-    assert (await find_next_hit(engine, me)).hit is not None
+    assert (await find_or_lease_next_hit(engine, me)).hit is not None
 
 
 async def test_one_answer_is_left_out_and_its_annotator_goes_on(engine):
@@ -118,7 +118,7 @@ async def test_one_answer_is_left_out_and_its_annotator_goes_on(engine):
     answer = await fetch_value(engine, "SELECT min(seq) FROM responses")
     await decide(engine, campaign, "exclude_answer", answer)
     assert (await verify_campaign(engine, campaign)).responses == 5
-    assert (await find_next_hit(engine, me)).hit is not None
+    assert (await find_or_lease_next_hit(engine, me)).hit is not None
     await decide(engine, campaign, "restore_answer", answer)
     assert await fetch_rows(engine, POSTERIORS) == before
 
@@ -141,7 +141,7 @@ async def test_a_held_annotator_can_be_excluded_and_is_then_restored_to_work(eng
     await decide(engine, campaign, "exclude", first)
     assert await fetch_value(engine, "SELECT barred FROM annotators WHERE id = :id", id=first) == "excluded"
     await decide(engine, campaign, "restore", first)
-    assert (await find_next_hit(engine, me)).hit is not None
+    assert (await find_or_lease_next_hit(engine, me)).hit is not None
 
 
 @pytest.mark.parametrize(
@@ -184,7 +184,7 @@ async def test_nor_is_what_is_so_of_an_answer(engine, kind, what, code):
     if kind:
         async with engine.begin() as connection:
             why: dict[str, Any] = {"reason": "mistaken", "actor": "ada", "now": NOW}
-            await revisions.record_decision(connection, campaign, kind, "response", answer, **why)
+            await revisions.store_decision_and_return_number(connection, campaign, kind, "response", answer, **why)
     with pytest.raises(Conflict) as problem:
         await decide(engine, campaign, what, answer)
     assert problem.value.code == code
@@ -217,7 +217,7 @@ async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
     """The exclusion wants the HIT's row that the answer has; the answer, its campaign's, if it finishes it."""
     campaign, (me, *_), (first, *_) = await answer_hits(engine)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     async with engine.begin() as connection:
         await connection.execute(text("SELECT FROM hits WHERE id = :hit FOR NO KEY UPDATE"), {"hit": hit.id})
         excluding = asyncio.create_task(decide(engine, campaign, "exclude", first))
@@ -279,7 +279,7 @@ async def test_nobody_of_another_campaign_is_touched(engine):
     with pytest.raises(NotFound) as problem:
         await decide(engine, campaign, "exclude_answer", answer)
     assert problem.value.code == "response_not_found"
-    assert (await find_next_hit(engine, theirs)).hit is not None
+    assert (await find_or_lease_next_hit(engine, theirs)).hit is not None
 
 
 async def test_annotators_are_found_by_their_names(engine):

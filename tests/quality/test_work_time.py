@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.quality.work_time import work_seconds
+from app.quality.work_time import total_work_seconds
 
 HOURS = 3600.0
 
@@ -25,4 +25,4 @@ def test_a_hit_that_was_left_open_counts_as_a_usual_one(subtests):
         ([], 30, 0),
     ):
         with subtests.test(times=times, usual=usual, seconds=seconds):
-            assert work_seconds(times, usual) == pytest.approx(seconds)
+            assert total_work_seconds(times, usual) == pytest.approx(seconds)

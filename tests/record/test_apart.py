@@ -17,9 +17,9 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     fetch_rows,
     fetch_value,
-    lease_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.record.test_revisions import POSTERIORS, answered, decided, verified
@@ -44,7 +44,7 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     await left_out(engine, campaign, first)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, POSTERIORS) != before
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
     assert (await verified(engine, campaign)).is_clean
 
 
@@ -58,7 +58,7 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
         attempt.cancel()
         with pytest.raises(asyncio.CancelledError):
             await attempt
-    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    assert await revisions.load_ids_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
@@ -157,13 +157,13 @@ async def test_decisions_that_come_at_once_are_acted_on_together(engine):
         await left_out(engine, campaign, who)
     await asyncio.gather(*(revisions.revise_posteriors(engine, campaign.id, now=NOW) for _ in people))
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
 
 
 async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_long(engine):
     campaign, (first, *_) = await answered(engine)
     quick = await create_annotator(engine, campaign, "quick")
-    hit = await lease_hit(engine, quick)
+    hit = await try_to_lease_hit(engine, quick)
     await left_out(engine, campaign, first)
     async with engine.connect() as slow:  # who stores something that takes long
         driver = await driver_of(slow)

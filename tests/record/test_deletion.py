@@ -5,7 +5,7 @@ from sqlalchemy.exc import IntegrityError
 
 from app.database.bulk import open_snapshot
 from app.record.replay import verify_by_replay
-from app.record.revisions import record_decision
+from app.record.revisions import store_decision_and_return_number
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -13,8 +13,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 RECORD = ("annotators", "assignments", "hits", "responses", "decisions")
@@ -25,7 +25,7 @@ async def answered(engine, *names):
     campaign = await create_running_campaign(engine)
     for name in names:
         assignment = await create_annotator(engine, campaign, name)
-        await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+        await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     return campaign
 
 
@@ -53,7 +53,7 @@ async def test_a_person_about_whom_a_decision_is_on_record_cannot_be_deleted(eng
     await create_annotator(engine, campaign, "Ann")
     ann = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await record_decision(
+        await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", ann, reason="too fast", actor="ada", now=NOW
         )
     with pytest.raises(IntegrityError, match="decisions_annotator_id_fkey"):
@@ -62,7 +62,7 @@ async def test_a_person_about_whom_a_decision_is_on_record_cannot_be_deleted(eng
 
 async def test_a_person_without_answers_can_be_deleted_with_the_open_hit(engine):
     campaign = await answered(engine, "Ann")
-    await lease_hit(engine, await create_annotator(engine, campaign, "Ben"))
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "Ben"))
     await execute_sql(engine, "DELETE FROM annotators WHERE worker_id = 'Ben'")
     assert await fetch_rows(engine, "SELECT worker_id FROM annotators") == [("Ann",)]
     assert await fetch_value(engine, "SELECT count(*) FROM hits") == 1
@@ -73,11 +73,11 @@ async def test_a_campaign_is_deleted_with_its_answers_and_decisions_and_others_s
     campaign, other = [await answered(engine, "Ann", "Ben") for _ in range(2)]
     rows = await fetch_rows(engine, "SELECT annotator_id, seq FROM responses WHERE campaign_id = :id", id=campaign.id)
     async with engine.begin() as connection:
-        await record_decision(
+        await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", rows[0][0], reason="too fast", actor="ada", now=NOW
         )
     async with engine.begin() as connection:
-        await record_decision(
+        await store_decision_and_return_number(
             connection, campaign, "withdraw", "response", rows[1][1], reason="a slip", actor="ada", now=NOW
         )
     await execute_sql(engine, "DELETE FROM campaigns WHERE id = :campaign", campaign=campaign.id)

@@ -36,7 +36,7 @@ def loop_of(engine, now=NOW):
 
 async def test_after_a_start_all_decisions_are_acted_on(engine, due):
     await loop_of(engine).revise_due_campaigns()
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
 
 
 async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engine, due, monkeypatch):
@@ -51,9 +51,9 @@ async def test_one_that_fails_stops_no_other_and_is_tried_in_the_next_round(engi
     loop = loop_of(engine)
     with pytest.raises(KeyError):
         await loop.revise_due_campaigns()
-    assert await revisions.find_campaigns_due_for_revision(engine) == due[:1]
+    assert await revisions.load_ids_due_for_revision(engine) == due[:1]
     await loop.revise_due_campaigns()
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
 
 
 async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
@@ -62,15 +62,15 @@ async def test_what_a_request_is_acting_on_is_left_to_it_for_a_while(engine):
     await loop.revise_due_campaigns()
     await left_out(engine, campaign, first)
     await loop.revise_due_campaigns()
-    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    assert await revisions.load_ids_due_for_revision(engine) == [campaign.id]
     loop.clock = loop_of(engine, NOW + MIN_DECISION_AGE + timedelta(seconds=1)).clock
     await loop.revise_due_campaigns()
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
 
 
 async def test_a_revision_that_was_asked_for_can_be_waited_for(engine, due):
     await loop_of(engine).start_revision_and_wait(due[0], now=NOW)
-    assert await revisions.find_campaigns_due_for_revision(engine) == due[1:]
+    assert await revisions.load_ids_due_for_revision(engine) == due[1:]
 
 
 async def test_a_revision_goes_on_after_its_request_has_waited_long_enough(engine, due, monkeypatch):
@@ -83,10 +83,10 @@ async def test_a_revision_goes_on_after_its_request_has_waited_long_enough(engin
 
     monkeypatch.setattr(due_revisions, "revise_posteriors", slow)
     await loop_of(engine).start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
-    assert await revisions.find_campaigns_due_for_revision(engine) == due
+    assert await revisions.load_ids_due_for_revision(engine) == due
     may_go_on.set()
     await done.wait()
-    assert await revisions.find_campaigns_due_for_revision(engine) == due[1:]
+    assert await revisions.load_ids_due_for_revision(engine) == due[1:]
 
 
 async def test_a_revision_that_a_stop_interrupts_stays_due(engine, due, monkeypatch):
@@ -97,7 +97,7 @@ async def test_a_revision_that_a_stop_interrupts_stays_due(engine, due, monkeypa
     loop = loop_of(engine)
     await loop.start_revision_and_wait(due[0], now=NOW, wait_seconds=0.01)
     await loop.stop()
-    assert await revisions.find_campaigns_due_for_revision(engine) == due
+    assert await revisions.load_ids_due_for_revision(engine) == due
 
 
 async def test_who_waits_for_a_revision_is_told_that_it_was_refused(engine, due, monkeypatch):

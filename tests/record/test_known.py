@@ -14,7 +14,7 @@ from app.inference.online.state_queries import (
     run_law_steps,
 )
 from app.record import bulk_update, law_storage
-from app.record.campaign_law import response_as_law_hit
+from app.record.campaign_law import hit_of_response_for_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
@@ -25,7 +25,7 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     submit_scores,
 )
-from tests.annotation.hits.campaigns import lease_hit as shown_to
+from tests.annotation.hits.campaigns import try_to_lease_hit as shown_to
 from tests.inference.beliefs import StoredCampaign, initial_beliefs, law_state_json
 from tests.laws import SCORE_LAWS
 
@@ -48,13 +48,13 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
     for start in range(0, len(responses), at_once):
         some = responses[start : start + at_once]
         async with engine.begin() as connection:
-            (locked,) = await bulk_update.lock_present_posteriors(connection, campaign, some)
-            await bulk_update.apply_answers_to_posteriors(connection, campaign.criteria[0], some, locked)
+            (locked,) = await bulk_update.lock_and_load_posteriors_by_criterion(connection, campaign, some)
+            await bulk_update.apply_answers_and_count_by_item(connection, campaign.criteria[0], some, locked)
 
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
     beliefs = initial_beliefs(campaign.law, items, campaign.criteria[0].law_parameters, kept)
-    beliefs.apply_hits([response_as_law_hit(campaign.criteria[0], response) for response in responses])
+    beliefs.apply_hits([hit_of_response_for_law(campaign.criteria[0], response) for response in responses])
     return beliefs
 
 
@@ -86,7 +86,7 @@ async def test_what_is_stored_has_the_bits_of_what_is_known_in_memory_however_ma
     await folded(engine, campaign, answers(40), at_once)
     beliefs = in_memory(campaign, answers(40))
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.law_state_besides_posteriors())
 
 
 @pytest.mark.parametrize("at_once", [1, 7])
@@ -98,21 +98,21 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
         engine, update_law="easl-aware", items=FEW, items_per_hit=2, judgments_per_item=500
     )
     kept = await under_the_first_rule(engine) if rule == "first" else None
-    read, long_of_items = [], law_storage.load_item_tails
+    read, long_of_items = [], law_storage.load_item_tail_by_number
 
     async def noted(driver, of, numbers):
         read.extend(numbers)
         return await long_of_items(driver, of, numbers)
 
-    monkeypatch.setattr(law_storage, "load_item_tails", noted)
+    monkeypatch.setattr(law_storage, "load_item_tail_by_number", noted)
     responses = answers(140, items=FEW, size=2)
     await folded(engine, campaign, responses, at_once)
     beliefs = in_memory(campaign, responses, items=FEW, kept=kept)
     assert await posteriors(engine) == beliefs.state.T.tolist()
-    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.to_law_state())
+    assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.law_state_besides_posteriors())
     if at_once == 1:
         looked = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, FEW, law_state=kept))
-        changes = [looked.apply_hit(response_as_law_hit(campaign.criteria[0], response)) for response in responses]
+        changes = [looked.apply_hit(hit_of_response_for_law(campaign.criteria[0], response)) for response in responses]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
@@ -123,9 +123,12 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.apply_hit(response_as_law_hit(campaign.criteria[0], response))
+        stored.apply_hit(hit_of_response_for_law(campaign.criteria[0], response))
     for item in range(ITEMS):
-        asking, again = EASL_AWARE.read_judgment_weights(item), EASL_AWARE.read_judgment_weights(item)
+        asking, again = (
+            EASL_AWARE.judgment_weights_querying_state(item),
+            EASL_AWARE.judgment_weights_querying_state(item),
+        )
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
             assert await known.run(asking) == run_law_steps(again, stored.answer_query)
@@ -141,12 +144,15 @@ async def test_a_revision_beside_the_present_one_is_changed_alone(engine, law):
     before, draft = await kept_of(engine, Revision(campaign.id, 0)), Revision(campaign.id, 1)
     for some in (answers(25)[10:20], answers(25)[20:]):
         async with engine.begin() as connection:
-            await bulk_update.apply_answers_to_posteriors(
-                connection, campaign.criteria[0], some, await bulk_update.lock_item_posteriors(connection, draft, some)
+            await bulk_update.apply_answers_and_count_by_item(
+                connection,
+                campaign.criteria[0],
+                some,
+                await bulk_update.lock_and_load_posteriors_of_items(connection, draft, some),
             )
     beliefs = in_memory(campaign, answers(25))
     assert await posteriors(engine, 1) == beliefs.state.T.tolist()
-    assert await kept_of(engine, draft) == law_state_json(beliefs.to_law_state())
+    assert await kept_of(engine, draft) == law_state_json(beliefs.law_state_besides_posteriors())
     assert await kept_of(engine, Revision(campaign.id, 0)) == before
     assert await posteriors(engine) == in_memory(campaign, answers(10)).state.T.tolist()
 

@@ -22,8 +22,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import create_draft
 
@@ -34,7 +34,7 @@ async def answer_some_hits(engine, campaign) -> None:
     for k in range(6):
         assignment = await create_annotator(engine, campaign, f"ann {k}")
         for _ in range(2):
-            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+            await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
 
 
 async def create_older_campaign(engine, initial_state: StateFloats, **settings):
@@ -69,7 +69,7 @@ async def test_a_campaign_that_is_moved_has_the_bits_of_one_that_began_with_the_
     engine, number, initial_state
 ):
     older = await create_older_campaign(engine, initial_state, seed=5)
-    before = await law_editions.move_to_newest_edition(engine, older.slug, now=NOW)
+    before = await law_editions.move_to_newest_edition_and_return_former(engine, older.slug, now=NOW)
     assert (before.edition, before.newest) == (number, NEWEST_EDITION)
     assert await edition_and_mismatches(engine, older.slug) == (NEWEST_EDITION, [])
     await answer_some_hits(engine, older)
@@ -80,7 +80,7 @@ async def test_a_move_counts_every_answer_once_and_is_logged(engine):
     campaign = await create_older_campaign(engine, SECOND_EDITION_INITIAL_STATE)
     judgments = "SELECT number, judgments FROM current_posteriors WHERE campaign_id = :id ORDER BY number"
     before = await fetch_rows(engine, judgments, id=campaign.id)
-    await law_editions.move_to_newest_edition(engine, campaign.slug, now=NOW)
+    await law_editions.move_to_newest_edition_and_return_former(engine, campaign.slug, now=NOW)
     assert await fetch_rows(engine, judgments, id=campaign.id) == before
     logged = "SELECT before::text || ' -> ' || after::text FROM audit_log WHERE action = 'answers.recomputed'"
     assert await fetch_value(engine, logged) == '{"edition": 2} -> {"edition": 3}'
@@ -89,11 +89,11 @@ async def test_a_move_counts_every_answer_once_and_is_logged(engine):
 async def test_a_campaign_of_the_newest_edition_and_a_draft_cannot_be_moved(engine):
     campaign = await create_running_campaign(engine, update_law="easl-aware")
     with pytest.raises(Conflict) as refused:
-        await law_editions.move_to_newest_edition(engine, campaign.slug, now=NOW)
+        await law_editions.move_to_newest_edition_and_return_former(engine, campaign.slug, now=NOW)
     assert refused.value.code == "newest_edition"
     draft = await create_draft(engine, update_law="easl-aware")
     with pytest.raises(Conflict) as refused:
-        await law_editions.move_to_newest_edition(engine, draft.slug, now=NOW)
+        await law_editions.move_to_newest_edition_and_return_former(engine, draft.slug, now=NOW)
     assert refused.value.code == "not_launched"
 
 
@@ -110,7 +110,7 @@ async def test_the_page_offers_the_newest_edition_and_moves_the_campaign(engine,
 
 async def test_of_two_moves_at_once_one_is_made_and_logged(engine):
     campaign = await create_older_campaign(engine, SECOND_EDITION_INITIAL_STATE)
-    moves = [law_editions.move_to_newest_edition(engine, campaign.slug, now=NOW) for _ in range(2)]
+    moves = [law_editions.move_to_newest_edition_and_return_former(engine, campaign.slug, now=NOW) for _ in range(2)]
     results = await asyncio.gather(*moves, return_exceptions=True)
     (refusal,) = (result for result in results if isinstance(result, Conflict))
     assert refusal.code == "newest_edition"

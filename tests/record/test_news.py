@@ -18,8 +18,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 
@@ -37,7 +37,7 @@ async def news(engine, campaign, since):
 
 async def answered(engine, campaign, name):
     someone = await create_annotator(engine, campaign, name)
-    return (await submit_scores(engine, someone, await lease_hit(engine, someone))).seq
+    return (await submit_scores(engine, someone, await try_to_lease_hit(engine, someone))).seq
 
 
 async def test_at_the_first_look_all_is_new_and_at_the_next_nothing(engine):
@@ -61,7 +61,7 @@ async def lease_disjoint_hits(engine, campaign, number):
     hits: dict[AssignmentId, HitOnPage] = {}
     names = map(str, itertools.count())
     while len(hits) < number:
-        hit = await lease_hit(engine, someone := await create_annotator(engine, campaign, next(names)))
+        hit = await try_to_lease_hit(engine, someone := await create_annotator(engine, campaign, next(names)))
         if not set(hit.items) & {item for other in hits.values() for item in other.items}:
             hits[someone] = hit
     return [*hits.items()]
@@ -69,7 +69,7 @@ async def lease_disjoint_hits(engine, campaign, number):
 
 async def stored(connection, someone, hit):
     sent = Answer(dict.fromkeys(hit.items, 50.0))
-    return (await submission.submit_answer(connection, someone, hit.id, sent, now=NOW)).seq
+    return (await submission.store_answer_of_hit(connection, someone, hit.id, sent, now=NOW)).seq
 
 
 async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):
@@ -138,7 +138,7 @@ async def test_of_another_revision_all_is_new(engine):
     before, *_ = await poll(engine, campaign)
     someone = await fetch_value(engine, "SELECT id FROM annotators")
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)

@@ -5,10 +5,10 @@ import pytest
 from app.record.pace import (
     Pace,
     build_hourly_rate_bars,
-    describe_silence,
     format_hours,
-    hours_to_completion,
-    recent_hits_and_hourly_rate,
+    hours_to_completion_or_none,
+    recent_hit_count_and_hourly_rate,
+    silence_in_words_or_none,
 )
 
 
@@ -37,13 +37,13 @@ def test_only_the_last_24_hours_are_shown():
 
 
 def test_the_rate_is_that_of_the_last_hour():
-    hits, rate = recent_hits_and_hourly_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
+    hits, rate = recent_hit_count_and_hourly_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
     assert hits == 31
     assert rate == pytest.approx(31 * 60 / 59.5)
 
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
-    assert recent_hits_and_hourly_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
+    assert recent_hit_count_and_hourly_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
 
 
 STEADY = 12_000
@@ -65,7 +65,7 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
             with subtests.test(age=age, first=first):
                 now = first + age
                 counts = answers_by_minute(first, now, STEADY)
-                _, rate = recent_hits_and_hourly_rate(counts, first, now) or (0, 0.0)
+                _, rate = recent_hit_count_and_hourly_rate(counts, first, now) or (0, 0.0)
                 assert rate == pytest.approx(STEADY, rel=0.02)
                 assert all(
                     bar == pytest.approx(STEADY, rel=0.05)
@@ -74,8 +74,8 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
 
 
 def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
-    assert recent_hits_and_hourly_rate({1000: 200}, 60_000, 60_009) is None
-    assert recent_hits_and_hourly_rate({1000: 2}, 60_000, 60_600) is None
+    assert recent_hit_count_and_hourly_rate({1000: 200}, 60_000, 60_009) is None
+    assert recent_hit_count_and_hourly_rate({1000: 2}, 60_000, 60_600) is None
 
 
 def test_a_single_answer_is_one_in_its_bar():
@@ -87,28 +87,28 @@ HOUR = timedelta(hours=1)
 
 
 def test_the_forecast_divides_what_is_left_by_the_rate():
-    assert hours_to_completion(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
+    assert hours_to_completion_or_none(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
 
 
 def test_there_is_no_forecast_during_the_first_minute():
-    assert hours_to_completion(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
-    assert hours_to_completion(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
-    assert hours_to_completion(1088, 5, None, HOUR) is None
+    assert hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
+    assert hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
+    assert hours_to_completion_or_none(1088, 5, None, HOUR) is None
 
 
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])
 def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
-    assert hours_to_completion(left, 5, (hits, float(hits)), HOUR) is None
+    assert hours_to_completion_or_none(left, 5, (hits, float(hits)), HOUR) is None
 
 
 def test_when_answers_stop_it_says_since_when(subtests):
     for last, words in ((1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")):
         with subtests.test(last=last, words=words):
-            assert describe_silence({600: 5, last: 3}, 1000) == words
+            assert silence_in_words_or_none({600: 5, last: 3}, 1000) == words
 
 
 def test_when_nobody_answered_for_a_day_it_says_that():
-    assert describe_silence({}, 5000) == "no answer for a day or more"
+    assert silence_in_words_or_none({}, 5000) == "no answer for a day or more"
 
 
 def test_durations_are_said_as_a_person_would(subtests):

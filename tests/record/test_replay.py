@@ -19,8 +19,8 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import create_draft, create_launched_campaign, import_results
 from tests.laws import SCORE_LAWS
@@ -36,7 +36,7 @@ async def answered(engine, hits: int = 4, **settings):
     campaign = await create_running_campaign(engine, **settings)
     for k in range(hits):
         assignment = await create_annotator(engine, campaign, f"ann {k}")
-        await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+        await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     return campaign
 
 
@@ -151,7 +151,7 @@ async def test_a_response_that_no_law_can_apply_is_named(engine):
 async def test_late_answers_are_learned_from_in_the_order_of_their_numbers(engine):
     campaign = await create_running_campaign(engine, update_law="easl-aware", judgments_per_item=50)
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
-    hits = [await lease_hit(engine, person) for person in people]
+    hits = [await try_to_lease_hit(engine, person) for person in people]
     await expire_leases(engine)
     await asyncio.gather(*(submit_scores(engine, who, hit) for who, hit in zip(people, hits, strict=True)))
     assert await verified(engine, campaign.slug) == Verification(8, 12, 0, [])
@@ -169,7 +169,7 @@ async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
     async with open_snapshot(engine) as connection:
         seen = await load_campaign_by_slug(connection, campaign.slug)
         late = await create_annotator(engine, campaign, "late")
-        await submit_scores(engine, late, await lease_hit(engine, late))
+        await submit_scores(engine, late, await try_to_lease_hit(engine, late))
         assert await replay.verify_by_replay(connection, seen) == Verification(4, 12, 0, [])
     assert (await verified(engine, campaign.slug)).responses == 5
 
@@ -186,7 +186,7 @@ async def test_an_import_amid_live_answers_keeps_the_order_of_updates(engine, la
     async def live(k: int) -> None:
         assignment = await create_annotator(engine, campaign, f"ann {k}")
         for _ in range(4):
-            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+            await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
 
     await asyncio.gather(*(live(k) for k in range(4)), import_results(engine, campaign, results))
     found = await verified(engine, campaign.slug)
@@ -203,7 +203,7 @@ async def test_a_campaign_launched_under_the_first_rule_of_easl_aware_keeps_it(e
     for campaign in (old, new):
         for k in range(4):
             assignment = await create_annotator(engine, campaign, f"ann {k}")
-            await submit_scores(engine, assignment, await lease_hit(engine, assignment))
+            await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
     results = "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + "v1,v2,90,10\nv5,v1,20,80\n" * 3
     await import_results(engine, old, results)
     assert (await verified(engine, old.slug)).mismatches == []
@@ -220,13 +220,13 @@ async def test_an_answer_changes_posteriors_of_other_items_too_under_easl_aware(
     )
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(6)]
     for k in range(24):
-        hit = await lease_hit(engine, people[k % 6])
+        hit = await try_to_lease_hit(engine, people[k % 6])
         at_random = k % 6 == 0
         scores = [float((item * 37 + k * 53) % 101 if at_random else 10 * item) for item in hit.items]
         await submit_scores(engine, people[k % 6], hit, scores=scores)
     posteriors = "SELECT number, state FROM current_posteriors ORDER BY number"
     before = await fetch_rows(engine, posteriors)
-    last = await lease_hit(engine, people[0])
+    last = await try_to_lease_hit(engine, people[0])
     await submit_scores(engine, people[0], last, scores=[50.0] * 5)
     changed = {now[0] for now, then in zip(await fetch_rows(engine, posteriors), before, strict=True) if now != then}
     assert changed > set(last.items)

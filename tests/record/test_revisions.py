@@ -26,10 +26,10 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.campaigns.drafts import create_draft, import_results
@@ -56,7 +56,7 @@ async def decide(engine, campaign, kind="exclude", **about) -> int:
 async def decided(connection, campaign, kind="exclude", **about) -> int:
     what: Any
     ((what, number),) = about.items()
-    return await revisions.record_decision(
+    return await revisions.store_decision_and_return_number(
         connection, campaign, kind, what, number, reason="too fast", actor="ada", now=NOW
     )
 
@@ -79,7 +79,7 @@ async def answered(engine, *, people: int = 4, hits: int = 3, **settings):
     assignments = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for k in range(hits):
         for n, assignment in enumerate(assignments):
-            hit = await lease_hit(engine, assignment)
+            hit = await try_to_lease_hit(engine, assignment)
             await submit_scores(engine, assignment, hit, scores=[(7 * i + 13 * n + 31 * k) % 101 for i in hit.items])
     return campaign, [await row_of(engine, assignment) for assignment in assignments]
 
@@ -148,7 +148,7 @@ async def test_a_revision_without_a_new_decision_changes_nothing(engine):
 async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing(engine):
     campaign, (first, *_) = await answered(engine)
     me = await create_annotator(engine, campaign, "ann 0")
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await decide(engine, campaign, annotator=first)
     before = await fetch_rows(engine, POSTERIORS)
     receipt = await submit_scores(engine, me, hit)
@@ -182,28 +182,30 @@ async def test_a_draft_has_nothing_to_decide_about(engine):
 async def test_a_copy_of_the_posteriors_follows_though_judgments_become_fewer(engine):
     campaign, (first, *_) = await answered(engine)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign, "somebody else")
-    await lease_hit(engine, me, cache=cache)
+    await try_to_lease_hit(engine, me, cache=cache)
     assert cache.indexes[campaign.id].index.judgments.sum() == 60
     await decide(engine, campaign, annotator=first)
-    await find_next_hit(engine, await create_annotator(engine, campaign, "another"), cache=cache)
+    await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "another"), cache=cache)
     assert cache.indexes[campaign.id].index.judgments.sum() == 45
 
 
 async def test_items_are_asked_anew_for_what_no_longer_counts(engine):
     campaign = await create_running_campaign(engine, judgments_per_item=1, items=5)
     me = await create_annotator(engine, campaign, "careless")
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "nobody is needed"))).hit is None
+    assert (
+        await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "nobody is needed"))
+    ).hit is None
     await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
     await decide(engine, campaign, annotator=await row_of(engine, me))
-    assert len((await lease_hit(engine, await create_annotator(engine, campaign, "careful"))).items) == 5
+    assert len((await try_to_lease_hit(engine, await create_annotator(engine, campaign, "careful"))).items) == 5
 
 
 async def test_who_comes_back_can_complete_a_campaign(engine):
     campaign = await create_running_campaign(engine, judgments_per_item=1, items=5)
     me = await create_annotator(engine, campaign, "careless")
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await execute_sql(engine, "UPDATE campaigns SET status = 'running', finished_at = NULL")
     await decide(engine, campaign, annotator=await row_of(engine, me))
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "running"
@@ -225,9 +227,9 @@ async def test_an_attempt_that_broke_off_is_simulated_for_at_the_next_start(engi
             await attempt
     assert await fetch_rows(engine, POSTERIORS) == before
     assert (await verified(engine, campaign)).is_clean
-    assert await revisions.find_campaigns_due_for_revision(engine) == [campaign.id]
+    assert await revisions.load_ids_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-    assert await revisions.find_campaigns_due_for_revision(engine) == []
+    assert await revisions.load_ids_due_for_revision(engine) == []
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
     assert (await verified(engine, campaign)).is_clean
@@ -276,14 +278,16 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
 async def test_an_answer_that_waits_for_the_switch_counts_in_the_new_revision(engine, patient, law):
     campaign, (first, *_) = await answered(engine, update_law=law)
     quick, slow = [await create_annotator(engine, campaign, name) for name in ("quick", "slow")]
-    hits = [await lease_hit(engine, who) for who in (quick, slow)]
+    hits = [await try_to_lease_hit(engine, who) for who in (quick, slow)]
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
     async with engine.connect() as connection:  # an answer is stored, and its transaction is open yet
         driver = await driver_of(connection)
         storing = driver.transaction()
         await storing.start()
-        await submission.submit_answer(driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW)
+        await submission.store_answer_of_hit(
+            driver, quick, hits[0].id, Answer(dict.fromkeys(hits[0].items, 50.0)), now=NOW
+        )
         revising = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await wait_until(engine, requests_are_waiting_sql(1))
         submitting = asyncio.create_task(submit_scores(engine, slow, hits[1]))
@@ -334,12 +338,12 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     """By then its items have fewer judgments to spare than late answers need, yet as many as its lease holds."""
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=3)
     people = [await create_annotator(engine, campaign, name) for name in ("excluded", "one", "two")]
-    await submit_scores(engine, people[0], await lease_hit(engine, people[0]))
+    await submit_scores(engine, people[0], await try_to_lease_hit(engine, people[0]))
     excluded = await row_of(engine, people[0])
     await decide(engine, campaign, annotator=excluded)
-    hits = [await lease_hit(engine, who) for who in people[1:]]
+    hits = [await try_to_lease_hit(engine, who) for who in people[1:]]
     third = await create_annotator(engine, campaign, "three")
-    held = await lease_hit(engine, third)
+    held = await try_to_lease_hit(engine, third)
     async with engine.begin() as connection:
         await decided(connection, campaign, "include", annotator=excluded)
     async with engine.connect() as holding:
@@ -376,7 +380,7 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
 
     async def work(assignment, rng):
         while not over.is_set() and len(receipts) < most:
-            hit = await lease_hit(roomy, assignment, cache=cache)
+            hit = await try_to_lease_hit(roomy, assignment, cache=cache)
             scores = [rng.randint(0, 100) for _ in hit.items]
             receipts.append((await submit_scores(roomy, assignment, hit, scores=scores)).seq)
 

@@ -57,7 +57,7 @@ def test_the_variance_of_a_judgment_is_that_within_items_pooled():
     for scores in given:
         means = np.cumsum(scores) / np.arange(1, 6)
         for n in range(2, 6):
-            noise.add_move(n, means[n - 1] - means[n - 2])
+            noise.learn_from_score_move(n, means[n - 1] - means[n - 2])
     assert noise.variance == pytest.approx(squares / (200 * 4 + 10), rel=1e-6)
 
 

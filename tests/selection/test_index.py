@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from app.selection import companions
-from app.selection.index import SelectionIndex, schedule_first_iteration, schedule_later_iteration
+from app.selection.index import SelectionIndex, draw_hits_of_first_iteration, draw_hits_of_later_iteration
 from app.selection.leaders import HighestVarianceLeaders
 from app.selection.match_quality import match_quality
 from app.selection.rule import Draw, ItemValues, SelectionSettings
@@ -417,7 +417,7 @@ def test_many_updates_do_not_make_the_index_grow():
 
 
 def test_the_first_iteration_shows_every_item_once():
-    hits = schedule_first_iteration([0] * 150, judgments_per_item=10, items_per_hit=5, rng=np.random.default_rng(0))
+    hits = draw_hits_of_first_iteration([0] * 150, judgments_per_item=10, items_per_hit=5, rng=np.random.default_rng(0))
     assert [len(hit.items) for hit in hits] == [5] * 30
     assert sorted(item for hit in hits for item in hit.items) == list(range(150))
     assert all(hit.leader in hit.items for hit in hits)
@@ -428,7 +428,7 @@ def test_every_partition_into_hits_is_equally_likely():
     partitions = Counter(
         frozenset(
             frozenset(hit.items)
-            for hit in schedule_first_iteration([0] * 4, judgments_per_item=1, items_per_hit=2, rng=rng)
+            for hit in draw_hits_of_first_iteration([0] * 4, judgments_per_item=1, items_per_hit=2, rng=rng)
         )
         for _ in range(1500)
     )
@@ -438,7 +438,9 @@ def test_every_partition_into_hits_is_equally_likely():
 
 def test_every_item_of_a_first_hit_is_equally_likely_to_lead_and_to_be_shown_first():
     rng = np.random.default_rng(1)
-    hits = [schedule_first_iteration([0] * 3, judgments_per_item=1, items_per_hit=3, rng=rng)[0] for _ in range(1500)]
+    hits = [
+        draw_hits_of_first_iteration([0] * 3, judgments_per_item=1, items_per_hit=3, rng=rng)[0] for _ in range(1500)
+    ]
     pairs = Counter((hit.leader, hit.items[0]) for hit in hits)
     assert_drawn_from(dict.fromkeys(product(range(3), repeat=2), 1 / 9), pairs)
 
@@ -447,7 +449,7 @@ def test_a_short_last_hit_is_filled_with_random_items_that_want_more():
     rng = np.random.default_rng(1)
     judgments = [0, 0, 0, 2, 2, 2, 2]
     for _ in range(200):
-        hits = schedule_first_iteration(judgments, judgments_per_item=3, items_per_hit=3, rng=rng)
+        hits = draw_hits_of_first_iteration(judgments, judgments_per_item=3, items_per_hit=3, rng=rng)
         shown = Counter(item for hit in hits for item in hit.items)
         assert set(shown) == set(range(7))
         assert [len(set(hit.items)) for hit in hits] == [3, 3, 3]
@@ -462,7 +464,7 @@ def test_fillers_of_the_last_hit_are_uniform():
     for _ in range(1500):
         shown = Counter(
             i
-            for hit in schedule_first_iteration([0] * 5, judgments_per_item=9, items_per_hit=3, rng=rng)
+            for hit in draw_hits_of_first_iteration([0] * 5, judgments_per_item=9, items_per_hit=3, rng=rng)
             for i in hit.items
         )
         twice[next(item for item, times in shown.items() if times == 2)] += 1
@@ -471,18 +473,22 @@ def test_fillers_of_the_last_hit_are_uniform():
 
 @pytest.mark.parametrize(("items", "sizes"), [(7, [4, 3]), (11, [4, 4, 3]), (6, [3, 3]), (3, [3])])
 def test_where_a_last_hit_cannot_be_filled_all_are_as_equal_as_can_be(items, sizes):
-    hits = schedule_first_iteration([0] * items, judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0))
+    hits = draw_hits_of_first_iteration(
+        [0] * items, judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)
+    )
     assert [len(hit.items) for hit in hits] == sizes
     assert sorted(item for hit in hits for item in hit.items) == list(range(items))
 
 
 def test_the_first_iteration_leaves_out_items_that_have_enough():
-    hits = schedule_first_iteration(
+    hits = draw_hits_of_first_iteration(
         [0, 1, 2, 0, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)
     )
     assert [sorted(hit.items) for hit in hits] == [[0, 3]]
-    assert schedule_first_iteration([1, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
-    assert schedule_first_iteration([], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
+    assert (
+        draw_hits_of_first_iteration([1, 1], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
+    )
+    assert draw_hits_of_first_iteration([], judgments_per_item=1, items_per_hit=5, rng=np.random.default_rng(0)) == []
 
 
 def later(
@@ -490,7 +496,7 @@ def later(
 ) -> list[Draw]:
     judgments = [0] * len(score) if judgments is None else judgments
     rng = options.pop("rng", None) or np.random.default_rng(seed)
-    return schedule_later_iteration(
+    return draw_hits_of_later_iteration(
         score,
         variance,
         judgments,
@@ -655,4 +661,4 @@ def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn
     another = may_draw(
         index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
     )
-    assert before.has_items_left_after_hit(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)
+    assert before.has_open_items_left_after_hit(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)

@@ -11,7 +11,7 @@ from app.selection.label_rules import (
     ENTROPY_RULE,
     INFORMATION_RULE,
     expected_label_information,
-    label_counts_of_posteriors,
+    label_counts_of_each_posterior,
     label_entropy,
 )
 from app.selection.rule import ItemValues, SelectionSettings
@@ -132,7 +132,7 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
 
 
 def test_what_items_begin_with_is_no_label():
-    assert label_counts_of_posteriors(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
+    assert label_counts_of_each_posterior(states((0, 0, 2), (1, 0, 0))) == [(0, 0, 2), (1, 0, 0)]
 
 
 @settings(max_examples=30)

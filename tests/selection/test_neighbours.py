@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.selection.rule import ItemValues, SelectionSettings
-from app.selection.systems_rule import SYSTEMS_RULE, gains_and_hardest_neighbours
+from app.selection.systems_rule import SYSTEMS_RULE, gain_and_hardest_neighbour_of_each_system
 from tests.selection.test_goals import index_of, item
 from tests.selection.test_index import assert_drawn_from
 
@@ -20,7 +20,7 @@ ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
 def test_the_gain_by_hand():
     """The first system has one neighbour, .2 away, so a line at half of that; the second one gains more at that line
     than at the one to the third."""
-    worth, beside = gains_and_hardest_neighbours(
+    worth, beside = gain_and_hardest_neighbour_of_each_system(
         ItemValues(score=[0.3, 0.5, 0.9], variance=[0.04, 0.01, 0.01], judgments=[2, 0, 0])
     )
     by_hand = [
@@ -64,7 +64,7 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     if hit is None:
         assert not wanted
     else:
-        worth, _ = gains_and_hardest_neighbours(index)
+        worth, _ = gain_and_hardest_neighbour_of_each_system(index)
         assert worth[hit.leader] == max(worth[wanted])
 
 
@@ -77,6 +77,6 @@ def test_a_schedule_is_led_by_those_that_gain_most():
         iteration=2,
         rng=rng,
     )
-    worth, _ = gains_and_hardest_neighbours(values)
+    worth, _ = gain_and_hardest_neighbour_of_each_system(values)
     leaders = [hit.leader for hit in schedule]
     assert worth[leaders].min() >= np.delete(worth, leaders).max()

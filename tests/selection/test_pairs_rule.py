@@ -164,8 +164,8 @@ def test_two_processes_that_read_the_record_at_different_times_ask_for_the_same(
         np.concatenate([scores for _, _, scores in hits]),
         **COMPARING,
     )
-    late.log.use_fit(*late.log.begin_due_fit()())
-    assert late.log.begin_due_fit() is None
+    late.log.take_over_fitted_posterior(*late.log.fit_that_is_due_or_none()())
+    assert late.log.fit_that_is_due_or_none() is None
     for index in (early, late):
         assert np.array_equal(index.log.joint.mean, whole.log.joint.mean)
         assert np.array_equal(index.log.joint.difference_variance, whole.log.joint.difference_variance)
@@ -181,10 +181,10 @@ def test_a_process_that_has_missed_many_answers_catches_up_by_a_fit():
         **COMPARING,
     )
     before = behind.log.joint
-    behind.log.use_fit(*behind.log.begin_due_fit()())
+    behind.log.take_over_fitted_posterior(*behind.log.fit_that_is_due_or_none()())
     assert behind.log.joint is not before
     assert np.array_equal(behind.log.joint.mean, whole.log.joint.mean)
-    assert behind.log.begin_due_fit() is None
+    assert behind.log.fit_that_is_due_or_none() is None
 
 
 def hits_of(rounds, items=12):
@@ -234,7 +234,7 @@ def test_it_orders_items_better_than_asking_evenly():
                 SELECTION_RULES[name], ONLINE_LAWS["trueskill"], ASKING, LawParameters(), 40, rng
             )
             for annotator in range(180):
-                campaign.learn_answer(answered(campaign.draw(annotator), truth, annotator, rng))
+                campaign.update_campaign_by_answer(answered(campaign.draw(annotator), truth, annotator, rng))
             correlations.append(spearman(campaign.score, truth))
     assert np.mean(found["pairs"]) > np.mean(found["scores"]) + 0.005
 

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.segments import SegmentIndex, items_representing_their_output, values_for_all_items
+from app.selection.segments import SegmentIndex, shown_items_of_hit, value_of_each_item_from_shown_ones
 
 
 def segments(alike):
@@ -34,7 +34,7 @@ FULL = [[0, 1, 2]] * 4
 
 def test_the_least_used_is_taken():
     of = segments(FULL)
-    of.update_uses([(0, 3), (1, 2), (2, 3), (3, 3)])
+    of.update_segment_use_counts([(0, 3), (1, 2), (2, 3), (3, 3)])
     assert pick(of, [0, 1]) == 1
     assert pick(of, [0, 1], leases={1: 2}) in (0, 2, 3)
 
@@ -46,14 +46,14 @@ def test_equally_used_ones_are_taken_at_random():
 
 def test_counts_only_grow():
     of = segments(FULL)
-    of.update_uses([(1, 5)])
-    of.update_uses([(1, 4)])
+    of.update_segment_use_counts([(1, 5)])
+    of.update_segment_use_counts([(1, 4)])
     assert of.uses.tolist() == [0, 5, 0, 0]
 
 
 def test_what_somebody_has_had_comes_last_or_never():
     of = segments(FULL)
-    of.update_uses([(3, 9)])
+    of.update_segment_use_counts([(3, 9)])
     assert pick(of, [0, 1], had={0, 1, 2}) == 3
     assert pick(of, [0, 1], had={0, 1, 2, 3}) in (0, 1, 2)
     assert pick(of, [0, 1], had={0, 1, 2, 3}, again=False) is None
@@ -68,7 +68,7 @@ def test_segments_that_joined_since_are_passed_over():
 
 def test_a_segment_with_outputs_of_all_is_taken_before_others():
     of = segments([[0, -1, 2], [0, 1, 2], [-1, 1, 2]])
-    of.update_uses([(1, 100)])
+    of.update_segment_use_counts([(1, 100)])
     assert pick(of, [0, 1, 2]) == 1
     assert pick(of, [0, 1, 2], had={1}) == 0
     assert pick(of, [0, 1, 2], had={0, 1}, again=False) is None
@@ -76,7 +76,7 @@ def test_a_segment_with_outputs_of_all_is_taken_before_others():
 
 def test_a_segment_in_which_outputs_differ_is_taken_before_others():
     of = segments([[0, 0, 0], [0, 0, 2], [0, 1, 2]])
-    of.update_uses([(1, 1), (2, 2)])
+    of.update_segment_use_counts([(1, 1), (2, 2)])
     assert pick(of, [0, 1, 2], different=1) == 0
     assert pick(of, [0, 1, 2], different=2) == 1
     assert pick(of, [0, 1, 2], different=3) == 2
@@ -84,11 +84,11 @@ def test_a_segment_in_which_outputs_differ_is_taken_before_others():
 
 def test_systems_whose_segments_somebody_has_had_are_used_up():
     of = segments([[0, 1, -1], [0, -1, 2]])
-    assert of.systems_without_fresh_segment(set()) == set()
-    assert of.systems_without_fresh_segment({0}) == {1}
-    assert of.systems_without_fresh_segment({0, 1}) == {0, 1, 2}
-    assert segments(FULL).systems_without_fresh_segment({0, 1, 2}) == set()
-    assert segments(FULL).systems_without_fresh_segment({0, 1, 2, 3}) == {0, 1, 2}
+    assert of.systems_without_unseen_segment(set()) == set()
+    assert of.systems_without_unseen_segment({0}) == {1}
+    assert of.systems_without_unseen_segment({0, 1}) == {0, 1, 2}
+    assert segments(FULL).systems_without_unseen_segment({0, 1, 2}) == set()
+    assert segments(FULL).systems_without_unseen_segment({0, 1, 2, 3}) == {0, 1, 2}
 
 
 def test_systems_without_company_are_told():
@@ -102,10 +102,10 @@ def test_systems_without_company_are_told():
 def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     systems = [k for k, output in enumerate(row) if output >= 0]
     of = segments([row])
-    shown_as = of.first_systems_with_same_output(0, systems)
-    shown = items_representing_their_output(systems, shown_as)
+    shown_as = of.first_equal_system_of_each_or_none(0, systems)
+    shown = shown_items_of_hit(systems, shown_as)
     assert len(shown) == of.count_different_outputs(0, systems) == len({row[k] for k in systems})
-    values = values_for_all_items({item: row[item] for item in shown}, systems, shown_as)
+    values = value_of_each_item_from_shown_ones({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
 
 
@@ -121,22 +121,22 @@ def test_what_is_the_same_everywhere_cannot_be_compared():
 
 def test_a_segment_can_be_asked_about_where_enough_outputs_differ():
     of = segments([[0, 0, 2, 2], [0, 1, 2, 3], [0, -1, 0, 0], [-1, 1, 2, 3]])
-    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=1, min_outputs=2).tolist() == [
+    assert of.mask_of_comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=2).tolist() == [
         True,
         True,
         False,
         False,
     ]
-    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=3, min_outputs=3).tolist() == [
+    assert of.mask_of_comparable_segments([0], [1, 2, 3], max_others=3, min_outputs=3).tolist() == [
         False,
         True,
         False,
         False,
     ]
-    assert of.comparable_segments_mask([0], [1, 2, 3], max_others=1, min_outputs=3).tolist() == [False] * 4
-    assert pick(of, [0, 1, 2], possible=of.comparable_segments_mask([0], [1, 2], max_others=2, min_outputs=3)) == 1
+    assert of.mask_of_comparable_segments([0], [1, 2, 3], max_others=1, min_outputs=3).tolist() == [False] * 4
+    assert pick(of, [0, 1, 2], possible=of.mask_of_comparable_segments([0], [1, 2], max_others=2, min_outputs=3)) == 1
 
 
 def test_of_outputs_that_are_the_same_one_stays():
     of = segments([[0, 0, 2, 2, 4]])
-    assert of.systems_repeating_an_output(0, [0], [3, 2, 1, 4]) == {1, 2}
+    assert of.systems_with_already_shown_output(0, [0], [3, 2, 1, 4]) == {1, 2}

@@ -13,7 +13,7 @@ from app.simulation.annotators import (
     Habits,
     Population,
     ReplayedAnnotators,
-    nearest_similarity,
+    similarity_to_most_similar_other,
 )
 
 MIDDLE = np.full(4000, 0.5)
@@ -67,8 +67,10 @@ def test_noise_changes_with_what_was_done_and_with_what_stands_beside(habits, do
 
 
 def test_nearness_by_hand():
-    assert nearest_similarity(np.array([0.3, 0.4, 0.9])) == pytest.approx([np.exp(-0.5), np.exp(-0.5), np.exp(-12.5)])
-    assert nearest_similarity(np.array([0.3])) == [0.0]
+    assert similarity_to_most_similar_other(np.array([0.3, 0.4, 0.9])) == pytest.approx(
+        [np.exp(-0.5), np.exp(-0.5), np.exp(-12.5)]
+    )
+    assert similarity_to_most_similar_other(np.array([0.3])) == [0.0]
 
 
 @pytest.mark.parametrize("how", CARELESS_KINDS)

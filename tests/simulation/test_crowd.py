@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.campaigns.lifecycle import change_campaign_status
 from app.errors import Conflict, Invalid
 from app.record.replay import verify_by_replay
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -18,8 +18,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
@@ -32,7 +32,12 @@ def clock():
 
 
 async def rehearse(engine, campaign, *, seed=1, **chosen):
-    defaults: dict[str, Any] = {"hits": 40, "annotators": 5, "population": plain_population(0.1), "truth_column": None}
+    defaults: dict[str, Any] = {
+        "hits": 40,
+        "annotators": 5,
+        "population": population_of_plain_annotators(0.1),
+        "truth_column": None,
+    }
     rng = np.random.default_rng(seed)
     return await simulate(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
 
@@ -92,7 +97,7 @@ async def test_a_campaign_that_is_not_open_gets_no_simulated_annotators(engine, 
 
 async def test_simulated_answers_never_mix_with_those_of_people(engine):
     campaign = await create_running_campaign(engine)
-    await submit_scores(engine, me := await create_annotator(engine, campaign), await lease_hit(engine, me))
+    await submit_scores(engine, me := await create_annotator(engine, campaign), await try_to_lease_hit(engine, me))
     with pytest.raises(Conflict) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "people_have_answered"
@@ -126,7 +131,7 @@ async def test_a_simulated_crowd_judges_outputs_of_systems(engine):
     content = outputs_table(tuple(f"system {k}" for k in range(6)), segments=20)
     campaign = await create_campaign_of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
-    await rehearse(engine, campaign, hits=200, population=plain_population(0.15))
+    await rehearse(engine, campaign, hits=200, population=population_of_plain_annotators(0.15))
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
     used = [count for (count,) in await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY segment")]

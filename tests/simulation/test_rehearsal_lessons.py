@@ -7,8 +7,13 @@ import pytest
 
 from app.goals.progress import stored_goal_text
 from app.simulation import crowd as crowds_of_campaigns
-from app.simulation.annotators import plain_population
-from app.simulation.rehearsal_lessons import RehearsalFigures, advise_change, compute_figures, list_lessons
+from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.rehearsal_lessons import (
+    RehearsalFigures,
+    compute_rehearsal_figures,
+    first_advice_on_campaign,
+    list_lessons,
+)
 from app.simulation.rehearsal_record import AnnotatorOutcome, RehearsalRecord, load_rehearsal_record
 from app.simulation.rehearsals import RehearsalCrowd
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_value, wait_until
@@ -43,7 +48,7 @@ def sentences(campaign, figures):
 
 async def test_the_figures_of_five_items_and_five_annotators(engine):
     campaign = await create_running_campaign(engine, goal="best", best_items=2)
-    figures = compute_figures(campaign, RECORD)
+    figures = compute_rehearsal_figures(campaign, RECORD)
     assert figures.correlation == pytest.approx(1 - 6 * 4 / (5 * 24))  # four ranks differ by one
     assert (figures.best_count, figures.best_found) == (2, 2)
     assert (figures.careless, figures.careless_noticed) == (2, 1)
@@ -53,21 +58,24 @@ async def test_the_figures_of_five_items_and_five_annotators(engine):
 
 async def test_without_a_goal_a_tenth_of_the_items_are_the_best(engine):
     campaign = await create_running_campaign(engine)
-    assert compute_figures(campaign, RECORD).best_count == 1
-    assert compute_figures(campaign, RECORD).best_found == 0  # the highest score is the second of the truth
+    assert compute_rehearsal_figures(campaign, RECORD).best_count == 1
+    assert compute_rehearsal_figures(campaign, RECORD).best_found == 0  # the highest score is the second of the truth
     many = replace(RECORD, true_values=np.arange(30) / 30, scores=np.arange(30)[::-1] / 30)
-    assert (compute_figures(campaign, many).best_count, compute_figures(campaign, many).best_found) == (3, 0)
+    assert (
+        compute_rehearsal_figures(campaign, many).best_count,
+        compute_rehearsal_figures(campaign, many).best_found,
+    ) == (3, 0)
 
 
 async def test_items_that_tie_with_the_last_of_the_best_count_as_found(engine):
     campaign = await create_running_campaign(engine, goal="best", best_items=2)
     tied = replace(RECORD, true_values=np.array([0.0, 0.5, 0.5, 0.5, 1.0]), scores=np.array([0.9, 0.1, 0.2, 0.8, 0.3]))
-    assert compute_figures(campaign, tied).best_found == 1
+    assert compute_rehearsal_figures(campaign, tied).best_found == 1
 
 
 async def test_scores_that_are_all_equal_have_no_correlation(engine):
     campaign = await create_running_campaign(engine)
-    figures = compute_figures(campaign, replace(RECORD, scores=np.full(5, 0.5)))
+    figures = compute_rehearsal_figures(campaign, replace(RECORD, scores=np.full(5, 0.5)))
     assert figures.correlation is None
     assert not any("correlation" in sentence for sentence in sentences(campaign, figures))
 
@@ -94,7 +102,7 @@ async def test_each_lesson_is_one_sentence(engine):
 
 async def test_categories_are_compared_with_no_true_value(engine):
     campaign = await create_running_campaign(engine, design="categories", design_settings={"labels": ["a", "b"]})
-    assert sentences(campaign, compute_figures(campaign, RECORD)) == [
+    assert sentences(campaign, compute_rehearsal_figures(campaign, RECORD)) == [
         "5 annotators answered 40 tasks.",
         "Rules noticed 1 of 2 careless annotators.",
         "Rules held 1 of 3 careful annotators by mistake.",
@@ -112,19 +120,23 @@ async def test_categories_are_compared_with_no_true_value(engine):
     ],
 )
 async def test_it_says_what_to_change_first(engine, changes, advice):
-    assert advice in advise_change(await create_running_campaign(engine), replace(GOOD, **changes))
+    assert advice in first_advice_on_campaign(await create_running_campaign(engine), replace(GOOD, **changes))
 
 
 async def test_it_advises_nothing_if_nothing_is_wrong(engine):
-    assert not advise_change(await create_running_campaign(engine), GOOD)
+    assert not first_advice_on_campaign(await create_running_campaign(engine), GOOD)
 
 
 async def test_a_goal_that_was_reached_needs_no_more_judgments(engine):
     campaign = await create_running_campaign(engine, goal="best", best_items=2)
-    assert advise_change(campaign, GOOD).startswith("The goal was not reached: ask for more judgments per item")
+    assert first_advice_on_campaign(campaign, GOOD).startswith(
+        "The goal was not reached: ask for more judgments per item"
+    )
     stopped = replace(GOOD, is_complete=False, correlation=0.5)
-    assert advise_change(campaign, stopped).startswith("The goal was not reached, and some items lack judgments")
-    assert not advise_change(replace(campaign, goal_reached=stored_goal_text(campaign)), stopped)
+    assert first_advice_on_campaign(campaign, stopped).startswith(
+        "The goal was not reached, and some items lack judgments"
+    )
+    assert not first_advice_on_campaign(replace(campaign, goal_reached=stored_goal_text(campaign)), stopped)
 
 
 async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, monkeypatch):
@@ -148,14 +160,14 @@ async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, mo
 
 
 async def test_scores_of_careful_annotators_are_near_the_truth_of_the_record(engine):
-    exact = RehearsalCrowd(annotators=4, population=plain_population(0.02), truth_column=None)
+    exact = RehearsalCrowd(annotators=4, population=population_of_plain_annotators(0.02), truth_column=None)
     copy, crowd = await led(engine, await create_running_campaign(engine, judgments_per_item=8), exact)
     await answered(engine, copy, crowd)
     async with engine.connect() as connection:
         campaign = await lifecycle_row(engine, copy.slug)
         record = await load_rehearsal_record(connection, campaign)
     assert record is not None
-    assert (compute_figures(campaign, record).correlation or 0) > 0.9
+    assert (compute_rehearsal_figures(campaign, record).correlation or 0) > 0.9
 
 
 async def test_a_rehearsal_that_has_ended_says_what_it_taught(engine, app, researcher):

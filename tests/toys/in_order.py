@@ -57,7 +57,7 @@ class InOrder:
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         wanted = np.flatnonzero(
-            values.judgments_with_undrawn_items_full(settings) < settings.judgments_per_item
+            values.judgments_with_undrawn_items_as_full(settings) < settings.judgments_per_item
         ).tolist()
         hits = [
             wanted[start : start + settings.items_per_hit] for start in range(0, len(wanted), settings.items_per_hit)

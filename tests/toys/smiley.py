@@ -41,7 +41,7 @@ class Smiley(Design):
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
         return {f"face-{item}": f"{value:g}" for item, value in values.items()}
 
-    def normalise_value(self, value: float) -> float | None:
+    def stored_value_or_none(self, value: float) -> float | None:
         return value + 0.0 if value in range(FACES) else None
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:

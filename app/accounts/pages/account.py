@@ -11,7 +11,7 @@ from app.accounts.guards import (
     RESEARCHER_HOME,
     Researcher,
     known_browser_cookie_name,
-    known_browser_id,
+    known_browser_id_of_name_or_none,
     refuse_cross_site_login,
     researcher_router,
     safe_next_path,
@@ -67,13 +67,17 @@ async def submit_login(
     try:
         if token:
             async with database.begin() as connection:
-                user = await users.load_user(connection, await login.redeem_one_time_login(connection, token, now=now))
-                session = await login.start_session(connection, user.id, now=now, by_link=True, **session_limits)
+                user = await users.load_user(
+                    connection, await login.use_up_one_time_login_and_return_user_id(connection, token, now=now)
+                )
+                session = await login.start_session_and_return_secret(
+                    connection, user.id, now=now, by_link=True, **session_limits
+                )
         else:
-            browser = known_browser_id(request, name)
+            browser = known_browser_id_of_name_or_none(request, name)
             user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
             async with database.begin() as connection:
-                session = await login.start_session(connection, user.id, now=now, **session_limits)
+                session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
     except Refusal as refusal:
         context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": safe_next_path(next)}
         return render_page(request, "admin/login.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
@@ -82,7 +86,7 @@ async def submit_login(
 
 def login_response(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
-    response, options = RedirectResponse(target, status_code=303), cookie_options(request)
+    response, options = RedirectResponse(target, status_code=303), keyword_arguments_of_cookies(request)
     response.set_cookie(request.app.state.cookie_name, session, max_age=settings.session_hours * 3600, **options)
     mark = request.app.state.known_browsers.create_mark(name)
     name_of_mark = known_browser_cookie_name(request)
@@ -90,7 +94,7 @@ def login_response(request: Request, session: str, name: str, target: str, setti
     return response
 
 
-def cookie_options(request: Request) -> dict[str, Any]:
+def keyword_arguments_of_cookies(request: Request) -> dict[str, Any]:
     is_secure = "https" in (request.url.scheme, request_base_url(request).partition(":")[0])
     return {"httponly": True, "samesite": "lax", "secure": is_secure}
 

@@ -8,14 +8,14 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts import invitations, login, passwords, users
 from app.accounts.guards import (
     RESEARCHER_HOME,
-    known_browser_id,
+    known_browser_id_of_name_or_none,
     link_cookie_name,
     refuse_cross_site_login,
     require_csrf,
     session_cookie_value,
 )
-from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_options, login_response
-from app.accounts.shared_links import slug_of_shared_link
+from app.accounts.pages.account import SEND_ORIGIN_HEADERS, keyword_arguments_of_cookies, login_response
+from app.accounts.shared_links import load_slug_of_shared_link_or_none
 from app.errors import NotFound, Refusal
 from app.http.dependencies import (
     AppSettings,
@@ -48,12 +48,12 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
     """Redirect to the campaign and set the secret as a cookie for its pages, so that it appears in no URL that others
     may see.
     """
-    slug = await slug_of_shared_link(connection, secret)
+    slug = await load_slug_of_shared_link_or_none(connection, secret)
     if slug is None:
         raise NotFound("This link was withdrawn or is incomplete. Ask for a new one.", code="link_not_found")
     address = f"{RESEARCHER_HOME}/campaigns/{slug}"
     response = RedirectResponse(address, status_code=303)
-    rules = cookie_options(request)
+    rules = keyword_arguments_of_cookies(request)
     response.set_cookie(link_cookie_name(request), secret, max_age=LINK_COOKIE_SECONDS, path=address, **rules)
     return response
 
@@ -62,7 +62,7 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
     """Show the invitation with a form: mail programs that open links must not use it up."""
     row = await invitations.find_open_invitation(connection, token, now=now)
-    session = await login.load_login_session(connection, session_cookie_value(request), now=now)
+    session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
     return render_invitation_page(request, row, token, session)
 
 
@@ -97,7 +97,7 @@ async def submit_invitation(
     """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
         row = await invitations.find_open_invitation(connection, token, now=now)
-        session = await login.load_login_session(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
     target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
     try:
         if way == "me" and session is not None:
@@ -130,17 +130,19 @@ async def accept_invitation_and_log_in(
         passwords.checked_password(password)
         password_hash = await passwords.hash_password(password)
         async with database.begin() as connection:
-            _, user = await invitations.accept_invitation_as_new_user(connection, token, name, password_hash, now=now)
+            _, user = await invitations.create_user_and_accept_invitation(
+                connection, token, name, password_hash, now=now
+            )
     else:
-        browser = known_browser_id(request, name)
+        browser = known_browser_id_of_name_or_none(request, name)
         user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
         await accept_invitation_for_user(database, token, user.id, now=now)
     async with database.begin() as connection:
-        session = await login.start_session(connection, user.id, now=now, **session_limits)
+        session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
     return login_response(request, session, user.name, target, settings)
 
 
 async def accept_invitation_for_user(database: Database, token: str, user_id: int, *, now: Now) -> None:
     async with database.begin() as connection:
         user = await users.load_user(connection, user_id)
-        await invitations.accept_invitation(connection, token, user, now=now)
+        await invitations.accept_invitation_and_return_it(connection, token, user, now=now)

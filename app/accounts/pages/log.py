@@ -14,7 +14,7 @@ from app.accounts.log_query import AuditLogQuery
 from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, format_logged_changes
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
-from app.http.dependencies import Now, ReadingDatabase, Transaction, download_headers, render_page
+from app.http.dependencies import Now, ReadingDatabase, Transaction, content_disposition_header, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
@@ -57,7 +57,7 @@ async def render_log_page(
         "campaign": campaign,
         "filters": query,
         "found": await log_query.load_log_page(connection, query, campaign_id),
-        "people": await log_query.load_log_actor_names(connection, campaign_id),
+        "people": await log_query.load_names_of_log_actors(connection, campaign_id),
         "kinds": ACTION_KIND_TITLES,
         "address": f"/admin/campaigns/{campaign.slug}/log" if campaign else "/admin/log",
         "active_filters": query_fields,
@@ -80,9 +80,9 @@ def audit_log_download(
 ) -> StreamingResponse:
     async def log_pieces() -> AsyncIterator[str]:
         async with open_snapshot(database) as connection:
-            table = await log_query.open_log_export(connection, query, campaign_id)
+            table = await log_query.open_table_of_log_lines(connection, query, campaign_id)
             async for piece in stream_table_text(table, ending, spreadsheet=False):
                 yield piece
 
-    headers = download_headers(name, "log", ending, now=now)
+    headers = content_disposition_header(name, "log", ending, now=now)
     return StreamingResponse(log_pieces(), media_type=EXPORT_MEDIA_TYPES[ending], headers=headers)

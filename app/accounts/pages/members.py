@@ -43,7 +43,7 @@ async def render_members_page(
     campaign = await load_campaign_for_page(connection, slug)
     context = {
         "campaign": campaign,
-        "members": await members.list_members(connection, campaign.id),
+        "members": await members.load_members_by_name(connection, campaign.id),
         "invitations": await invitations.list_open_invitations(connection, campaign.id, now=await get_now()),
         "links": await shared_links.list_shared_links(connection, campaign.id),
         "roles": list(NEEDS_BY_CAMPAIGN_ROLE),
@@ -55,7 +55,7 @@ async def render_members_page(
     return render_page(request, "admin/members.html", context, refusal=refusal)
 
 
-async def run_member_action(
+async def run_member_action_and_redirect(
     request: Request, database: Database, slug: str, action: MemberAction, done_key: str, *, form: str = "members"
 ) -> Response:
     """Run an action and redirect to the page; on refusal, show the page with the reason."""
@@ -79,7 +79,7 @@ async def submit_new_member(
     role: MemberFormText = VIEWER,
 ) -> Response:
     add = partial(members.add_member, name=name, role=role, now=now)
-    return await run_member_action(request, database, slug, add, "member-added", form="add")
+    return await run_member_action_and_redirect(request, database, slug, add, "member-added", form="add")
 
 
 @router.post("/members/{user_id}/role", dependencies=[password_confirmation_dependency("change the role of a member")])
@@ -87,13 +87,13 @@ async def submit_member_role(
     request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
 ) -> Response:
     change_role = partial(members.set_member_role, user_id=user_id, role=role)
-    return await run_member_action(request, database, slug, change_role, "role")
+    return await run_member_action_and_redirect(request, database, slug, change_role, "role")
 
 
 @router.post("/members/{user_id}/remove", dependencies=[password_confirmation_dependency("remove a member")])
 async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
     remove = partial(members.remove_member, user_id=user_id)
-    return await run_member_action(request, database, slug, remove, "member-removed")
+    return await run_member_action_and_redirect(request, database, slug, remove, "member-removed")
 
 
 @router.post("/invitations")
@@ -113,7 +113,7 @@ async def submit_campaign_invitation(
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            token = await invitations.create_invitation(
+            token = await invitations.create_invitation_and_return_token(
                 connection, campaign, role, words, inviter_id=session.user_id, now=now
             )
     except Refusal as refusal:
@@ -137,7 +137,7 @@ async def submit_shared_link(
     try:
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            secret = await shared_links.create_shared_link(
+            secret = await shared_links.create_shared_link_and_return_secret(
                 connection, campaign, words, maker_name=session.name, now=now
             )
     except Refusal as refusal:

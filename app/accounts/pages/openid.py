@@ -12,7 +12,7 @@ from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_d
 from app.accounts.pages.account import (
     ACCOUNT_PATH,
     SEND_ORIGIN_HEADERS,
-    cookie_options,
+    keyword_arguments_of_cookies,
     login_response,
     render_account_page,
     require_current_password,
@@ -29,7 +29,7 @@ public = APIRouter(include_in_schema=False)
 router = researcher_router(f"{ACCOUNT_PATH}/openid")
 
 
-def provider_from_settings(settings: Settings) -> Provider | None:
+def provider_of_settings_or_none(settings: Settings) -> Provider | None:
     """Return the provider that the operator has set, None without one."""
     if settings.oidc_issuer is None:
         return None
@@ -75,12 +75,14 @@ async def finish_openid_login(
         else:
             async with database.begin() as connection:
                 admission: dict[str, Any] = {"domains": settings.oidc_domains, "role": settings.oidc_role}
-                user = await identities.find_or_create_user_for_identity(connection, claims, now=now, **admission)
+                user = await identities.find_or_create_user_of_identity(connection, claims, now=now, **admission)
                 session_limits: dict[str, Any] = {
                     "hours": settings.session_hours,
                     "idle_minutes": settings.idle_minutes,
                 }
-                session = await login.start_session(connection, user.id, now=now, method="provider", **session_limits)
+                session = await login.start_session_and_return_secret(
+                    connection, user.id, now=now, method="provider", **session_limits
+                )
             response = login_response(request, session, user.name, login_state.to, settings)
     except Refusal as refusal:
         response = render_refused_login_page(request, refusal)
@@ -122,7 +124,7 @@ async def finish_identity_connection(
     account page. Raises as `connect_identity` does, and `Unauthenticated` (`provider_refused`).
     """
     async with database.begin() as connection:
-        session = await login.load_login_session(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
         if session is None or session.user_id != user_id:
             raise provider_refused_error()
         await identities.connect_identity(connection, claims, user_id, now=now)
@@ -139,7 +141,7 @@ async def redirect_to_provider(request: Request, login_state: LoginState) -> Res
         signed_state,
         max_age=LOGIN_STATE_SECONDS,
         path=OPENID_LOGIN_PATH,
-        **cookie_options(request),
+        **keyword_arguments_of_cookies(request),
     )
     return response
 

@@ -64,7 +64,7 @@ async def submit_server_invitation(
     try:
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
-            token = await invitations.create_invitation(
+            token = await invitations.create_invitation_and_return_token(
                 connection, None, role, words, inviter_id=session.user_id, now=now
             )
     except Refusal as refusal:
@@ -145,7 +145,7 @@ async def create_login_link_and_render_page(
 ) -> HTMLResponse:
     """Show the page with a new login link for a researcher."""
     async with database.begin() as connection:
-        token = await login.create_one_time_login(connection, now=now, user_id=user.id)
+        token = await login.create_one_time_login_secret(connection, now=now, user_id=user.id)
         link = request_base_url(request) + login.one_time_login_path(token)
         return await render_researchers_page(request, connection, new_link=(user.name, link))
 

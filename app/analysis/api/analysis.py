@@ -11,13 +11,13 @@ from app.accounts.guards import CurrentAccess, program_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.api.query_parameters import ClassCountQuery, CriterionQuery, GroupQuery, RowLimitQuery, RowOffsetQuery
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
-from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
+from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_without_access
 from app.analysis.findings_part import load_findings
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options, ResultTable
 from app.analysis.score_tables import build_comparison_table, build_method_score_table
 from app.analysis.view import AnalysisView
-from app.http.dependencies import ReadingDatabase, Transaction, document_refusals
+from app.http.dependencies import ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.record.campaign import load_campaign_by_slug
@@ -25,7 +25,7 @@ from app.record.campaign import load_campaign_by_slug
 router = program_router(
     "/api/v1/campaigns/{slug}",
     "Results",
-    Depends(require_access_if_annotators_are_shown),
+    Depends(refuse_annotator_tables_without_access),
     refusals={404: "`campaign_not_found`, `criterion_not_found`", 422: "`invalid`; `details.fields` names each field"},
 )
 
@@ -201,7 +201,9 @@ class ScoresSchema(TableRowsSchema):
 
 @router.get(
     "/analysis/scores/{method}",
-    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+    responses=openapi_description_of_refusals(
+        {404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES
+    ),
 )
 async def get_scores(
     database: ReadingDatabase,
@@ -240,7 +242,9 @@ class ComparisonSchema(TableRowsSchema):
 
 @router.get(
     "/analysis/compare",
-    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES),
+    responses=openapi_description_of_refusals(
+        {404: ANALYSIS_NOT_FOUND_CODES.format("method_not_found")} | INESTIMABLE_RESPONSES
+    ),
 )
 async def get_comparison(
     database: ReadingDatabase,
@@ -272,7 +276,9 @@ class AnalysisTableSchema(TableRowsSchema):
 
 @router.get(
     "/analysis/tables/{name}",
-    responses=document_refusals({404: ANALYSIS_NOT_FOUND_CODES.format("table_not_found")} | INESTIMABLE_RESPONSES),
+    responses=openapi_description_of_refusals(
+        {404: ANALYSIS_NOT_FOUND_CODES.format("table_not_found")} | INESTIMABLE_RESPONSES
+    ),
 )
 async def get_analysis_table(
     database: ReadingDatabase,
@@ -290,6 +296,8 @@ async def get_analysis_table(
     group: GroupQuery = "",
 ) -> AnalysisTableSchema:
     """Return one of the tables that the analysis lists, from the newest answers."""
-    table = await fits.fit_table(database, slug, name, Options(classes, baseline), criterion=criterion, group=group)
+    table = await fits.load_answers_and_fit_table(
+        database, slug, name, Options(classes, baseline), criterion=criterion, group=group
+    )
     fields = {"table": table_method_schema(name), "verdict": table.verdict}
     return AnalysisTableSchema.model_validate(table_rows_fields(table, offset, limit) | fields)

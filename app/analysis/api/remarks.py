@@ -7,7 +7,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.http.dependencies import Transaction, document_refusals
+from app.http.dependencies import Transaction, openapi_description_of_refusals
 from app.http.paging import Page
 from app.record import remarks
 from app.record.campaign import load_campaign_by_slug
@@ -53,7 +53,7 @@ class RemarksApiQuery(RemarksQuery):
     size: int = Field(default=100, ge=1, le=1000, description="Remarks per page.")
 
 
-@router.get("/remarks", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/remarks", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def list_remarks(
     connection: Transaction, slug: str, query: Annotated[RemarksApiQuery, Query()]
 ) -> RemarkPageSchema:

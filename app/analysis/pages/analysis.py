@@ -10,17 +10,17 @@ from fastapi.responses import HTMLResponse
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import SEE_PEOPLE
 from app.analysis.available_methods import ALL_METHODS, load_available_methods
-from app.analysis.chart_axes import COEFFICIENT_AXIS, interval_percents
-from app.analysis.dependencies import ProcessFits, require_access_if_annotators_are_shown
+from app.analysis.chart_axes import COEFFICIENT_AXIS, percents_of_interval_ends_or_none
+from app.analysis.dependencies import ProcessFits, refuse_annotator_tables_without_access
 from app.analysis.load_answers import has_answers
-from app.analysis.page_parts import analysis_page_parts, load_analysis_picture
+from app.analysis.page_parts import load_analysis_picture_or_none, page_parts_by_name
 from app.analysis.result_types import MAX_CLASSES, Options
 from app.analysis.subgroups import load_group_choices
 from app.analysis.view import AnalysisView, criterion_query_fields, format_interval
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, ReadingDatabase, download_headers, is_script_request, render_page
+from app.http.dependencies import Now, ReadingDatabase, content_disposition_header, is_script_request, render_page
 from app.http.templating import english_environment
 from app.record.campaign import load_campaign_for_page
 from app.text.numbers import format_with_places
@@ -29,7 +29,7 @@ from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
 CriterionNameQuery = Annotated[str, Query(max_length=200)]
 
 
-def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
+def criterion_template_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
     """Return a criterion and its campaign for a template, and the query fields that name it."""
     criterion_query = criterion_query_fields(criterion)
     return {
@@ -43,7 +43,7 @@ def criterion_page_context(criterion: Criterion[Campaign]) -> dict[str, Any]:
 # The analysis page
 
 
-router = researcher_router("/admin/campaigns/{slug}/analysis", Depends(require_access_if_annotators_are_shown))
+router = researcher_router("/admin/campaigns/{slug}/analysis", Depends(refuse_annotator_tables_without_access))
 
 AnalysisViewQuery = Annotated[AnalysisView, Query()]
 
@@ -56,11 +56,11 @@ async def show_analysis_page(
     return render_page(
         request,
         "admin/analysis.html",
-        await load_analysis_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE)),
+        await load_analysis_template_context(database, slug, view, can_see_annotators=access.can(SEE_PEOPLE)),
     )
 
 
-async def load_analysis_context(
+async def load_analysis_template_context(
     database: ReadingDatabase, slug: str, view: AnalysisView, single_part: str = "", *, can_see_annotators: bool
 ) -> dict[str, Any]:
     """Return the context around the parts.
@@ -81,11 +81,11 @@ async def load_analysis_context(
             can_see_annotators=can_see_annotators
         )
         groups = await load_group_choices(connection, criterion) if can_see_annotators else []
-    shown_parts = analysis_page_parts(available)
+    shown_parts = page_parts_by_name(available)
     shown_parts |= (
-        {single_part: analysis_page_parts()[single_part]} if single_part and single_part not in shown_parts else {}
+        {single_part: page_parts_by_name()[single_part]} if single_part and single_part not in shown_parts else {}
     )
-    return criterion_page_context(criterion) | {
+    return criterion_template_context(criterion) | {
         "answered": answered,
         "view": view,
         "groups": groups,
@@ -99,11 +99,11 @@ async def download_figure_svg(
     fits: ProcessFits, database: ReadingDatabase, slug: str, name: str, *, view: AnalysisViewQuery, now: Now
 ) -> Response:
     """Send a picture of the page for papers. Refused: `figure_not_found`."""
-    picture = await load_analysis_picture(fits, database, slug, name, view)
+    picture = await load_analysis_picture_or_none(fits, database, slug, name, view)
     if picture is None:
         raise NotFound(f"There is no chart of {shorten_echo(name)} for these answers.", code="figure_not_found")
     svg = english_environment.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = download_headers(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
+    headers = content_disposition_header(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
     return Response(svg, media_type="image/svg+xml", headers=headers)
 
 
@@ -113,10 +113,10 @@ async def download_table_csv(
 ) -> Response:
     """Send a table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
-    table = await fits.fit_table(database, slug, name, options, **view.answer_filters)
+    table = await fits.load_answers_and_fit_table(database, slug, name, options, **view.answer_filters)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(format_csv_rows, columns, [columns, *table.rows])
-    headers = download_headers(slug, name, "csv", *view.answer_filters.values(), now=now)
+    headers = content_disposition_header(slug, name, "csv", *view.answer_filters.values(), now=now)
     return Response(body, media_type=EXPORT_MEDIA_TYPES["csv"], headers=headers)
 
 
@@ -124,7 +124,7 @@ async def download_table_csv(
 ANALYSIS_TEMPLATE_HELPERS = {
     "with_places": format_with_places,
     "between": format_interval,
-    "interval": interval_percents,
+    "interval": percents_of_interval_ends_or_none,
     "correlation_axis": COEFFICIENT_AXIS,
     "most_classes": MAX_CLASSES,
 }
@@ -143,10 +143,10 @@ async def show_analysis_part(
 ) -> HTMLResponse:
     """Show one part: a fragment for the script, else a page of its own. Refused: `part_not_found`."""
     can_see_annotators = access.can(SEE_PEOPLE)
-    part = analysis_page_parts(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
+    part = page_parts_by_name(ALL_METHODS.visible_methods(can_see_annotators=can_see_annotators)).get(section)
     if part is None:
         raise NotFound(f"The analysis has no section “{shorten_echo(section)}”.", code="part_not_found")
-    context = await load_analysis_context(
+    context = await load_analysis_template_context(
         database, slug, view, single_part=section, can_see_annotators=can_see_annotators
     )
     if not context["answered"]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.database.session import SharedParameters
-from app.designs.answer import Answer, telemetry_json
+from app.designs.answer import Answer, telemetry_json_or_none
 from app.designs.criteria import AskedCampaign
 from app.designs.extra_json import extra_json
 
@@ -52,7 +52,7 @@ class AnswerableHit(AskedCampaign):
     shown_as: list[int] | None
 
 
-def response_parameters(
+def build_response_parameters(
     key: AnswerKey, hit: AnswerableHit, answers: Sequence[Answer], values: Sequence[float]
 ) -> ResponseParameters:
     """Return the columns of a response to a HIT with one answer per criterion."""
@@ -65,6 +65,6 @@ def response_parameters(
         values=values,
         segment=hit.segment,
         extra=extra_json(hit, answers[0], hit.annotator_id),
-        telemetry=telemetry_json(answers, hit.hit_items),
+        telemetry=telemetry_json_or_none(answers, hit.hit_items),
         now=key.now,
     )

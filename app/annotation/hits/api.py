@@ -28,35 +28,35 @@ from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
 from app.designs.criteria import Criterion, LabelledCampaign
-from app.designs.design import require_plain_text
+from app.designs.design import plain_text_or_refusal
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
-from app.errors import Invalid, NotFound, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, NotFound, first_names_shown_in_message, join_names, shorten_echo
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     RowId,
     ServingConnection,
     client_network,
-    document_refusals,
     get_now,
-    parse_row_id,
+    openapi_description_of_refusals,
+    row_id_or_none,
 )
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["Serving"],
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {401: "`token_missing`, `token_invalid`", 422: "`invalid`; `details.fields` names each field"}
     ),
 )
 
 
-def refuse_control_characters(text: str) -> str:
+def checked_text_without_control_characters(text: str) -> str:
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("must have no control characters, such as line breaks")
     return text
@@ -66,11 +66,11 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 AnnotatorName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
-    AfterValidator(refuse_control_characters),
+    AfterValidator(checked_text_without_control_characters),
 ]
 
 
-async def connection_of_admitted_program(
+async def admit_program_on_request_connection(
     request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
 ) -> Driver:
     """Return the request's connection after the program's token was accepted on it."""
@@ -80,7 +80,7 @@ async def connection_of_admitted_program(
 
 async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
     """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
-    hit_id = parse_row_id(request.path_params["hit_id"])
+    hit_id = row_id_or_none(request.path_params["hit_id"])
     async with request.app.state.serving_connections.borrow() as connection:
         now = await get_now()
         hit = await program_annotators.load_hit_for_token(connection, token, hit_id, client_network(request), now=now)
@@ -161,10 +161,13 @@ class NextHitSchema(BaseModel):
 CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdown` to show; then send the consent"
 
 
-@router.post("/campaigns/{slug}/hits", responses=document_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}))
+@router.post(
+    "/campaigns/{slug}/hits",
+    responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}),
+)
 async def request_next_hit(
     request: Request,
-    connection: Annotated[Driver, Depends(connection_of_admitted_program)],
+    connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
     now: Now,
     slug: str,
     request_body: AnnotatorRequest,
@@ -177,10 +180,10 @@ async def request_next_hit(
         request.app.state.posterior_cache,
     )
     try:
-        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
+        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
     except NotFound:
         await program_annotators.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
-        next_hit = await leases.find_next_hit(connection, cache, assignment_query, now=now)
+        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
     if next_hit.reason == "visit":
         raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
@@ -218,12 +221,12 @@ class ConsentSchema(BaseModel):
 
 @router.post(
     "/campaigns/{slug}/consents",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {404: "`campaign_not_found`", 422: "`invalid`, `consent_changed`: show the new text first"}
     ),
 )
 async def store_consent(
-    connection: Annotated[Driver, Depends(connection_of_admitted_program)],
+    connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
     now: Now,
     slug: str,
     request_body: ConsentRequest,
@@ -277,7 +280,7 @@ ResponseValues = dict[ItemId, ResponseValue | None] | list[ResponseValue | None]
 CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
 
 
-def telemetry_key_kind(telemetry: object) -> str:
+def criteria_or_items_as_telemetry_keys(telemetry: object) -> str:
     """Return "criteria" if telemetry is nested by criterion, else "items". `{"x": {}}` fits both: "criteria" then."""
     entries = telemetry.values() if isinstance(telemetry, dict) else [None]
     is_nested = all(
@@ -287,13 +290,13 @@ def telemetry_key_kind(telemetry: object) -> str:
 
 
 Comment = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(require_plain_text)
+    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(plain_text_or_refusal)
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
-    Discriminator(telemetry_key_kind),
+    Discriminator(criteria_or_items_as_telemetry_keys),
 ]
 
 
@@ -367,7 +370,7 @@ class ResponseRequest(InputModel):
                 f"The telemetry has a criterion “{shorten_echo(min(unknown))}”, but the values have only "
                 f"{join_names(names)}. Nothing was stored.",
                 code="criterion_unknown",
-                criteria=shorten_names(names),
+                criteria=first_names_shown_in_message(names),
             )
         return {name: (criterion_values, touches.get(name, {})) for name, criterion_values in values.items()}
 
@@ -380,7 +383,7 @@ class ReceiptSchema(BaseModel):
 
 @router.post(
     "/hits/{hit_id}/response",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {
             404: "`hit_not_found`",
             409: "`answer_final`: `replaces` is not the last answer, or that answer can no longer be changed; "
@@ -403,7 +406,7 @@ async def post_response(
     """Store the answer to a HIT. Response and posteriors are stored together before this returns; a repeated request is
     safe.
     """
-    program_annotators.check_hit_annotator(hit, hit_id, response.annotator)
+    program_annotators.refuse_unless_hit_is_of_annotator(hit, hit_id, response.annotator)
     answers = {
         name: build_program_answer(hit, values, touches, response)
         for name, (values, touches) in response.values_and_touches_by_criterion().items()
@@ -411,7 +414,7 @@ async def post_response(
     answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
     if response.replaces is None:
-        receipt = await submission.submit_answer(connection, assignment, hit_id, answer, now=now)
+        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, answer, now=now)
     else:
         receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
     request.app.state.campaign_monitor.request_scan(hit.campaign_id)
@@ -430,7 +433,7 @@ def build_program_answer(
         Invalid: `scores_unknown`, `reason_unknown`.
 
     """
-    telemetry_by_item = program_annotators.key_by_item_number(hit, telemetry)
+    telemetry_by_item = program_annotators.values_by_number_from_values_by_id(hit, telemetry)
     touches = {
         number: Touch(sent.first_touch_ms, sent.changes, sent.input_kind) for number, sent in telemetry_by_item.items()
     }
@@ -440,16 +443,16 @@ def build_program_answer(
     values_by_item = program_annotators.values_by_item_number(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
     unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())
-    remarks = build_program_remarks(hit, response)
+    remarks = remark_by_subject_of_program(hit, response)
     source = program_annotators.API_PLATFORM_NAME
     return Answer(values, touches, response.viewport, source, unjudged, remarks, playbacks=playbacks)
 
 
-def build_program_remarks(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
+def remark_by_subject_of_program(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
     """Return comments and flags by item number, or `WHOLE_HIT`. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = (
-        program_annotators.key_by_item_number(hit, response.comments),
-        program_annotators.key_by_item_number(hit, response.flags),
+        program_annotators.values_by_number_from_values_by_id(hit, response.comments),
+        program_annotators.values_by_number_from_values_by_id(hit, response.flags),
     )
     remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
     remarks |= {WHOLE_HIT: Remark(response.comment, response.flag)}

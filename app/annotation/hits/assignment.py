@@ -14,7 +14,7 @@ from app.annotation.hits.campaign_index import ChangesAndOpenHits, IndexSettings
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, fetch_first_row, row_columns_sql
+from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row
 from app.designs.criteria import ComparingCampaign, LabelledCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import RemarkTarget
@@ -150,8 +150,8 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
 
 SERVED_CAMPAIGN_COLUMNS = ", ".join(
     (
-        row_columns_sql(IndexSettings, "c", rule_name="rule"),
-        row_columns_sql(
+        columns_of_row_class_sql(IndexSettings, "c", rule_name="rule"),
+        columns_of_row_class_sql(
             ServedCampaign,
             "c",
             design_name="design",
@@ -222,7 +222,7 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
         return AssignmentId(self.campaign_id, self.assignment_id, self.arrived_at)
 
 
-def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
+def select_assignment_statement(condition: str, *, extended: bool) -> TextClause:
     """Return the statement that selects the `AssignmentState` that satisfies `condition`.
 
     It reads what open HITs hold only if this annotator needs a new HIT by `streaming` and this process does not
@@ -290,8 +290,8 @@ def select_assignment_sql(condition: str, *, extended: bool) -> TextClause:
 ASSIGNMENT_BY_ID_CONDITION = f"""
     s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
     AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
-SELECT_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=False)
-SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_sql(ASSIGNMENT_BY_ID_CONDITION, extended=True)
+SELECT_ASSIGNMENT_BY_ID = select_assignment_statement(ASSIGNMENT_BY_ID_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_statement(ASSIGNMENT_BY_ID_CONDITION, extended=True)
 
 
 @dataclass(frozen=True)

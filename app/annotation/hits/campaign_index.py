@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.annotation.hits.open_hits import OpenHits
-from app.database.bulk import fetch_arrays_on_driver
+from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.campaign import Campaign
 from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, item_status_flags_sql
@@ -197,7 +197,7 @@ class CampaignIndex:
         if newer:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
-            self.segments.update_uses(changes.new_uses or ())
+            self.segments.update_segment_use_counts(changes.new_uses or ())
         self.watermark = changes.watermark
 
 
@@ -298,7 +298,7 @@ class PosteriorCache:
         if campaign_index is not None and row.since is not None and not self.drop_if_stale(row, campaign_index, row):
             campaign_index.merge_changes(row)
 
-    def current_open_hits(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:
+    def open_hits_of_row_or_remembered(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:
         """Return what open HITs hold: from the row if it was queried, else as remembered.
 
         A copy that was loaded meanwhile remembers nothing; then only the lease finds out that items are taken.
@@ -347,13 +347,13 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
     """Read all posteriors of a campaign. Building the index of a large one leaves the event loop."""
     # The watermark first: what is written after it is read again, so nothing is missed.
     (load_position,) = await fetch_rows(connection, SELECT_LOAD_POSITION, {"campaign": campaign.id}, LoadPosition)
-    columns = await fetch_arrays_on_driver(
+    columns = await fetch_array_by_column_on_driver(
         connection, SELECT_DECIDING_POSTERIORS, (campaign.id,), score="f8", variance="f8", judgments="i4", status="i2"
     )
     rule = campaign.rule
     states: dict[str, Any] = {}
     if rule.reads_labels:
-        labels = await fetch_arrays_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
+        labels = await fetch_array_by_column_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         states["states"] = labels["number"].reshape(len(columns["score"]), -1)
     index = await asyncio.to_thread(rule.make_index, ItemValues(**columns), campaign.selection_settings, **states)
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])

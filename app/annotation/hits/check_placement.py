@@ -11,7 +11,7 @@ from app.database.session import Driver
 from app.quality import checks
 from app.quality.check_positions import (
     PlacedCheck,
-    draw_check_places,
+    draw_placed_checks_for_hit,
     insert_checks_at_their_places,
     page_numbers_of_items_and_checks,
 )
@@ -38,7 +38,7 @@ async def draw_checks_for_next_hit(
         assignment.campaign_id,
         assignment.annotator_id,
         design=assignment.design,
-        count=checks.checks_per_hit(assignment),
+        count=checks.number_of_checks_in_a_hit(assignment),
         rng=campaign_index.rng,
     )
 
@@ -48,7 +48,7 @@ def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckIt
     return len(next_checks) if len(next_checks) < assignment.items_per_hit else 0
 
 
-def insert_checks(
+def proposal_with_checks(
     assignment: AssignmentState, cache: PosteriorCache, proposal: HitProposal, next_checks: Sequence[CheckItem]
 ) -> HitProposal | None:
     """Return the proposal with checks at random places, or a HIT of checks instead of it.
@@ -60,7 +60,7 @@ def insert_checks(
     if campaign_index is None:
         return None
     is_own_hit = not count_check_slots(assignment, next_checks)
-    placed_checks = draw_check_places(
+    placed_checks = draw_placed_checks_for_hit(
         numbers,
         [] if is_own_hit else proposal.items,
         len(campaign_index.index.score),

@@ -6,7 +6,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import NextHit, end_lease_and_build_refusal, find_next_hit
+from app.annotation.hits.leases import NextHit, end_lease_and_build_no_hit_reply, find_or_lease_next_hit
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
@@ -15,12 +15,14 @@ from app.database.session import Driver, Record, fetch_first_row
 SELECT_CROWD_SETTINGS = text("SELECT crowd_settings FROM campaigns WHERE id = :campaign")
 
 
-def can_leave(assignment: AssignmentState) -> bool:
+def may_leave_after_any_hit(assignment: AssignmentState) -> bool:
     """Return whether the annotator may end the visit after any HIT. Without a limit on HITs nothing else may end it."""
-    return allows_leaving(PLATFORMS[assignment.platform], assignment.leave_early, assignment.hits_per_annotator)
+    return is_leaving_early_allowed(
+        PLATFORMS[assignment.platform], assignment.leave_early, assignment.hits_per_annotator
+    )
 
 
-def allows_leaving(platform: Platform, leave_early: bool, hits_per_annotator: float | None) -> bool:  # noqa: FBT001
+def is_leaving_early_allowed(platform: Platform, leave_early: bool, hits_per_annotator: float | None) -> bool:  # noqa: FBT001
     """Return whether a campaign with these settings lets annotators of a platform end the visit after any HIT."""
     return leave_early or (platform.has_return_page and not hits_per_annotator)
 
@@ -33,12 +35,12 @@ async def end_visit_or_find_next_hit(
     If leaving is not allowed or the annotator is held, treat it as a request for a HIT, so no completion code leaks.
     """
     assignment = await load_assignment_and_update_cache(connection, cache, query)
-    if assignment.held_back or not can_leave(assignment):
-        return await find_next_hit(connection, cache, query, now=now)
-    return await end_lease_and_build_refusal(connection, assignment, "stopped", now=now)
+    if assignment.held_back or not may_leave_after_any_hit(assignment):
+        return await find_or_lease_next_hit(connection, cache, query, now=now)
+    return await end_lease_and_build_no_hit_reply(connection, assignment, "stopped", now=now)
 
 
-def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:
+def visit_outcome_if_over(next_hit: NextHit) -> VisitOutcome | None:
     """Return how the visit ended; None while it goes on, and if the annotator left before any answer."""
     if next_hit.reason == "held":
         return "failed_checks"
@@ -49,9 +51,9 @@ def visit_outcome(next_hit: NextHit) -> VisitOutcome | None:
     return None if next_hit.reason == "stopped" else "nothing_left"
 
 
-async def load_completion(connection: Driver, next_hit: NextHit) -> Completion | None:
+async def load_completion_if_visit_is_over(connection: Driver, next_hit: NextHit) -> Completion | None:
     """Return the way back after the visit; None if there is nothing to hand in, or the visit goes on."""
-    outcome = visit_outcome(next_hit)
+    outcome = visit_outcome_if_over(next_hit)
     return None if outcome is None else await load_completion_for_outcome(connection, next_hit.assignment, outcome)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
-from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, renew_lease
+from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, try_to_renew_lease
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, fetch_first_row, row_columns_sql
+from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row
 
 # The first touch extends a short lease to a full one.
 SAVE_DRAFT = text(f"""
@@ -19,7 +19,7 @@ SAVE_DRAFT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL
       AND c.id = h.campaign_id AND before.campaign_id = h.campaign_id AND before.id = h.id
       AND owner.campaign_id = h.campaign_id AND owner.id = h.annotator_id
-    RETURNING c.id AS campaign_id, {row_columns_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
+    RETURNING c.id AS campaign_id, {columns_of_row_class_sql(LeaseLimits, "c")}, h.annotator_id, h.assignment_id,
               owner.{IS_ONE_HIT_PLATFORM} AS one_hit, h.id AS hit_id, h.items AS hit_items,
               h.iteration AS hit_iteration, h.ordinal AS hit_ordinal, h.segment AS hit_segment,
               before.untouched_by IS NOT NULL AND h.expires_at <= {DATABASE_TIME} AS touched_late
@@ -32,7 +32,9 @@ class DraftedHit(HeldHit):
     touched_late: bool
 
 
-async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]) -> bool:
+async def save_draft_if_hit_is_open(
+    connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]
+) -> bool:
     """Store the draft of a HIT; return False if the HIT is not this annotator's or is closed.
 
     A draft shows that the annotator is at work, so the first one extends the lease to its full length, even if it has
@@ -41,5 +43,5 @@ async def save_draft(connection: Driver, assignment: AssignmentId, hit_id: int, 
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
     hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, DraftedHit)
     if hit is not None and hit.touched_late:
-        await renew_lease(connection, hit, None)
+        await try_to_renew_lease(connection, hit, None)
     return hit is not None

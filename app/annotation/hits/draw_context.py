@@ -13,14 +13,14 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, OwnAnswerHistory
-from app.database.bulk import NumberColumn, fetch_arrays_on_driver
+from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.inference.preferences.implied_pairs import Implications
 from app.record.changes import responses_since_sql
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, judgments_sql, sort_columns_by_seq
+from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, columns_sorted_by_seq, judgments_sql
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.label_rules import LabelIndex
 from app.selection.pairs_rule import ComparisonLog, PairsIndex
@@ -61,7 +61,7 @@ class OwnAnswer(Record):
     counts: bool
 
 
-async def update_index_label_counts(
+async def update_label_counts_if_rule_reads_them(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> None:
     """Update the index with the present label counts, if the rule reads them."""
@@ -76,7 +76,7 @@ async def update_index_label_counts(
         index.update_labels([row.number for row in rows], [row.labels for row in rows])
 
 
-async def update_index_comparisons(
+async def update_comparisons_if_rule_reads_them(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> None:
     """Update the index with all comparisons up to its posteriors, if the rule reads them."""
@@ -84,26 +84,28 @@ async def update_index_comparisons(
     since, until = campaign_index.comparisons_watermark, campaign_index.watermark
     if log is None or since == until:
         return
-    judgments = await load_new_judgments(connection, assignment, since, until)
-    add_comparisons(log, assignment, judgments)
+    judgments = await load_judgment_columns_between_watermarks(connection, assignment, since, until)
+    add_comparisons_of_hits_to_log(log, assignment, judgments)
     campaign_index.comparisons_watermark = until
-    if (fit := log.begin_due_fit()) is not None:
-        log.use_fit(*await asyncio.to_thread(fit))
+    if (fit := log.fit_that_is_due_or_none()) is not None:
+        log.take_over_fitted_posterior(*await asyncio.to_thread(fit))
 
 
-async def load_new_judgments(
+async def load_judgment_columns_between_watermarks(
     connection: Driver, assignment: AssignmentState, since: str | None, until: str
 ) -> dict[str, NumberColumn]:
     """Return the judgments written between two watermarks, or all until the second one, in order."""
     arguments = assignment.campaign_id, 0, None, since, until, None, 0
-    return sort_columns_by_seq(
-        await fetch_arrays_on_driver(
+    return columns_sorted_by_seq(
+        await fetch_array_by_column_on_driver(
             connection, FIND_NEW_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8"
         )
     )
 
 
-def add_comparisons(log: ComparisonLog, campaign: AssignmentState, judgments: dict[str, NumberColumn]) -> None:
+def add_comparisons_of_hits_to_log(
+    log: ComparisonLog, campaign: AssignmentState, judgments: dict[str, NumberColumn]
+) -> None:
     """Add the comparisons of every two items that were judged in one HIT; another request may have added some."""
     if not len(judgments["seq"]):
         return
@@ -114,22 +116,22 @@ def add_comparisons(log: ComparisonLog, campaign: AssignmentState, judgments: di
     log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
 
 
-async def implied_pairs_filter(
+async def load_implied_pair_filter(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> ImpliedPairFilter | None:
     """Return the filter of pairs that this annotator's answers imply; None if implied pairs are asked as well."""
     if assignment.implied_asked_percent is None:
         return None
-    own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or empty_own_history(assignment)
-    if not await read_new_answers(connection, assignment, own_answers):
-        own_answers = empty_own_history(assignment)
-        await read_new_answers(connection, assignment, own_answers)
+    own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or make_empty_own_history(assignment)
+    if not await read_new_own_answers_if_complete(connection, assignment, own_answers):
+        own_answers = make_empty_own_history(assignment)
+        await read_new_own_answers_if_complete(connection, assignment, own_answers)
     own_answers.implied_pairs.excluded_items = assignment.not_judged or ()
     campaign_index.own_answers[assignment.annotator_id] = own_answers
     return own_answers.implied_pairs
 
 
-def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
+def make_empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
     return OwnAnswerHistory(
         ImpliedPairFilter(
             Implications(), assignment.seed, assignment.annotator_id, assignment.implied_asked_percent or 0
@@ -137,7 +139,9 @@ def empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
     )
 
 
-async def read_new_answers(connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory) -> bool:
+async def read_new_own_answers_if_complete(
+    connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory
+) -> bool:
     """Read new answers into the history. Return False if one was missed.
 
     An annotator who answers in two places at once may store an answer after one with a higher number.
@@ -149,13 +153,13 @@ async def read_new_answers(connection: Driver, assignment: AssignmentState, own_
     }
     rows = await fetch_rows(connection, SELECT_OWN_ANSWERS, parameters, OwnAnswer)
     if len(rows) > MAX_ANSWERS_ON_EVENT_LOOP:
-        await asyncio.to_thread(add_own_answers, own_answers, rows, assignment.design)
+        await asyncio.to_thread(add_new_own_answers, own_answers, rows, assignment.design)
     else:
-        add_own_answers(own_answers, rows, assignment.design)
+        add_new_own_answers(own_answers, rows, assignment.design)
     return own_answers.answer_count >= assignment.hits_answered
 
 
-def add_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
+def add_new_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
     """Add answers to the history, except those that another request has added meanwhile."""
     for row in rows:
         if row.seq > own_answers.last_seq:

@@ -10,17 +10,17 @@ import numpy as np
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_context import (
-    implied_pairs_filter,
-    update_index_comparisons,
-    update_index_label_counts,
+    load_implied_pair_filter,
+    update_comparisons_if_rule_reads_them,
+    update_label_counts_if_rule_reads_them,
 )
-from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffle_with_always_shown_items
-from app.annotation.hits.iteration_schedule import propose_scheduled_hit
+from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffled_items_with_always_shown
+from app.annotation.hits.iteration_schedule import propose_scheduled_hit_or_extend_schedule
 from app.database.session import Driver
-from app.selection.rule import Draw, PairFilter, union_for_reading
+from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
 
 
-async def propose_hit(
+async def propose_hit_or_none(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime, check_count: int = 0
 ) -> HitProposal | None:
     """Return the items to ask this annotator next; None if there are none right now.
@@ -37,19 +37,19 @@ async def propose_hit(
         assignment.campaign_id, chain(assignment.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
-        return await propose_scheduled_hit(connection, assignment, campaign_index, cache, now=now)
-    await update_index_label_counts(connection, assignment, campaign_index)
-    await update_index_comparisons(connection, assignment, campaign_index)
-    return draw_streaming_hit(
+        return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
+    await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
+    await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
+    return draw_streaming_hit_or_none(
         assignment,
         campaign_index,
         cache,
-        await implied_pairs_filter(connection, assignment, campaign_index),
+        await load_implied_pair_filter(connection, assignment, campaign_index),
         check_count,
     )
 
 
-def draw_streaming_hit(
+def draw_streaming_hit_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     cache: PosteriorCache,
@@ -57,20 +57,20 @@ def draw_streaming_hit(
     check_count: int = 0,
 ) -> HitProposal | None:
     """Draw a HIT by the campaign's rule from the newest posteriors; None if nothing can be asked right now."""
-    open_hits = cache.current_open_hits(assignment, campaign_index)
+    open_hits = cache.open_hits_of_row_or_remembered(assignment, campaign_index)
     if open_hits.nothing_left:
         return None
     # Items that this process is about to lease count as leased: a second request would only lose the race for them.
     leases_pending = cache.pending_leases(assignment.campaign_id)
-    full_items = open_hits.full_items_after(
+    full_items = open_hits.full_items_after_leasing(
         chain.from_iterable(lease.items for lease in leases_pending), campaign_index.index
     )
-    leading_items = union_for_reading(open_hits.leading, {lease.leader for lease in leases_pending})
+    leading_items = read_only_union_of_sets(open_hits.leading, {lease.leader for lease in leases_pending})
     if campaign_index.segments is not None:
         leases_by_segment = open_hits.segments + Counter(
             lease.segment for lease in leases_pending if lease.segment is not None
         )
-        return draw_systems_then_segment(
+        return draw_systems_then_segment_or_none(
             assignment,
             campaign_index,
             full_items=full_items,
@@ -96,11 +96,11 @@ def draw_streaming_hit(
             full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
         )
         return None
-    items = shuffle_with_always_shown_items(assignment, draw.items, campaign_index.rng)
+    items = shuffled_items_with_always_shown(assignment, draw.items, campaign_index.rng)
     return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
 
 
-def draw_systems_then_segment(
+def draw_systems_then_segment_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     *,
@@ -116,7 +116,7 @@ def draw_systems_then_segment(
     """
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
     exhausted_systems, skipped_leaders = (
-        campaign_index.segments.systems_without_fresh_segment(segments_seen),
+        campaign_index.segments.systems_without_unseen_segment(segments_seen),
         set[int](),
     )
     for _ in range(campaign_index.segments.systems):
@@ -131,7 +131,7 @@ def draw_systems_then_segment(
         if draw is None:
             return None
         if (
-            systems_and_segment := choose_systems_and_segment(
+            systems_and_segment := choose_systems_and_segment_or_none(
                 assignment,
                 campaign_index,
                 draw,
@@ -149,13 +149,13 @@ def draw_systems_then_segment(
                 None if skipped_leaders else draw.probability,
                 shared_leader=draw.leader in leading_items,
                 segment=segment,
-                shown_as=campaign_index.segments.first_systems_with_same_output(segment, items),
+                shown_as=campaign_index.segments.first_equal_system_of_each_or_none(segment, items),
             )
         skipped_leaders.add(draw.leader)
     return None
 
 
-def choose_systems_and_segment(
+def choose_systems_and_segment_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     draw: Draw,
@@ -205,7 +205,7 @@ def choose_systems_and_segment(
         drawn is None
         or campaign_index.segments.count_different_outputs(segment, [*drawn.items, *always_shown]) < min_systems
     ):
-        return draw_distinct_systems_and_segment(
+        return draw_distinct_systems_and_segment_or_none(
             assignment,
             campaign_index,
             draw.leader,
@@ -214,10 +214,10 @@ def choose_systems_and_segment(
             segments_seen=segments_seen,
             rng=rng,
         )
-    return shuffle_with_always_shown_items(assignment, drawn.items, rng), segment
+    return shuffled_items_with_always_shown(assignment, drawn.items, rng), segment
 
 
-def draw_distinct_systems_and_segment(
+def draw_distinct_systems_and_segment_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     leader: int,
@@ -243,7 +243,7 @@ def draw_distinct_systems_and_segment(
         allow_seen=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
-        possible=campaign_index.segments.comparable_segments_mask(
+        possible=campaign_index.segments.mask_of_comparable_segments(
             required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems
         ),
         rng=rng,
@@ -252,7 +252,9 @@ def draw_distinct_systems_and_segment(
         return None
     excluded_systems = campaign_index.segments.systems_without_output(
         segment
-    ) | campaign_index.segments.systems_repeating_an_output(segment, required_systems, rng.permutation(others).tolist())
+    ) | campaign_index.segments.systems_with_already_shown_output(
+        segment, required_systems, rng.permutation(others).tolist()
+    )
     drawn = campaign_index.index.draw(
         settings.items_per_hit,
         seen=excluded_systems,
@@ -262,4 +264,4 @@ def draw_distinct_systems_and_segment(
         initial_items=[leader],
         rng=rng,
     )
-    return None if drawn is None else (shuffle_with_always_shown_items(assignment, drawn.items, rng), segment)
+    return None if drawn is None else (shuffled_items_with_always_shown(assignment, drawn.items, rng), segment)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import ServedCampaign
-from app.annotation.onboarding.training import answered_order, format_practice_value
+from app.annotation.onboarding.training import answered_order, practice_value_text_or_none
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.media.render_items import render_campaign_items
@@ -50,7 +50,9 @@ class GoldFeedback(NamedTuple):
         return all(item_feedback.met for item_feedback in self.feedback)
 
 
-async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_id: int | None) -> GoldFeedback | None:
+async def load_gold_feedback_if_any(
+    connection: Driver, campaign: ServedCampaign, hit_id: int | None
+) -> GoldFeedback | None:
     """Return the feedback on the gold items of an answered HIT; None if there is none."""
     if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
@@ -65,4 +67,4 @@ async def load_gold_feedback(connection: Driver, campaign: ServedCampaign, hit_i
     judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
         return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
-    return GoldFeedback(items, [format_practice_value(design, value) for value in judged_values], feedbacks)
+    return GoldFeedback(items, [practice_value_text_or_none(design, value) for value in judged_values], feedbacks)

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.quality.check_positions import PlacedCheck
-from app.selection.segments import items_representing_their_output
+from app.selection.segments import shown_items_of_hit
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class HitProposal:
     @property
     def visible_items(self) -> list[int]:
         """Items that the page shows: only the first of several with the same output."""
-        return items_representing_their_output(self.items, self.shown_as)
+        return shown_items_of_hit(self.items, self.shown_as)
 
 
 def seen_or_held_items(assignment: AssignmentState) -> set[int]:
@@ -50,7 +50,7 @@ def seen_or_held_items(assignment: AssignmentState) -> set[int]:
     return {*assignment.seen, *assignment.held_elsewhere}
 
 
-def items_never_repeated(assignment: AssignmentState) -> Collection[int]:
+def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
     """Return the items (for systems: segments) that this annotator is never asked about again.
 
     If items may be shown again, these are the ones that the annotator could not judge. This keeps an annotator from
@@ -59,7 +59,7 @@ def items_never_repeated(assignment: AssignmentState) -> Collection[int]:
     return (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
 
 
-def shuffle_with_always_shown_items(
+def shuffled_items_with_always_shown(
     assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator
 ) -> list[int]:
     """Return all items of a HIT, including those that every HIT shows, in random order."""

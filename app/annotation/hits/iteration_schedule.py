@@ -17,7 +17,7 @@ from app.annotation.hits.assignment import (
     AssignmentState,
 )
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffle_with_always_shown_items
+from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffled_items_with_always_shown
 from app.database.campaign import is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_value, fetch_values
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -94,7 +94,7 @@ class FreePlaceRow(Record):
     place_items: list[int]
 
 
-async def propose_scheduled_hit(
+async def propose_scheduled_hit_or_extend_schedule(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
@@ -116,7 +116,7 @@ async def propose_scheduled_hit(
             current += 1
             # Loaded again: the schedule must use the answers that completed the previous iteration.
             campaign_index = await cache.load_current_index(connection, assignment)
-            if not await draw_and_store_iteration_hits(connection, assignment, campaign_index, current):
+            if not await try_to_draw_and_store_iteration_hits(connection, assignment, campaign_index, current):
                 return None
     proposal, _ = await propose_free_scheduled_hit(connection, assignment, campaign_index, current, cache, now=now)
     return proposal
@@ -155,7 +155,7 @@ async def propose_free_scheduled_hit(
     keeps_leader = place.leader in items
     proposal = HitProposal(
         leader=place.leader if keeps_leader else items[0],
-        items=shuffle_with_always_shown_items(assignment, items, campaign_index.rng),
+        items=shuffled_items_with_always_shown(assignment, items, campaign_index.rng),
         reason=place.drawn_because if keeps_leader else REPLACED_LEADER_REASON,
         probability=place.leader_probability if keeps_leader else None,
         iteration=iteration,
@@ -190,7 +190,7 @@ async def fill_place_with_unneeded_items(
     return items if draw is None else draw.items
 
 
-async def draw_and_store_iteration_hits(
+async def try_to_draw_and_store_iteration_hits(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, iteration: int
 ) -> bool:
     """Draw and store all HITs of an iteration. Return False if open HITs hold everything that is still needed.

@@ -31,20 +31,20 @@ from app.annotation.hits.shown_items_sql import (
     SHOWN_ITEMS_ARGUMENTS,
     SHOWN_OUTPUTS_ARGUMENTS,
     ShownItems,
-    call_with_leased_hit,
-    list_argument_types,
+    argument_declarations_of_function,
+    sql_calling_function_with_leased_hit,
 )
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_open_sql
 from app.database.session import (
     Driver,
     Record,
-    compile_statement,
     execute_statement,
     fetch_first_row,
     fetch_value,
+    sql_and_parameter_names_of_statement,
 )
-from app.quality.checks import placed_checks_json
+from app.quality.checks import placed_checks_json_or_none
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -59,7 +59,7 @@ LOCK_ANNOTATOR_SQL = """
     SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
 
 
-def every_capped_item_sql(condition: str) -> str:
+def all_capped_items_meet_condition_sql(condition: str) -> str:
     """Return SQL that is true if `condition` holds for every item of :capped.
 
     The condition may read the item's posterior p, the number of its open leases except :hit as `held.leases`, and
@@ -92,14 +92,14 @@ def every_capped_item_sql(condition: str) -> str:
 WANTED_MINUS_LEASES = ":wanted - coalesce(held.leases, 0)"
 
 # Every item has room for one more judgment besides those stored and those held. This suffices for a late answer.
-HAS_ROOM_IN_EVERY_ITEM = every_capped_item_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
+HAS_ROOM_IN_EVERY_ITEM = all_capped_items_meet_condition_sql(f"p.judgments < {WANTED_MINUS_LEASES}")
 
 # Every item is also in the pool, so annotators may be asked about it.
 ITEM_IS_OPEN_BEYOND_LEASES = is_open_sql("p", judgments_wanted=WANTED_MINUS_LEASES, unjudged_limit=":people")
-EVERY_ITEM_IS_OPEN = every_capped_item_sql(ITEM_IS_OPEN_BEYOND_LEASES)
+EVERY_ITEM_IS_OPEN = all_capped_items_meet_condition_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
 # The leader also leads no other open HIT.
-EVERY_ITEM_AND_LEADER_IS_OPEN = every_capped_item_sql(f"""
+EVERY_ITEM_AND_LEADER_IS_OPEN = all_capped_items_meet_condition_sql(f"""
     {ITEM_IS_OPEN_BEYOND_LEASES}
     AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
 
@@ -175,7 +175,7 @@ LEASE_PARAMETER_TYPES = {
 # Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
 # holds this function, so a change of `LEASE_FUNCTION` needs a migration; a test compares the two. Each condition is
 # written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the arguments.
-LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = compile_statement(
+LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     DECLARE time_after_locks timestamptz;
@@ -196,7 +196,7 @@ LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = compile_statement(
 )
 LEASE_FUNCTION = f"""
     CREATE FUNCTION easel_lease(
-        {list_argument_types(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
+        {argument_declarations_of_function(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
         OUT leased bigint, OUT until timestamptz
     ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
 """
@@ -212,8 +212,10 @@ def lease_hit_statement(shown_sql: str) -> TextClause:
 """)
 
 
-LOCK_AND_LEASE = lease_hit_statement(call_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
-LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(call_with_leased_hit("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS))
+LOCK_AND_LEASE = lease_hit_statement(sql_calling_function_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
+LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(
+    sql_calling_function_with_leased_hit("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS)
+)
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
@@ -255,7 +257,7 @@ class HeldHit(LeaseLimits):
     hit_segment: int | None
 
 
-async def lease_hit(
+async def try_to_lease_hit(
     connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
 ) -> LeasedHit | None:
     """Lease the proposed items as a new HIT; return None if another request took some of them first."""
@@ -282,7 +284,7 @@ async def lease_hit(
         shared_leader=proposal.shared_leader,
         now=now,
         visitor=visitor.address_hash if visitor else None,
-        checks=placed_checks_json(proposal.checks),
+        checks=placed_checks_json_or_none(proposal.checks),
         reason=proposal.reason,
         probability=proposal.probability,
     )
@@ -290,7 +292,7 @@ async def lease_hit(
     return await fetch_first_row(connection, statement, parameters, LeasedHit)
 
 
-async def renew_lease(
+async def try_to_renew_lease(
     connection: Driver, assignment: AssignmentState | HeldHit, visitor: Visitor | None
 ) -> datetime | None:
     """Renew an expired lease and return its new end; None if another annotator has needed its items meanwhile.
@@ -315,7 +317,7 @@ async def renew_lease(
         lease_minutes=lease_minutes(assignment, visitor),
     )
     async with connection.transaction():
-        await lock_revision(connection, assignment.campaign_id)
+        await lock_revision_and_law_state(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
         expires_at: datetime | None = await fetch_value(connection, RENEW_LEASE, parameters)
@@ -333,7 +335,7 @@ def lease_minutes(assignment: AssignmentState | HeldHit, visitor: Visitor | None
     return min(minutes, visitor.limits.untouched_minutes) if visitor else minutes
 
 
-async def lock_revision(connection: Driver, campaign_id: int) -> None:
+async def lock_revision_and_law_state(connection: Driver, campaign_id: int) -> None:
     """Lock the right to store in the present revision, and the state of the campaign's law."""
     for statement in (law_storage.SHARE_STORE_LOCK, law_storage.LOCK_LAW_STATE):
         await execute_statement(connection, statement, {"campaign": campaign_id})

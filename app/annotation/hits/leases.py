@@ -20,24 +20,28 @@ from app.annotation.hits.assignment import (
     load_assignment_and_update_cache,
 )
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.draw_hit import propose_hit
+from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_sql import (
     items_with_judgment_limit,
-    lease_hit,
-    renew_lease,
+    try_to_lease_hit,
+    try_to_renew_lease,
 )
-from app.annotation.hits.no_hit_reasons import NoHitReason, determine_no_hit_reason, has_hit_left_after_answering
+from app.annotation.hits.no_hit_reasons import (
+    NoHitReason,
+    finish_if_done_and_name_no_hit_reason,
+    has_hit_left_after_answering,
+)
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
 from app.designs.content import SourceAndReference
-from app.designs.item_names import rename_draft_entries_to_positions
+from app.designs.item_names import draft_entries_by_position
 from app.quality.checks import CheckItem, load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.segments import items_representing_their_output
+from app.selection.segments import shown_items_of_hit
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
 
@@ -153,7 +157,9 @@ class HeldItems(ShownItems):
     overtaken: bool
 
 
-async def find_next_hit(connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime) -> NextHit:
+async def find_or_lease_next_hit(
+    connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime
+) -> NextHit:
     """Return the HIT that this assignment holds, else a new one, else the reason why there is none.
 
     Args:
@@ -164,50 +170,59 @@ async def find_next_hit(connection: Driver, cache: PosteriorCache, query: Assign
 
     """
     for attempt in range(MAX_LEASE_ATTEMPTS):
-        next_hit = await try_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
+        next_hit = await try_to_find_or_lease_next_hit(connection, cache, query, now=now, refresh=attempt > 0)
         if next_hit is not None:
             return next_hit
     return NextHit(await load_assignment_and_update_cache(connection, cache, query), reason="wait")
 
 
-async def try_next_hit(
+async def try_to_find_or_lease_next_hit(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, now: datetime, refresh: bool = False
 ) -> NextHit | None:
     """Try once to find the next HIT; return None if the caller must try again with `refresh`."""
     assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.held_back or not assignment.admitted:
-        if refusal := await admit_or_build_refusal(connection, assignment, now=now):
+        if refusal := await admit_or_build_no_hit_reply(connection, assignment, now=now):
             return refusal
         assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.hit_id is None and assignment.begun_elsewhere and not assignment.one_hit:
-        await take_over_hit(connection, assignment)
+        await take_over_hit_of_other_visit(connection, assignment)
         assignment = await load_assignment_and_update_cache(connection, cache, query, refresh=refresh)
     if assignment.hit_id is not None:
-        return await resume_held_hit(connection, assignment, query.visitor, now=now)
-    if reason := reason_assignment_gets_no_hit(assignment) or too_many_untouched_reason(assignment, query.visitor):
+        return await resume_held_hit_if_available(connection, assignment, query.visitor, now=now)
+    if reason := reason_assignment_gets_no_hit_if_any(assignment) or crowded_reason_if_too_many_untouched(
+        assignment, query.visitor
+    ):
         return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
-    return await lease_new_hit(connection, cache, assignment, query.visitor, now=now)
+    return await lease_new_hit_or_build_refusal(connection, cache, assignment, query.visitor, now=now)
 
 
-async def lease_new_hit(
+async def lease_new_hit_or_build_refusal(
     connection: Driver, cache: PosteriorCache, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
-    """Lease a HIT to an annotator who holds none, or return why there is none; None as in `try_next_hit`."""
+    """Lease a HIT to an annotator who holds none, or return why there is none; None as in
+    `try_to_find_or_lease_next_hit`.
+    """
     checks = (
         ()
         if not assignment.has_checks
         else await check_placement.draw_checks_for_next_hit(connection, assignment, cache)
     )
     check_count = check_placement.count_check_slots(assignment, checks)
-    proposal = await propose_hit(connection, assignment, cache, now=now, check_count=check_count)
-    if did_draw_use_cached_open_hits(assignment) and should_retry_fresh(assignment, proposal, check_count):
+    proposal = await propose_hit_or_none(connection, assignment, cache, now=now, check_count=check_count)
+    if did_draw_use_cached_open_hits(assignment) and should_retry_with_fresh_open_hits(
+        assignment, proposal, check_count
+    ):
         return None
     if proposal is None:
         return await complete_if_finished_and_build_refusal(
-            connection, assignment, await determine_no_hit_reason(connection, assignment, cache, now=now), now=now
+            connection,
+            assignment,
+            await finish_if_done_and_name_no_hit_reason(connection, assignment, cache, now=now),
+            now=now,
         )
     if checks:
-        proposal = check_placement.insert_checks(assignment, cache, proposal, checks)
+        proposal = check_placement.proposal_with_checks(assignment, cache, proposal, checks)
         if proposal is None:
             return None
     if proposal.leader is None:  # a HIT of checks, which reserves no items
@@ -219,13 +234,15 @@ async def lease_new_hit(
     return leased_hit
 
 
-async def admit_or_build_refusal(connection: Driver, assignment: AssignmentState, *, now: datetime) -> NextHit | None:
+async def admit_or_build_no_hit_reply(
+    connection: Driver, assignment: AssignmentState, *, now: datetime
+) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
-        return await end_lease_and_build_refusal(
-            connection, assignment, reason_assignment_gets_no_hit(assignment) or "held", now=now
+        return await end_lease_and_build_no_hit_reply(
+            connection, assignment, reason_assignment_gets_no_hit_if_any(assignment) or "held", now=now
         )
-    if reason := reason_assignment_gets_no_hit(assignment):
+    if reason := reason_assignment_gets_no_hit_if_any(assignment):
         return NextHit(assignment, reason=reason)
     visit = await visit_progress.load_visit_and_admit(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
@@ -238,7 +255,9 @@ def did_draw_use_cached_open_hits(assignment: AssignmentState) -> bool:
     return assignment.selection == "streaming" and assignment.held is None
 
 
-def should_retry_fresh(assignment: AssignmentState, proposal: HitProposal | None, check_count: int) -> bool:
+def should_retry_with_fresh_open_hits(
+    assignment: AssignmentState, proposal: HitProposal | None, check_count: int
+) -> bool:
     """Return whether a fresh read of open HITs may allow a better HIT than this small or shared one.
 
     We do not refresh for annotators who have to wait: there may be many of them, and each polls again soon.
@@ -248,7 +267,7 @@ def should_retry_fresh(assignment: AssignmentState, proposal: HitProposal | None
     )
 
 
-async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None:
+async def take_over_hit_of_other_visit(connection: Driver, assignment: AssignmentState) -> None:
     """Move the HIT that the same person left open in another visit to this one, with its draft."""
     # Another request of this visit may have got a HIT meanwhile. Then the visit continues with that one.
     with suppress(UniqueViolationError):
@@ -260,7 +279,7 @@ async def take_over_hit(connection: Driver, assignment: AssignmentState) -> None
         await execute_statement(connection, TAKE_OVER_HIT, parameters)
 
 
-async def end_lease_and_build_refusal(
+async def end_lease_and_build_no_hit_reply(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
@@ -268,7 +287,7 @@ async def end_lease_and_build_refusal(
     return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
 
 
-def reason_assignment_gets_no_hit(assignment: AssignmentState) -> NoHitReason | None:
+def reason_assignment_gets_no_hit_if_any(assignment: AssignmentState) -> NoHitReason | None:
     """Return the reason why this assignment gets no HIT even if items are left, or None."""
     if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
@@ -283,7 +302,7 @@ def reason_assignment_gets_no_hit(assignment: AssignmentState) -> NoHitReason | 
     return by_status.get(assignment.status)
 
 
-def too_many_untouched_reason(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
+def crowded_reason_if_too_many_untouched(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
     """Return "crowded" if too many HITs are held by people who have not touched them, else None.
 
     Concurrent requests can each exceed the limit by one.
@@ -298,14 +317,14 @@ def too_many_untouched_reason(assignment: AssignmentState, visitor: Visitor | No
     return "crowded" if too_many else None
 
 
-async def resume_held_hit(
+async def resume_held_hit_if_available(
     connection: Driver, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
     """Return the HIT that this assignment already has, with its draft, as long as its items are available.
 
     Close it and return None if they are not. The caller then tries again: a late answer may have changed what is open.
     """
-    items = items_representing_their_output(assignment.hit_items, assignment.hit_shown_as)
+    items = shown_items_of_hit(assignment.hit_items, assignment.hit_shown_as)
     parameters = HeldHitParameters(
         campaign=assignment.campaign_id,
         hit=assignment.hit_id,
@@ -318,9 +337,11 @@ async def resume_held_hit(
     )
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
-        if reason := reason_assignment_gets_no_hit(assignment) or too_many_untouched_reason(assignment, visitor):
+        if reason := reason_assignment_gets_no_hit_if_any(assignment) or crowded_reason_if_too_many_untouched(
+            assignment, visitor
+        ):
             return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
-        expires_at = await renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
+        expires_at = await try_to_renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
     (row,) = await fetch_rows(connection, statement, parameters, HeldItems)
     if expires_at is None or row.overtaken:
@@ -338,7 +359,7 @@ async def resume_held_hit(
         items=shown,
         ids=ids,
         texts=texts,
-        draft=rename_draft_entries_to_positions(assignment.draft or {}, shown),
+        draft=draft_entries_by_position(assignment.draft or {}, shown),
         expires_at=expires_at,
         segment=assignment.hit_segment,
         source_and_reference=row.source_and_reference,
@@ -357,7 +378,7 @@ async def try_to_lease_proposal(
     checks: Sequence[CheckItem] = (),
 ) -> NextHit | None:
     """Lease the proposal with its checks, or return None if another request took some of its items first."""
-    row = await lease_hit(connection, assignment, proposal, visitor, now=now)
+    row = await try_to_lease_hit(connection, assignment, proposal, visitor, now=now)
     if row is None:
         return None
     shown, ids, texts = proposal.visible_items, row.ids, row.texts
@@ -380,7 +401,7 @@ async def try_to_lease_proposal(
     return NextHit(assignment, hit)
 
 
-def is_last_hit(cache: PosteriorCache, next_hit: NextHit) -> bool:
+def is_last_hit_as_far_as_known(cache: PosteriorCache, next_hit: NextHit) -> bool:
     """Return whether this annotator gets no HIT after the present one, as far as this process knows."""
     assignment, campaign_index = next_hit.assignment, cache.indexes.get(next_hit.assignment.campaign_id)
     if assignment.one_hit or assignment.hits_answered + 1 == assignment.hits_per_annotator:

@@ -10,8 +10,8 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_hit import draw_systems_then_segment
-from app.annotation.hits.hit_proposal import items_never_repeated
+from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
+from app.annotation.hits.hit_proposal import items_never_asked_again
 from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_values
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -53,7 +53,7 @@ def has_hit_left_after_answering(
     """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
-        trial_draw = draw_systems_then_segment(
+        trial_draw = draw_systems_then_segment_or_none(
             assignment,
             campaign_index,
             full_items=campaign_index.index.full_items(Counter(answered_items)),
@@ -63,17 +63,17 @@ def has_hit_left_after_answering(
             rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
         return trial_draw is not None
-    return campaign_index.index.has_items_left_after_hit(
+    return campaign_index.index.has_open_items_left_after_hit(
         answered_items, seen=assignment.seen, barred=assignment.not_judged or (), allow_seen=assignment.repeat_items
     )
 
 
-async def determine_no_hit_reason(
+async def finish_if_done_and_name_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
     """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
     campaign_index = cache.indexes.get(assignment.campaign_id)
-    is_all_implied = campaign_index is not None and has_only_implied_pairs(assignment, campaign_index)
+    is_all_implied = campaign_index is not None and has_only_implied_pairs_left(assignment, campaign_index)
     if (
         campaign_index is not None
         and assignment.selection == "streaming"
@@ -93,7 +93,7 @@ async def determine_no_hit_reason(
         return "all_done"
     if assignment.segment_count:
         return await determine_no_systems_hit_reason(connection, assignment, campaign_index, open_items, now=now)
-    barred = items_never_repeated(assignment)
+    barred = items_never_asked_again(assignment)
     some_barred = not assignment.repeat_items or barred
     items_left = open_items.difference(barred)
     if some_barred and (len(items_left) < assignment.fewest_items or await is_schedule_stuck(connection, assignment)):
@@ -109,7 +109,9 @@ async def determine_no_systems_hit_reason(
     *,
     now: datetime,
 ) -> NoHitReason:
-    """As `determine_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be compared."""
+    """As `finish_if_done_and_name_no_hit_reason`, for systems: the campaign also ends if its open systems cannot be
+    compared.
+    """
     segments = campaign_index.segments if campaign_index is not None else None
     if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
         return "wait"
@@ -123,11 +125,11 @@ async def determine_no_systems_hit_reason(
     return "all_done"
 
 
-def has_only_implied_pairs(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
+def has_only_implied_pairs_left(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
     """Return whether this annotator's answers imply all pairs of items that still need judgments."""
     own_answers = campaign_index.own_answers.get(assignment.annotator_id)
     return own_answers is not None and own_answers.implied_pairs.exhausted_leaders.union(
-        items_never_repeated(assignment)
+        items_never_asked_again(assignment)
     ).issuperset(campaign_index.index.open_items())
 
 

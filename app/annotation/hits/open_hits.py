@@ -8,7 +8,7 @@ loses a race, or would get less than a full HIT, reads the open HITs again.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.selection.rule import Index, union_for_reading
+from app.selection.rule import Index, read_only_union_of_sets
 
 MANY_OPEN_HITS = 200  # with fewer, their items are read for every draw
 MAX_OPEN_HITS_AGE_SECONDS = 1.0
@@ -57,9 +57,9 @@ class OpenHits:
         if segment is not None:
             self.segments[segment] += 1
 
-    def full_items_after(self, items: Iterable[int], index: Index) -> set[int]:
+    def full_items_after_leasing(self, items: Iterable[int], index: Index) -> set[int]:
         """Return the items that are full once `items` are leased as well. Callers must not change the set."""
-        return union_for_reading(self.full, self._newly_full_items(items, index))
+        return read_only_union_of_sets(self.full, self._newly_full_items(items, index))
 
     def _newly_full_items(self, items: Iterable[int], index: Index) -> set[int]:
         leases = Counter(items)

@@ -7,8 +7,8 @@ from typing import TypeVar
 from sqlalchemy import text
 
 from app.accounts.secrets import secret_digest
-from app.accounts.tokens import TokenUse, require_and_note_token_use
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, select_assignment_sql
+from app.accounts.tokens import TokenUse, require_token_and_note_its_use
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, select_assignment_statement
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
@@ -16,7 +16,7 @@ from app.annotation.platforms.programs import API_PLATFORM
 from app.database.campaign import campaign_not_found
 from app.database.session import Driver, fetch_first_row, fetch_value
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.selection.segments import items_representing_their_output
+from app.selection.segments import shown_items_of_hit
 
 API_PLATFORM_NAME = API_PLATFORM.name
 
@@ -25,8 +25,8 @@ T = TypeVar("T")  # Python 3.11 has no other way
 ASSIGNMENT_BY_NAME_CONDITION = (
     "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
 )
-SELECT_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
-SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_sql(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
+SELECT_ASSIGNMENT_BY_NAME = select_assignment_statement(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
+SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_statement(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
 
 # Programs cannot answer a rehearsal: its annotators are simulated.
 SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
@@ -65,7 +65,7 @@ class ProgramHit(TokenUse):
     def item_numbers_by_id(self) -> dict[str, int]:
         """Numbers of the items that the program got, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
-        return {ids[item]: item for item in items_representing_their_output(self.hit_items, self.shown_as)}
+        return {ids[item]: item for item in shown_items_of_hit(self.hit_items, self.shown_as)}
 
 
 def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
@@ -107,12 +107,12 @@ async def load_hit_for_token(
 ) -> ProgramHit:
     """Return the HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
-    return await require_and_note_token_use(
+    return await require_token_and_note_its_use(
         connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
     )
 
 
-def check_hit_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
+def refuse_unless_hit_is_of_annotator(hit: ProgramHit, hit_id: int, annotator_name: str) -> None:
     """Raise `NotFound` (`hit_not_found`) unless this annotator got the HIT through the API, in a visible campaign."""
     if hit.worker_id != annotator_name or not hit.access.can_see_campaign:
         raise NotFound(
@@ -136,7 +136,7 @@ def values_by_item_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]
                 code="scores_unknown",
             )
         return dict(zip(hit.item_numbers_by_id.values(), values, strict=True))
-    return key_by_item_number(hit, values)
+    return values_by_number_from_values_by_id(hit, values)
 
 
 def reasons_by_item_number(
@@ -148,7 +148,7 @@ def reasons_by_item_number(
         Invalid: `reason_unknown`, for a reason of an item with a value; `scores_unknown`.
 
     """
-    given_reasons = key_by_item_number(hit, reasons)
+    given_reasons = values_by_number_from_values_by_id(hit, reasons)
     if others := given_reasons.keys() - set(unjudged_numbers):
         item_id = shorten_echo(hit.ids[hit.hit_items.index(min(others))])
         raise Invalid(
@@ -160,7 +160,7 @@ def reasons_by_item_number(
     return {number: given_reasons.get(number, "") for number in unjudged_numbers}
 
 
-def key_by_item_number(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
+def values_by_number_from_values_by_id(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
     """Return values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
     numbers = hit.item_numbers_by_id
     unknown = [external_id for external_id in values_by_id if external_id not in numbers]

@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from app.annotation.platforms.programs import API_PLATFORM
 from app.database.alerts import raise_alert
-from app.database.session import Driver, Record, fetch_rows, row_columns_sql
+from app.database.session import Driver, Record, columns_of_row_class_sql, fetch_rows
 from app.designs.answer import Answer
 from app.designs.item_names import ItemName
 from app.designs.remarks import (
@@ -19,8 +19,8 @@ from app.designs.remarks import (
     WHOLE_HIT,
     Remark,
     RemarkTarget,
-    keep_offered_remarks,
     refuse_unoffered_remarks,
+    remarks_that_campaign_asks_for,
 )
 from app.quality.check_positions import PlacedCheck
 from app.record.remarks import (
@@ -30,7 +30,7 @@ from app.record.remarks import (
     REMARK_SUBJECT_ID,
     REMARK_SUBJECT_JOINS,
 )
-from app.selection.segments import spread_to_same_outputs
+from app.selection.segments import values_spread_to_equal_outputs
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -75,7 +75,9 @@ class FlaggedItem(Record):
     reasons: list[str]
 
 
-SELECT_OFFERED_REMARKS = text(f"SELECT {row_columns_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign")
+SELECT_OFFERED_REMARKS = text(
+    f"SELECT {columns_of_row_class_sql(OfferedRemarks, 'c')} FROM campaigns c WHERE c.id = :campaign"
+)
 
 
 async def answer_with_offered_remarks(
@@ -95,18 +97,18 @@ async def answer_with_offered_remarks(
     if answer.source == API_PLATFORM.name:
         refuse_unoffered_remarks(offered_remarks, answer.remarks)
     stored_names = {str(check.shown_number): f"{CHECK_REMARK_PREFIX}{check.check_number}" for check in placed_checks}
-    accepted_remarks = keep_offered_remarks(offered_remarks, answer.remarks)
+    accepted_remarks = remarks_that_campaign_asks_for(offered_remarks, answer.remarks)
     return replace(
         answer, remarks={stored_names.get(about, about): remark for about, remark in accepted_remarks.items()}
     )
 
 
-def copy_remarks_to_shared_outputs(
+def remarks_copied_to_equal_outputs(
     remarks: Mapping[str, Remark], items: Sequence[int], shown_as: Sequence[int]
 ) -> dict[str, Remark]:
     """Return remarks with those on an output copied to every system that has the same output."""
     hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
-    return hit_remark | spread_to_same_outputs(remarks, map(str, items), map(str, shown_as))
+    return hit_remark | values_spread_to_equal_outputs(remarks, map(str, items), map(str, shown_as))
 
 
 def remarks_by_page_name(
@@ -121,7 +123,7 @@ def remarks_by_page_name(
     return {page_names[about]: remark for about, remark in stored.items() if about in page_names}
 
 
-async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
+async def raise_alerts_of_flagged_items(connection: Driver, campaign_id: int, seq: int) -> None:
     """Raise an alert for each item that reaches the campaign's number of flags with this answer.
 
     HITs differ between annotators, so all flagged HITs of a campaign share one alert. The caller holds locks on the
@@ -135,11 +137,11 @@ async def alert_flagged_items(connection: Driver, campaign_id: int, seq: int) ->
         because = f"{people}: {reasons}" if reasons else people
         about = "HITs" if flagged_item.item is None else f"item {flagged_item.item}"
         await raise_alert(
-            connection, campaign_id, "flagged", flag_alert_key(flagged_item), about=about, because=because
+            connection, campaign_id, "flagged", distinct_key_of_flag_alert(flagged_item), about=about, because=because
         )
 
 
-def flag_alert_key(flagged: FlaggedItem) -> str:
+def distinct_key_of_flag_alert(flagged: FlaggedItem) -> str:
     """Return the key that makes this alert distinct: one per item and segment, and one for all HITs."""
     if flagged.about == WHOLE_HIT:
         return "HITs"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import text
 
-from app.database.session import Record, compile_statement
+from app.database.session import Record, sql_and_parameter_names_of_statement
 from app.designs.content import SourceAndReference
 
 # The researcher's ids and the texts of :items of :campaign, in that order, as the HIT :hit shows them: texts that were
@@ -42,7 +42,7 @@ SHOWN_PARAMETER_TYPES = {
 }
 
 
-def list_argument_types(names: Sequence[str], types: Mapping[str, str]) -> str:
+def argument_declarations_of_function(names: Sequence[str], types: Mapping[str, str]) -> str:
     """Return the declaration of a function's arguments."""
     return ", ".join(f"{name} {types[name]}" for name in names)
 
@@ -50,7 +50,7 @@ def list_argument_types(names: Sequence[str], types: Mapping[str, str]) -> str:
 # What the leased HIT shows. A statement has one snapshot from before its locks, so a correction stored meanwhile
 # is seen only by the statements of a volatile function. The database holds these functions, so a
 # change needs a migration; a test compares the two.
-SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = compile_statement(
+SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     BEGIN
@@ -60,11 +60,11 @@ SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = compile_statement(
 )
 SHOWN_ITEMS_FUNCTION = f"""
     CREATE FUNCTION easel_shown_items(
-        {list_argument_types(SHOWN_ITEMS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
+        {argument_declarations_of_function(SHOWN_ITEMS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
         OUT ids text[], OUT texts text[]
     ) LANGUAGE plpgsql AS $${SHOWN_ITEMS_BODY}$$
 """
-SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = compile_statement(
+SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     BEGIN
@@ -75,13 +75,13 @@ SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = compile_statement(
 )
 SHOWN_OUTPUTS_FUNCTION = f"""
     CREATE FUNCTION easel_shown_outputs(
-        {list_argument_types(SHOWN_OUTPUTS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
+        {argument_declarations_of_function(SHOWN_OUTPUTS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
         OUT ids text[], OUT texts text[], OUT source text, OUT reference text
     ) LANGUAGE plpgsql AS $${SHOWN_OUTPUTS_BODY}$$
 """
 
 
-def call_with_leased_hit(function: str, arguments: Sequence[str]) -> str:
+def sql_calling_function_with_leased_hit(function: str, arguments: Sequence[str]) -> str:
     """Return SQL that calls a function with these parameters, and with the HIT that was just leased."""
     return f"SELECT * FROM {function}({', '.join('leased.id' if name == 'hit' else f':{name}' for name in arguments)})"
 

@@ -7,7 +7,7 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row
 from app.quality import checks
 from app.quality.check_positions import page_numbers_of_items_and_checks
-from app.selection.segments import items_representing_their_output
+from app.selection.segments import shown_items_of_hit
 
 SELECT_HIT_ITEMS = text(f"""
     SELECT h.items AS hit_items, h.shown_as FROM hits h
@@ -28,4 +28,4 @@ async def load_page_numbers_of_hit(connection: Driver, assignment: AssignmentId,
     if row is None:
         return []
     placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
-    return page_numbers_of_items_and_checks(items_representing_their_output(row.hit_items, row.shown_as), placed_checks)
+    return page_numbers_of_items_and_checks(shown_items_of_hit(row.hit_items, row.shown_as), placed_checks)

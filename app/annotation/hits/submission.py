@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import remarks
-from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, response_parameters
+from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, build_response_parameters
 from app.annotation.hits.assignment import (
     DATABASE_TIME,
     HIT_BELONGS_TO_ASSIGNMENT,
@@ -28,13 +28,13 @@ from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
     lock_annotator_and_posteriors,
-    lock_revision,
+    lock_revision_and_law_state,
 )
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, fetch_value
 from app.designs.answer import Answer, Form
-from app.designs.criteria import Criterion, LearningCampaign, Submission, split_submission_by_criterion
+from app.designs.criteria import Criterion, LearningCampaign, Submission, submission_of_each_criterion
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.playback import refuse_unplayed
 from app.errors import Gone, NotFound
@@ -42,15 +42,19 @@ from app.quality import checks
 from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
 from app.record import law_storage, unjudged
 from app.record.bulk_update import LOCK_ITEM_POSTERIORS
-from app.record.campaign_law import judging_responses_as_law_hits
+from app.record.campaign_law import hits_of_judging_responses_for_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
 from app.record.responses import Response
-from app.selection.segments import items_representing_their_output, spread_to_same_outputs, values_for_all_items
+from app.selection.segments import (
+    shown_items_of_hit,
+    value_of_each_item_from_shown_ones,
+    values_spread_to_equal_outputs,
+)
 
 
-def close_hit_sql(condition: str) -> str:
+def close_hit_and_lock_posteriors_sql(condition: str) -> str:
     """Return SQL that closes the HIT if `condition` holds, locks its posteriors in item order and reads them.
 
     The subselects make the item numbers known before the join, so that it uses the index whatever the statistics are.
@@ -87,9 +91,11 @@ def close_hit_sql(condition: str) -> str:
 # The first post wins: only one can find the lease open, by the clock at the time when it gets the lock on the HIT's
 # row. The annotator may have continued the HIT in another visit; it counts for the visit that answers.
 CLOSE_HIT = text(
-    close_hit_sql(f"{HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()")
+    close_hit_and_lock_posteriors_sql(
+        f"{HIT_BELONGS_TO_ASSIGNMENT} AND h.closed_at IS NULL AND h.expires_at > clock_timestamp()"
+    )
 )
-CLOSE_EXPIRED_HIT = text(close_hit_sql(f"{HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}"))
+CLOSE_EXPIRED_HIT = text(close_hit_and_lock_posteriors_sql(f"{HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}"))
 
 LOCK_EXPIRED_HIT = text(f"""
     SELECT h.annotator_id, c.judgments_per_item,
@@ -213,7 +219,7 @@ class LeaseExpired(Exception):
     """The lease of the answered HIT is over. The answer may still be acceptable as a late one."""
 
 
-async def submit_answer(
+async def store_answer_of_hit(
     connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Submission, *, now: datetime
 ) -> AnswerReceipt:
     """Close the lease, store the answer and update the posteriors; all is committed when this returns.
@@ -236,25 +242,25 @@ async def submit_answer(
     key = AnswerKey(**assignment.parameters, hit=hit_id, now=now)
     try:
         async with connection.transaction():
-            return await submit_before_expiry(connection, key, submitted)
+            return await store_answer_before_expiry(connection, key, submitted)
     except LeaseExpired:
-        return await submit_again_under_lock(connection, key, submitted)
+        return await store_answer_under_lock(connection, key, submitted)
 
 
-async def submit_again_under_lock(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
+async def store_answer_under_lock(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Try again to store the answer, first as one in time, then as a late one.
 
     The first attempt may have failed only because of a new revision, which the lock on the revision now prevents.
     """
     with suppress(LeaseExpired):
         async with connection.transaction():
-            await lock_revision(connection, key.campaign)
-            return await submit_before_expiry(connection, key, submitted)
+            await lock_revision_and_law_state(connection, key.campaign)
+            return await store_answer_before_expiry(connection, key, submitted)
     async with connection.transaction():
-        return await submit_after_expiry(connection, key, submitted)
+        return await store_late_answer_if_possible(connection, key, submitted)
 
 
-async def submit_before_expiry(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
+async def store_answer_before_expiry(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Store the answer to a HIT whose lease is open.
 
     Raises:
@@ -266,15 +272,15 @@ async def submit_before_expiry(connection: Driver, key: AnswerKey, submitted: Su
         raise LeaseExpired
     if hit.has_fully_judged_item:
         raise lease_lost_error()
-    return await store_submitted_answer(connection, key, hit, submitted, held_until=hit.expires_at)
+    return await store_response_and_update_posteriors(connection, key, hit, submitted, held_until=hit.expires_at)
 
 
-async def submit_after_expiry(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
+async def store_late_answer_if_possible(connection: Driver, key: AnswerKey, submitted: Submission) -> AnswerReceipt:
     """Store a late answer if no other annotator has needed the items and this one has not reached their limit.
 
     It takes the same locks as a renewal of the lease, so that the two wait for each other.
     """
-    await lock_revision(connection, key.campaign)
+    await lock_revision_and_law_state(connection, key.campaign)
     hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
@@ -300,7 +306,7 @@ async def submit_after_expiry(connection: Driver, key: AnswerKey, submitted: Sub
         closed_hit = await fetch_first_row(connection, CLOSE_EXPIRED_HIT, parameters, ClosedHit)
     if closed_hit is None:
         raise lease_lost_error()
-    return await store_submitted_answer(connection, key, closed_hit, submitted)
+    return await store_response_and_update_posteriors(connection, key, closed_hit, submitted)
 
 
 def lease_lost_error() -> Gone:
@@ -311,7 +317,7 @@ def lease_lost_error() -> Gone:
     )
 
 
-async def store_submitted_answer(
+async def store_response_and_update_posteriors(
     connection: Driver,
     key: AnswerKey,
     hit: ClosedHit,
@@ -331,23 +337,23 @@ async def store_submitted_answer(
     submitted_items, shown_values = (
         answer_without_checks_and_shown_values(hit, submitted, placed_checks) if placed_checks else (submitted, [])
     )
-    parsed_answers = parse_hit_answers(hit, submitted_items)
+    parsed_answers = parse_answer_and_values_by_criterion(hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
     answer = await remarks.answer_with_offered_remarks(connection, hit.campaign_id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     responses = [
         Response.from_stored(0, hit.annotator_id, hit.hit_items, item_values) for _, item_values in parsed_answers
     ]
-    parameters = response_parameters(key, hit, [answer, *answers[1:]], values)
+    parameters = build_response_parameters(key, hit, [answer, *answers[1:]], values)
     conditions = {"held_until": held_until, "wanted": hit.judgments_per_item}
-    posteriors = await compute_first_criterion_posteriors(connection, hit, responses[0])
+    posteriors = await store_law_state_and_compute_posteriors(connection, hit, responses[0])
     (stored,) = await fetch_rows(connection, STORE_RESPONSE, vars(parameters) | conditions | posteriors, StoredResponse)
     if stored.seq is None:
         raise LeaseExpired
     if answer.remarks:
-        await remarks.alert_flagged_items(connection, hit.campaign_id, stored.seq)
+        await remarks.raise_alerts_of_flagged_items(connection, hit.campaign_id, stored.seq)
     if placed_checks:
-        await checks.store_check_answers(
+        await checks.store_first_check_answers(
             connection,
             key.campaign,
             key.hit,
@@ -368,7 +374,7 @@ def answer_without_checks_and_shown_values(
     hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
 ) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
-    (part,) = split_submission_by_criterion(submitted, hit)
+    (part,) = submission_of_each_criterion(submitted, hit)
     answer, values = hit.criteria[0].parse_answer(part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks))
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
@@ -381,30 +387,37 @@ def answer_without_checks_and_shown_values(
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
-def parse_hit_answers(hit: AnswerableHit, submitted: Submission) -> list[tuple[Answer, list[float]]]:
+def parse_answer_and_values_by_criterion(hit: AnswerableHit, submitted: Submission) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
-    parts = split_submission_by_criterion(submitted, hit)
+    parts = submission_of_each_criterion(submitted, hit)
     if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
         return [(submitted, [])]
-    return [parse_criterion_answer(criterion, part) for criterion, part in zip(hit.criteria, parts, strict=True)]
+    return [
+        parse_answer_and_values_of_criterion(criterion, part)
+        for criterion, part in zip(hit.criteria, parts, strict=True)
+    ]
 
 
-def parse_criterion_answer(criterion: Criterion[AnswerableHit], submitted: Answer | Form) -> tuple[Answer, list[float]]:
+def parse_answer_and_values_of_criterion(
+    criterion: Criterion[AnswerableHit], submitted: Answer | Form
+) -> tuple[Answer, list[float]]:
     """Return the answer and the values of the HIT's items, by one criterion. Raises `Invalid`."""
     hit = criterion.campaign
-    shown = items_representing_their_output(hit.hit_items, hit.shown_as)
+    shown = shown_items_of_hit(hit.hit_items, hit.shown_as)
     answer, values = criterion.parse_answer(submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:
         answer = replace(
             answer,
-            unjudged=spread_to_same_outputs(answer.unjudged, hit.hit_items, hit.shown_as),
-            remarks=remarks.copy_remarks_to_shared_outputs(answer.remarks, hit.hit_items, hit.shown_as),
+            unjudged=values_spread_to_equal_outputs(answer.unjudged, hit.hit_items, hit.shown_as),
+            remarks=remarks.remarks_copied_to_equal_outputs(answer.remarks, hit.hit_items, hit.shown_as),
         )
-    return answer, values_for_all_items(shown_values, hit.hit_items, hit.shown_as)
+    return answer, value_of_each_item_from_shown_ones(shown_values, hit.hit_items, hit.shown_as)
 
 
-async def compute_first_criterion_posteriors(connection: Driver, hit: ClosedHit, response: Response) -> dict[str, Any]:
+async def store_law_state_and_compute_posteriors(
+    connection: Driver, hit: ClosedHit, response: Response
+) -> dict[str, Any]:
     """Store the law's state and return the posteriors by the first criterion, as parameters of `UPDATE_POSTERIORS`.
 
     An answer of an excluded annotator changes nothing.
@@ -419,7 +432,7 @@ async def compute_first_criterion_posteriors(connection: Driver, hit: ClosedHit,
         raise LeaseExpired
     law_runner = LawRunner(connection, revision, law, dict(zip(hit.numbers, hit.states, strict=True)))
     if not hit.left_out:
-        await law_runner.apply_hits(judging_responses_as_law_hits(first, [response]), first.law_parameters)
+        await law_runner.apply_hits(hits_of_judging_responses_for_law(first, [response]), first.law_parameters)
     return await law_runner.save()
 
 
@@ -433,7 +446,7 @@ async def update_other_criteria_posteriors(connection: Driver, hit: ClosedHit, r
             connection, LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": hit.numbers}, LockedPosterior
         )
         law_runner = LawRunner(connection, revision, criterion.law, {row.subject: row.state for row in rows})
-        await law_runner.apply_hits(judging_responses_as_law_hits(criterion, [response]), criterion.law_parameters)
+        await law_runner.apply_hits(hits_of_judging_responses_for_law(criterion, [response]), criterion.law_parameters)
         await execute_statement(connection, UPDATE_POSTERIORS, await law_runner.save())
 
 

@@ -14,26 +14,30 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import check_placement, remarks
-from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, response_parameters
+from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, build_response_parameters
 from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
     LOCK_HIT,
     LOCK_HIT_POSTERIORS,
-    lock_revision,
+    lock_revision_and_law_state,
 )
 from app.annotation.hits.leases import HitOnPage
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
-from app.annotation.hits.submission import AnswerReceipt, answer_without_checks_and_shown_values, parse_hit_answers
+from app.annotation.hits.submission import (
+    AnswerReceipt,
+    answer_without_checks_and_shown_values,
+    parse_answer_and_values_by_criterion,
+)
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (
     Driver,
     Record,
+    columns_of_row_class_sql,
     execute_statement,
     fetch_first_row,
     fetch_rows,
     fetch_value,
-    row_columns_sql,
 )
 from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
@@ -45,7 +49,7 @@ from app.errors import Conflict, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
 from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
-from app.selection.segments import items_representing_their_output
+from app.selection.segments import shown_items_of_hit
 
 MAX_ANSWER_CHANGES = 20  # per answer, because the record keeps every one
 WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
@@ -80,7 +84,9 @@ class LastAnswer(AnswerableHit, AnswerFormatColumns):
     changes: int
 
 
-ANSWER_FORMAT_COLUMNS = row_columns_sql(AnswerFormatColumns, "c", design_name="design", criteria_settings="criteria")
+ANSWER_FORMAT_COLUMNS = columns_of_row_class_sql(
+    AnswerFormatColumns, "c", design_name="design", criteria_settings="criteria"
+)
 
 # No row if the annotator is blocked, the answer was imported, or a researcher excluded it.
 SELECT_LAST_ANSWER = text(f"""
@@ -167,8 +173,8 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
     if last_answer is None:
         raise answer_final_error()
-    check_change_limit(last_answer)
-    items = items_representing_their_output(last_answer.hit_items, last_answer.shown_as)
+    refuse_too_many_changes_of_answer(last_answer)
+    items = shown_items_of_hit(last_answer.hit_items, last_answer.shown_as)
     if last_answer.segment is None:
         statement = SELECT_SHOWN_ITEM_TEXTS
         parameters = {"campaign": last_answer.id, "items": items, "hit": last_answer.hit_id}
@@ -291,12 +297,12 @@ async def replace_answer(
     Raises:
         NotFound: `hit_not_found`.
         Conflict: `answer_final`, `answer_changed_often`.
-        Invalid: The design refuses the answer, as in `submit_answer`.
+        Invalid: The design refuses the answer, as in `store_answer_of_hit`.
 
     """
     key = ReplacementKey(**assignment.parameters, hit=hit_id, now=now, replaces=replaced_seq)
     async with connection.transaction():
-        await lock_revision(connection, key.campaign)
+        await lock_revision_and_law_state(connection, key.campaign)
         await execute_statement(connection, LOCK_HIT, key)
         annotator_id: int | None = await fetch_value(connection, SELECT_HIT_OWNER, key)
         if annotator_id is None:
@@ -307,7 +313,7 @@ async def replace_answer(
         last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
         if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
             raise answer_final_error()
-        check_change_limit(last_answer)
+        refuse_too_many_changes_of_answer(last_answer)
         placed_checks = (
             await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
         )
@@ -319,14 +325,14 @@ async def replace_answer(
         await execute_statement(
             connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "capped": last_answer.hit_items}
         )
-        seq = await store_replacement(connection, key, last_answer, submitted_items, placed_checks)
+        seq = await store_replacing_response(connection, key, last_answer, submitted_items, placed_checks)
         if placed_checks:
             await checks.change_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
         await withdraw_replaced_answer(connection, key)
     return AnswerReceipt(hit_id, seq)
 
 
-async def store_replacement(
+async def store_replacing_response(
     connection: Driver,
     key: ReplacementKey,
     last_answer: LastAnswer,
@@ -334,14 +340,14 @@ async def store_replacement(
     placed_checks: Sequence[PlacedCheck],
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
-    parsed_answers = parse_hit_answers(last_answer, submitted)
+    parsed_answers = parse_answer_and_values_by_criterion(last_answer, submitted)
     first = await remarks.answer_with_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
-    parameters = vars(response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}
+    parameters = vars(build_response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}
     seq: int = await fetch_value(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
-        await remarks.alert_flagged_items(connection, last_answer.id, seq)
+        await remarks.raise_alerts_of_flagged_items(connection, last_answer.id, seq)
     return seq
 
 
@@ -367,7 +373,7 @@ def answer_final_error() -> Conflict:
     return Conflict("These answers can no longer be changed. Your first answers are stored.", code="answer_final")
 
 
-def check_change_limit(last_answer: LastAnswer) -> None:
+def refuse_too_many_changes_of_answer(last_answer: LastAnswer) -> None:
     """Raise `Conflict` (`answer_changed_often`) for an answer that was changed `MAX_ANSWER_CHANGES` times."""
     if last_answer.changes >= MAX_ANSWER_CHANGES:
         raise Conflict(

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import program_router
 from app.annotation.onboarding import personal_links
 from app.database.audit_log import log_change
-from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
+from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/people", "Campaigns", refusals={404: "`campaign_not_found`"})
@@ -74,11 +74,15 @@ async def list_people_with_links(
 @router.post(
     "",
     status_code=201,
-    responses=document_refusals({409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}),
+    responses=openapi_description_of_refusals(
+        {409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}
+    ),
 )
 async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
     """Create a personal link for each person who has none yet."""
     campaign = await load_campaign_by_slug(connection, slug)
     return AddedPeopleSchema(
-        added=await personal_links.create_missing_personal_links(connection, campaign, request_body.names, now=now)
+        added=await personal_links.create_missing_links_and_count_them(
+            connection, campaign, request_body.names, now=now
+        )
     )

@@ -11,7 +11,7 @@ CONSENT_STEP = "consent"
 CONSENT_ANSWERS = ("yes", "no")
 
 
-def has_consent_text(settings: VisitSettings, platform: Platform) -> bool:
+def must_agree_to_consent_text(settings: VisitSettings, platform: Platform) -> bool:
     """Return whether annotators must agree to a text. Annotators of programs must too; simulated ones need not."""
     return bool(settings.consent) and not platform.is_simulated
 
@@ -52,7 +52,7 @@ def consent_changed_error(history: VisitHistory) -> Invalid:
     )
 
 
-def consent_context(settings: VisitSettings, history: VisitHistory) -> dict[str, bool]:
+def consent_template_context(settings: VisitSettings, history: VisitHistory) -> dict[str, bool]:
     """Return whether the annotator has declined the present text, and whether they agreed to an earlier one.
 
     `introduces` is true if the page shows the task, too: this is the first page that the annotator sees.
@@ -65,16 +65,16 @@ def consent_context(settings: VisitSettings, history: VisitHistory) -> dict[str,
     }
 
 
-def declined_consent(_settings: VisitSettings, version: int) -> list[StepResult]:
+def results_of_declined_consent(_settings: VisitSettings, version: int) -> list[StepResult]:
     """Return the result of an annotator who does not agree."""
     return [StepResult(CONSENT_STEP, version, "declined")]
 
 
 STEP = VisitStep(
     CONSENT_STEP,
-    has_consent_text,
+    must_agree_to_consent_text,
     has_consented,
     parse_consent_form,
-    consent_context,
-    {"Consent declined": declined_consent},
+    consent_template_context,
+    {"Consent declined": results_of_declined_consent},
 )

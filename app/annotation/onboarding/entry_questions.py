@@ -111,15 +111,15 @@ def parse_question_line(line: str) -> EntryQuestion:
         raise ValueError(f"{match['name']}: the question needs 1 to {MAX_QUESTION_CHARACTERS} characters")
     asked = EntryQuestion(match["name"], question, (), bool(match["open"]))
     if parts and NUMBER_PATTERN.fullmatch(parts[0]) and all(map(is_screening_part, parts[1:])):
-        return asked._replace(number=parse_number_parts(asked.name, parts))
-    return parse_choices(asked, parts)
+        return asked._replace(number=number_limits_of_parts(asked.name, parts))
+    return question_with_choices(asked, parts)
 
 
 def is_screening_part(part: str) -> bool:
     return part.startswith(SCREENING_PREFIX)
 
 
-def parse_choices(question: EntryQuestion, parts: Sequence[str]) -> EntryQuestion:
+def question_with_choices(question: EntryQuestion, parts: Sequence[str]) -> EntryQuestion:
     """Return the question with these choices, none for free text. Raises ValueError."""
     choices = [part.removeprefix(SCREENING_PREFIX).strip() for part in parts]
     screening = tuple(choice for choice, part in zip(choices, parts, strict=True) if is_screening_part(part))
@@ -136,7 +136,7 @@ def parse_choices(question: EntryQuestion, parts: Sequence[str]) -> EntryQuestio
     return question._replace(choices=tuple(choices), screening_choices=screening)
 
 
-def parse_number_parts(name: str, parts: Sequence[str]) -> NumberLimits:
+def number_limits_of_parts(name: str, parts: Sequence[str]) -> NumberLimits:
     """Return the limits that the parts of a question about a number define. Raises ValueError."""
     limits: dict[str, str | None] = {}
     if match := NUMBER_PATTERN.fullmatch(parts[0]):
@@ -147,7 +147,7 @@ def parse_number_parts(name: str, parts: Sequence[str]) -> NumberLimits:
             raise ValueError(f"{name}: write “screen out: under 18” or “screen out: over 65”, each once at most")
         limits[f"screened_{match['side']}"] = match["limit"]
     try:
-        numbers = NumberLimits(**{key: parse_limit(limit) for key, limit in limits.items() if limit is not None})
+        numbers = NumberLimits(**{key: limit_as_number(limit) for key, limit in limits.items() if limit is not None})
     except ValueError as error:
         raise ValueError(f"{name}: “{shorten_echo(str(error))}” is no number from -1e9 to 1e9") from None
     least = max(limit for limit in (-MAX_NUMBER, numbers.minimum, numbers.screened_under) if limit is not None)
@@ -157,7 +157,7 @@ def parse_number_parts(name: str, parts: Sequence[str]) -> NumberLimits:
     return numbers
 
 
-def parse_limit(text: str) -> float:
+def limit_as_number(text: str) -> float:
     """Return a limit that a researcher wrote. Raises ValueError with the text."""
     number = parse_strict_decimal(text)
     if abs(number) > MAX_NUMBER:
@@ -208,7 +208,7 @@ def format_number(number: float) -> str:
     return f"{number:.15g}"
 
 
-def find_question_line_errors(text: str) -> dict[str, str]:
+def error_by_wrong_question_line(text: str) -> dict[str, str]:
     """Return the error of each wrong line of a text, by the line; a repeated name is an error of the later line."""
     errors: dict[str, str] = {}
     names: set[str] = set()

@@ -18,7 +18,7 @@ from app.http.dependencies import (
     Database,
     Now,
     Transaction,
-    download_headers,
+    content_disposition_header,
     render_page,
     request_base_url,
 )
@@ -78,7 +78,7 @@ async def create_personal_links_from_form(
                 content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
             )
         async with database.begin() as connection:
-            await personal_links.create_missing_personal_links(
+            await personal_links.create_missing_links_and_count_them(
                 connection, await load_campaign_for_page(connection, slug), names, now=now
             )
     except Refusal as refusal:
@@ -100,5 +100,5 @@ async def download_personal_links(request: Request, connection: Transaction, slu
         writer.writerow(
             [guard_against_formula(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered]
         )
-    headers = download_headers(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_header(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)

@@ -14,8 +14,8 @@ from app.annotation.onboarding.visit_progress import VisitedCampaign
 from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
-    charge_all_allowances,
-    charge_statement,
+    charge_all_allowances_or_refuse,
+    charge_if_all_have_room_statement,
 )
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, execute_statement
@@ -28,7 +28,7 @@ ADDRESS_KEY_PREFIX, CAMPAIGN_GUESSES_KEY = b"guess ", b"guesses"  # keys of the 
 GUESS_SHARES_SQL = """
     VALUES (CAST(:address AS bytea), CAST(:share AS interval)), (CAST(:all AS bytea), CAST(:share_of_all AS interval))
 """
-CHARGE_GUESS = charge_statement(GUESS_SHARES_SQL)
+CHARGE_GUESS = charge_if_all_have_room_statement(GUESS_SHARES_SQL)
 REFUND_GUESS = text(f"""
     UPDATE visit_allowances SET full_at = full_at - guess.share FROM ({GUESS_SHARES_SQL}) AS guess (address, share)
     WHERE campaign_id = :campaign AND visit_allowances.address = guess.address
@@ -57,7 +57,7 @@ def passphrase_wrong_error() -> Invalid:
     return Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
 
 
-async def check_passphrase(
+async def check_passphrase_and_charge_guess(
     connection: Driver, campaign: VisitedCampaign, entered: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
     """Check the passphrase that a visitor entered, and count the attempt.
@@ -78,11 +78,11 @@ async def check_passphrase(
     await charge_guess(connection, campaign.id, visitor, now=now)
     if not is_same_passphrase(settings.passphrase, entered):
         raise passphrase_wrong_error()
-    refund = guess_parameters(campaign.id, visitor)  # the guess was right
+    refund = guess_counts_and_shares_parameters(campaign.id, visitor)  # the guess was right
     await execute_statement(connection, REFUND_GUESS, refund)
 
 
-def guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
+def guess_counts_and_shares_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
     """Return the counts of guesses from a visitor's address and on the campaign, and a guess's share of each."""
     return {
         "campaign": campaign_id,
@@ -95,9 +95,9 @@ def guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
 
 async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
     """Charge a guess before it is checked. Raises `TooManyAttempts` (details `retry_after_seconds`)."""
-    guess = guess_parameters(campaign_id, visitor)
+    guess = guess_counts_and_shares_parameters(campaign_id, visitor)
     try:
-        await charge_all_allowances(connection, CHARGE_GUESS, guess, 2, now=now)
+        await charge_all_allowances_or_refuse(connection, CHARGE_GUESS, guess, 2, now=now)
     except AllowanceExhausted as reason:
         share: timedelta = guess["share_of_all" if guess["address"] in reason.charged else "share"]
         raise TooManyAttempts(

@@ -96,7 +96,7 @@ def read_person_names(
     return [format_cell(record.values.get(name_column)).strip() for record in upload.rows]
 
 
-async def create_missing_personal_links(
+async def create_missing_links_and_count_them(
     connection: AsyncConnection, campaign: Campaign, names: Iterable[str], *, now: datetime
 ) -> int:
     """Create a link for each person who has none yet, and return how many were created.

@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.designs.answer import Form
-from app.designs.criteria import AskedCampaign, split_submission_by_criterion
+from app.designs.criteria import AskedCampaign, submission_of_each_criterion
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, pluralize
-from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback, parse_expected_cells
+from app.quality.expected_answers import ExpectedAnswer, Feedback, expected_answer_of_cells_or_none, feedback
 from app.uploads import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
 
 MAX_PRACTICE_ITEMS = 60
@@ -77,12 +77,12 @@ def parse_practice_sets(table: str, practice_format: "PracticeFormat") -> list[t
 
     Raises:
         Invalid: With the line: `column_unknown`, `shown_empty`, `hit_size`, and the refusals of `read_table` and
-            `parse_expected_cells`.
+            `expected_answer_of_cells_or_none`.
 
     """
     if not table.strip():
         return []
-    return [*parse_practice_table(table, practice_format)]
+    return [*parse_nonempty_practice_table(table, practice_format)]
 
 
 class PracticeFormat(NamedTuple):
@@ -98,7 +98,7 @@ class PracticeFormat(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
+def parse_nonempty_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
     """Return the practice sets of a table that is not empty, as `parse_practice_sets` does."""
     upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
     check_practice_columns(upload.columns, practice_format)
@@ -114,7 +114,7 @@ def parse_practice_table(table: str, practice_format: PracticeFormat) -> tuple[t
     if PRACTICE_SET_COLUMN not in upload.columns:
         items, size = tuple(item for _, item in rows), practice_format.items_per_hit
         practice_sets = [items[start : start + size] for start in range(0, len(items), size)]
-    check_set_sizes(practice_sets, practice_format.designs[0][1])
+    check_practice_set_sizes(practice_sets, practice_format.designs[0][1])
     return tuple(practice_sets)
 
 
@@ -134,7 +134,7 @@ def check_practice_columns(columns: Sequence[str], practice_format: PracticeForm
         raise Invalid(f"The table {wrong}. Its columns can be: {join_names(known_columns)}.", code="column_unknown")
 
 
-def check_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
+def check_practice_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
     """Raise `Invalid` (`hit_size`) for a set whose size the design does not accept."""
     min_items, max_items = design.items_per_hit[0], design.items_per_hit[-1]
     for number, items in enumerate(sets, start=1):
@@ -157,30 +157,30 @@ def parse_practice_item(row: UploadedRow, practice_format: PracticeFormat) -> Pr
         )
         raise Invalid(f"Line {row.line}: {limits}.", code="shown_empty", line=row.line)
     try:
-        expected = tuple(parse_practice_expectation(cells, name, design) for name, design in practice_format.designs)
+        expected = tuple(practice_expectation_or_none(cells, name, design) for name, design in practice_format.designs)
     except Invalid as refusal:
         raise Invalid(f"Line {row.line}: {refusal.message}", code=refusal.code, line=row.line) from None
     return PracticeItem(shown, expected, explanation)
 
 
-def parse_practice_expectation(cells: Mapping[str, str], criterion: str, design: Design) -> ExpectedAnswer | None:
+def practice_expectation_or_none(cells: Mapping[str, str], criterion: str, design: Design) -> ExpectedAnswer | None:
     """Return the expected answer by a criterion (its name is empty if the campaign has only one question).
 
     Raises:
-        Invalid: The refusals of `parse_expected_cells`.
+        Invalid: The refusals of `expected_answer_of_cells_or_none`.
 
     """
     expected_text, tolerance = (
         cells.get(f"{column} {criterion}".strip(), "")
         for column in (PRACTICE_EXPECTED_COLUMN, PRACTICE_TOLERANCE_COLUMN)
     )
-    return parse_expected_cells(design, expected_text, tolerance)
+    return expected_answer_of_cells_or_none(design, expected_text, tolerance)
 
 
 def grade_practice_form(settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(settings.criteria, split_submission_by_criterion(Form(form, "form"), settings), strict=True)
+    parts = zip(settings.criteria, submission_of_each_criterion(Form(form, "form"), settings), strict=True)
     return grade_practice_values(
         settings, items, [criterion.parse_answer(part, numbers)[1] for criterion, part in parts]
     )

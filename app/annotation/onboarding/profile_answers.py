@@ -13,7 +13,9 @@ SELECT_ENTRY_ANSWERS = text("""
 """)
 
 
-async def load_entry_answers(connection: AsyncConnection, campaign_id: int) -> dict[int, Mapping[str, str]]:
+async def load_entry_answers_by_annotator(
+    connection: AsyncConnection, campaign_id: int
+) -> dict[int, Mapping[str, str]]:
     """Return the entry answers by annotator id and name of the question. Empty answers are left out."""
     rows = await connection.execute(SELECT_ENTRY_ANSWERS, {"campaign": campaign_id, "step": QUESTIONS_STEP})
     return {row.annotator_id: row.said for row in rows}

@@ -55,7 +55,7 @@ def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHisto
         met,
         expected,
         is_finished,
-        is_finished and reaches_pass_mark(settings, met, expected),
+        is_finished and is_pass_mark_reached(settings, met, expected),
     )
 
 
@@ -64,7 +64,7 @@ def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
 
 
-def reaches_pass_mark(settings: VisitAndAnswerSettings, met_count: int, expected_answer_count: int) -> bool:
+def is_pass_mark_reached(settings: VisitAndAnswerSettings, met_count: int, expected_answer_count: int) -> bool:
     """Return whether the pass mark is reached, computed in integers so that 8 of 10 is exactly 80 percent."""
     percent: int = settings.pass_percent
     return 100 * met_count >= percent * expected_answer_count
@@ -75,7 +75,7 @@ def has_qualified(settings: VisitAndAnswerSettings, history: VisitHistory) -> bo
     return history.has_worked or qualification_progress(settings, history).is_good_enough
 
 
-def parse_qualification_form(
+def qualification_result_or_none_if_outdated(
     form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
 ) -> StepResult | None:
     """Return the graded answer, or the start of another try if one is left; None for a form of an earlier page."""
@@ -97,7 +97,7 @@ def parse_qualification_form(
     }
     if progress.set_index + 1 < len(sets):
         return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", details)
-    has_passed = reaches_pass_mark(
+    has_passed = is_pass_mark_reached(
         settings,
         progress.met_count + graded_set.met_count,
         progress.expected_answer_count + graded_set.expected_answer_count,
@@ -105,7 +105,7 @@ def parse_qualification_form(
     return StepResult(QUALIFICATION_STEP, result_count + 1, "passed" if has_passed else "failed", details)
 
 
-def qualification_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
+def qualification_template_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
     """Return the set to do next, or the result of the test."""
     sets, progress = (
         parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings)),
@@ -122,7 +122,7 @@ def qualification_context(settings: VisitAndAnswerSettings, history: VisitHistor
     return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 
 
-def failed_qualification(settings: VisitAndAnswerSettings, _version: int) -> list[StepResult]:
+def results_of_failed_qualification(settings: VisitAndAnswerSettings, _version: int) -> list[StepResult]:
     """Return the results of an annotator who gave no expected answer in the last try."""
     sets = parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings))
     details = {"try": settings.qualification_tries, "values": [], "met": 0, "of": 1}
@@ -138,7 +138,7 @@ STEP = VisitStep(
     QUALIFICATION_STEP,
     has_qualification,
     has_qualified,
-    parse_qualification_form,
-    qualification_context,
-    {"Qualification failed": failed_qualification},
+    qualification_result_or_none_if_outdated,
+    qualification_template_context,
+    {"Qualification failed": results_of_failed_qualification},
 )

@@ -80,11 +80,11 @@ def checked_entry_answer(question: EntryQuestion, text: str) -> str:
             question=name,
         )
     if text and question.number is not None:
-        return format_number(checked_number(question, question.number, text))
+        return format_number(number_within_limits_or_refusal(question, question.number, text))
     return text
 
 
-def checked_number(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
+def number_within_limits_or_refusal(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
     """Return the number that a text stands for. Raises `Invalid`."""
     name, asked = question.name, shorten_echo(question.question)
     try:
@@ -93,19 +93,19 @@ def checked_number(question: EntryQuestion, limits: NumberLimits, text: str) -> 
         message = f"The answer to “{asked}” must be a number. What you entered is kept."
         raise Invalid(message, code="answer_not_a_number", question=name) from None
     if not (abs(number) <= MAX_NUMBER and limits.contains(number)):
-        message = f"The answer to “{asked}” must be {describe_range(limits)}. What you entered is kept."
+        message = f"The answer to “{asked}” must be {possible_numbers_in_words(limits)}. What you entered is kept."
         raise Invalid(message, code="answer_out_of_range", question=name)
     return number
 
 
-def describe_range(limits: NumberLimits) -> str:
+def possible_numbers_in_words(limits: NumberLimits) -> str:
     """Return the possible numbers in words."""
     least = -MAX_NUMBER if limits.minimum is None else limits.minimum
     greatest = MAX_NUMBER if limits.maximum is None else limits.maximum
     return f"from {format_number(least)} to {format_number(greatest)}"
 
 
-def questions_context(settings: VisitSettings, history: VisitHistory) -> dict[str, Any]:
+def questions_template_context(settings: VisitSettings, history: VisitHistory) -> dict[str, Any]:
     is_screened_out = any(result.outcome == "failed" for result in history.results_of_step(QUESTIONS_STEP))
     return {
         "questions": parse_question_lines(settings.questions),
@@ -113,7 +113,7 @@ def questions_context(settings: VisitSettings, history: VisitHistory) -> dict[st
     }
 
 
-def screened_out_by_question(settings: VisitSettings, _version: int) -> list[StepResult]:
+def results_of_screened_out_annotator(settings: VisitSettings, _version: int) -> list[StepResult]:
     """Return the result of an annotator who cannot take part; none if no answer screens people out."""
     screens = any(question.screens_out_people for question in parse_question_lines(settings.questions))
     return [StepResult(QUESTIONS_STEP, 1, "failed")] if screens else []
@@ -124,6 +124,6 @@ STEP = VisitStep(
     has_entry_questions,
     has_answered_questions,
     parse_questions_form,
-    questions_context,
-    {"Screened out by a question": screened_out_by_question},
+    questions_template_context,
+    {"Screened out by a question": results_of_screened_out_annotator},
 )

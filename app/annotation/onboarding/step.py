@@ -51,7 +51,7 @@ class VisitHistory:
         return results[-1].version if results else 0
 
 
-def empty_step_context(_settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
+def empty_step_template_context(_settings: VisitSettings, _history: VisitHistory) -> dict[str, Any]:
     """Return no context, for a step whose page needs only the campaign."""
     return {}
 
@@ -79,5 +79,5 @@ class VisitStep:
     is_required: Callable[[VisitSettings, Platform], bool]
     is_passed: Callable[[VisitAndAnswerSettings, VisitHistory], bool]
     parse_form: Callable[[Mapping[str, str], VisitAndAnswerSettings, VisitHistory], StepResult | None]
-    page_context: Callable[[VisitAndAnswerSettings, VisitHistory], dict[str, Any]] = empty_step_context
+    page_context: Callable[[VisitAndAnswerSettings, VisitHistory], dict[str, Any]] = empty_step_template_context
     endings: Mapping[str, Callable[[VisitAndAnswerSettings, int], list[StepResult]]] = field(default_factory=dict)

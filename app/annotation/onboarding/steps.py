@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from app.annotation.onboarding import consent, qualification, questions, training, welcome
-from app.annotation.onboarding.consent import has_consent_text
+from app.annotation.onboarding.consent import must_agree_to_consent_text
 from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
@@ -27,7 +27,7 @@ class StepPlace(NamedTuple):
 
 def has_consent_on_start_page(settings: VisitSettings, platform: Platform) -> bool:
     """Return whether the page with the Start button asks for consent, so that this step needs no page of its own."""
-    return platform.has_start_button and has_consent_text(settings, platform)
+    return platform.has_start_button and must_agree_to_consent_text(settings, platform)
 
 
 def steps_with_own_page(settings: VisitSettings, platform: Platform) -> list[VisitStep]:
@@ -40,7 +40,9 @@ def steps_with_own_page(settings: VisitSettings, platform: Platform) -> list[Vis
     ]
 
 
-def place_of_step(settings: VisitAndAnswerSettings, platform: Platform, step: VisitStep | None) -> StepPlace:
+def place_of_step_among_pages(
+    settings: VisitAndAnswerSettings, platform: Platform, step: VisitStep | None
+) -> StepPlace:
     """Return the place of a step among all pages before the work; of the page that starts it without one."""
     steps = steps_with_own_page(settings, platform)
     start_pages = int(platform.has_start_button)

@@ -69,7 +69,7 @@ def has_finished_training(settings: VisitAndAnswerSettings, history: VisitHistor
     )
 
 
-def parse_training_form(
+def training_result_or_none_if_outdated(
     form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
 ) -> StepResult | None:
     """Return the graded answer, or that the annotator has read the explanations; None for a form of an earlier page.
@@ -101,7 +101,7 @@ def parse_training_form(
     return StepResult(TRAINING_STEP, result_count + 1, "taken", details)
 
 
-def training_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
+def training_template_context(settings: VisitAndAnswerSettings, history: VisitHistory) -> dict[str, Any]:
     """Return the set to do next, or the feedback on its answer."""
     sets, progress = (
         parse_practice_sets(settings.training, PracticeFormat.from_settings(settings)),
@@ -118,12 +118,12 @@ def training_context(settings: VisitAndAnswerSettings, history: VisitHistory) ->
         return context
     graded_set = grade_practice_values(settings, sets[set_index], progress.unread_answer["values"])
     return context | {
-        "feedback": training_feedback_context(settings, sets[set_index], graded_set),
+        "feedback": training_feedback_template_context(settings, sets[set_index], graded_set),
         "all_met": graded_set.met_count == graded_set.expected_answer_count,
     }
 
 
-def training_feedback_context(
+def training_feedback_template_context(
     settings: VisitAndAnswerSettings, items: tuple[PracticeItem, ...], graded_set: GradedSet
 ) -> dict[str, Any]:
     """Return the given and the expected answers of each item, and of their order, by each criterion."""
@@ -137,7 +137,7 @@ def training_feedback_context(
             lines_by_item[place].append(
                 {
                     "criterion": name,
-                    "given": format_practice_value(design, value),
+                    "given": practice_value_text_or_none(design, value),
                     "feedback": feedback_by_position.get(place),
                 }
             )
@@ -150,7 +150,7 @@ def training_feedback_context(
     return context | {"explanations": [item.explanation for item in items]}
 
 
-def format_practice_value(design: Design, value: float | None) -> str | None:
+def practice_value_text_or_none(design: Design, value: float | None) -> str | None:
     """Return a value as text; None if the item could not be judged."""
     if value is None:
         return None
@@ -170,4 +170,6 @@ def answered_order(design: Design, values: Sequence[float | None], order_feedbac
     return [[place for place in positions if shares[place] == level] for level in levels]
 
 
-STEP = VisitStep(TRAINING_STEP, has_training, has_finished_training, parse_training_form, training_context)
+STEP = VisitStep(
+    TRAINING_STEP, has_training, has_finished_training, training_result_or_none_if_outdated, training_template_context
+)

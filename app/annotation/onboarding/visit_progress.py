@@ -109,11 +109,11 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
     """As `load_visit`; also admit an annotator who has no open step."""
     visit = await load_visit(connection, assignment)
     if visit.next_step is None:
-        await record_admission(connection, visit)
+        await admit_to_visit_version(connection, visit)
     return visit
 
 
-async def record_admission(connection: Driver, visit: AnnotatorVisit) -> None:
+async def admit_to_visit_version(connection: Driver, visit: AnnotatorVisit) -> None:
     """Admit the annotator to the version that was read. If there is a newer one, its steps are asked later."""
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
     await execute_statement(connection, ADMIT_ANNOTATOR, key)
@@ -147,7 +147,7 @@ async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCam
     return row
 
 
-def initial_admitted_version(campaign: VisitedCampaign, platform: Platform) -> int:
+def visit_version_admitted_on_arrival(campaign: VisitedCampaign, platform: Platform) -> int:
     """Return the version of the visit that a new annotator from a platform is admitted to; 0 if a step is open."""
     open_step = next_open_step(campaign.settings, platform, VisitHistory(campaign.visit_version))
     return 0 if open_step else campaign.visit_version

@@ -14,14 +14,14 @@ from app.designs.campaign import Campaign
 
 def visit_settings(campaign: Campaign) -> VisitSettings:
     """Return the onboarding settings of a campaign's row."""
-    columns = campaign.to_columns()
+    columns = campaign.column_values_of_campaign()
     return VisitSettings.model_construct(**{name: columns[name] for name in VisitSettings.model_fields})
 
 
-async def create_first_visit_version(connection: AsyncConnection, campaign: Campaign) -> None:
+async def create_first_visit_version_if_needed(connection: AsyncConnection, campaign: Campaign) -> None:
     """Create the first version at the launch, if any annotator has a step to pass."""
     if has_visit_steps(visit_settings(campaign)):
-        await increment_visit_version(connection, campaign)
+        await increment_version_and_store_consent_text(connection, campaign)
 
 
 async def create_visit_version_if_consent_changed(
@@ -29,10 +29,10 @@ async def create_visit_version_if_consent_changed(
 ) -> None:
     """Create a new version if the consent text of a launched campaign has changed; annotators must then agree again."""
     if campaign.status != "draft" and campaign.consent != old_settings.consent:
-        await increment_visit_version(connection, campaign)
+        await increment_version_and_store_consent_text(connection, campaign)
 
 
-async def increment_visit_version(connection: AsyncConnection, campaign: Campaign) -> None:
+async def increment_version_and_store_consent_text(connection: AsyncConnection, campaign: Campaign) -> None:
     """Increment the version and store the consent text with it. The caller has locked the campaign's row."""
     version = campaign.visit_version + 1
     await connection.execute(update(campaigns).where(campaigns.c.id == campaign.id).values(visit_version=version))

@@ -6,7 +6,7 @@ agree to a text, the page of the consent step shows all of this, too, and nothin
 
 from collections.abc import Mapping
 
-from app.annotation.onboarding.consent import CONSENT_STEP, has_consent_text
+from app.annotation.onboarding.consent import CONSENT_STEP, must_agree_to_consent_text
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
@@ -20,7 +20,7 @@ def has_welcome_page(settings: VisitSettings, platform: Platform) -> bool:
         settings.welcome
         and platform.has_page
         and not platform.has_start_button
-        and not has_consent_text(settings, platform)
+        and not must_agree_to_consent_text(settings, platform)
     )
 
 

@@ -13,19 +13,19 @@ from app.annotation.platforms.cell_reading import (
     FormatsUnknownError,
     ReadingNotes,
     ReadingOptions,
-    detect_cell_formats,
+    detect_number_and_date_formats,
     find_time_zone,
 )
 from app.annotation.platforms.column_mapping import (
     COLUMN_ROLES,
     MTURK_STATUS_COLUMN,
     REJECTED_STATUS,
-    map_to_easel_columns,
+    table_with_easel_columns,
 )
 from app.annotation.platforms.platform import Platform
-from app.annotation.platforms.registry import detect_result_platform
+from app.annotation.platforms.registry import detect_platform_and_result_format
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
-from app.annotation.platforms.tool_formats import add_appraise_header, convert_tool_table
+from app.annotation.platforms.tool_formats import file_with_appraise_header, table_with_row_per_annotation
 from app.errors import Invalid, join_names
 from app.uploads import UploadedRow, UploadedTable, check_upload_size, read_table
 
@@ -39,7 +39,7 @@ NUMBERED_COLUMNS = {name.lower(): name for name in ("Input.id", "Answer.range", 
 NUMBERED_COLUMN_PATTERN = re.compile(rf"({'|'.join(map(re.escape, NUMBERED_COLUMNS))})([1-9]\d{{0,3}})")
 
 
-def read_answer_file(
+def read_platform_rows_and_notes(
     file: BinaryIO, file_name: str, value_reader: ValueReader, *, now: datetime, max_mb: int, options: ReadingOptions
 ) -> tuple[Platform, list[ResultRow], ReadingNotes]:
     """Return the platform of a file's annotators, their HITs, and notes on the reading.
@@ -58,7 +58,7 @@ def read_answer_file(
     Raises:
         Invalid: `time_zone_unknown`, `criteria_not_imported`, `choices_not_imported`, `all_rejected`, and the
             refusals of `read_table`,
-            `map_to_easel_columns`, `detect_cell_formats` and the platform's reader.
+            `table_with_easel_columns`, `detect_number_and_date_formats` and the platform's reader.
 
     """
     find_time_zone(options.time_zone)
@@ -67,20 +67,23 @@ def read_answer_file(
     file.seek(0)
     reader = CellReader(now, options)
     try:
-        return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
+        return (
+            *read_platform_and_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader),
+            reader.notes,
+        )
     except FormatsUnknownError:
         file.seek(0)
     first_reader = CellReader(now, options)
-    _, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=first_reader)
-    reader = CellReader(now, options, detect_cell_formats(file_format.iter_formatted_cells(upload), options))
+    _, file_format, upload = read_platform_format_and_table(file, file_name, max_mb=max_mb, reader=first_reader)
+    reader = CellReader(now, options, detect_number_and_date_formats(file_format.iter_formatted_cells(upload), options))
     file.seek(0)
-    return (*read_result_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
+    return (*read_platform_and_rows(file, file_name, value_reader, digest, max_mb=max_mb, reader=reader), reader.notes)
 
 
-def read_result_rows(
+def read_platform_and_rows(
     file: BinaryIO, file_name: str, value_reader: ValueReader, digest: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, list[ResultRow]]:
-    platform, file_format, upload = read_answer_table(file, file_name, max_mb=max_mb, reader=reader)
+    platform, file_format, upload = read_platform_format_and_table(file, file_name, max_mb=max_mb, reader=reader)
     if value_reader.criterion_names and not file_format.has_criteria:
         raise Invalid(
             f"This campaign asks about {join_names(value_reader.criterion_names)}, but a result file of "
@@ -105,23 +108,23 @@ def read_result_rows(
         raise
 
 
-def read_answer_table(
+def read_platform_format_and_table(
     file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, ResultFileFormat, UploadedTable]:
     """Return the platform of a file, the format to read it with, and its table converted to that format."""
-    upload = read_table(add_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
+    upload = read_table(file_with_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
-    upload = rename_known_columns(convert_tool_table(upload, notes))
+    upload = table_with_known_column_names(table_with_row_per_annotation(upload, notes))
     if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
-        upload = replace(upload, rows=skip_rejected(upload.rows, notes))
-    platform, file_format = detect_result_platform(upload.columns)
+        upload = replace(upload, rows=iterate_results_not_rejected(upload.rows, notes))
+    platform, file_format = detect_platform_and_result_format(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
-        return platform, easel_results.RESULTS, map_to_easel_columns(upload, reader.options, notes)
+        return platform, easel_results.RESULTS, table_with_easel_columns(upload, reader.options, notes)
     return platform, file_format, upload
 
 
-def rename_known_columns(upload: UploadedTable) -> UploadedTable:
+def table_with_known_column_names(upload: UploadedTable) -> UploadedTable:
     """Return the table with known columns in the capitals that Easel and Mechanical Turk use."""
     names = {name: canonical_name_if_unique(name, upload.columns) for name in upload.columns}
     if all(name == canonical_name for name, canonical_name in names.items()):
@@ -143,7 +146,7 @@ def canonical_name_if_unique(name: str, columns: Sequence[str]) -> str:
     return canonical_name if len(same_names) == 1 else name
 
 
-def skip_rejected(records: Iterator[UploadedRow], notes: ReadingNotes) -> Iterator[UploadedRow]:
+def iterate_results_not_rejected(records: Iterator[UploadedRow], notes: ReadingNotes) -> Iterator[UploadedRow]:
     """Yield the results that the requester has not rejected."""
     for record in records:
         if str(record.values.get(MTURK_STATUS_COLUMN, "")).strip().lower() == REJECTED_STATUS:

@@ -16,7 +16,9 @@ LIST_APPROVABLE_SUBMISSIONS = text("""
 LIST_PLATFORMS_OF_ANNOTATORS = text("SELECT DISTINCT platform FROM annotators WHERE campaign_id = :campaign ORDER BY 1")
 
 
-async def list_approvable_submissions(connection: AsyncConnection, campaign_id: int, platform: Platform) -> list[str]:
+async def list_ids_of_approvable_submissions(
+    connection: AsyncConnection, campaign_id: int, platform: Platform
+) -> list[str]:
     """Return the ids of completed submissions whose annotators are neither held nor excluded, in order of arrival."""
     parameters = {"campaign": campaign_id, "platform": platform.name}
     return [*(await connection.execute(LIST_APPROVABLE_SUBMISSIONS, parameters)).scalars()]

@@ -119,7 +119,7 @@ async def find_or_create_assignment(
     row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
     if row is None and visitor is not None:
         try:
-            await visitor.charge_visit(connection, campaign_id, now=now)
+            await visitor.charge_visit_or_refuse(connection, campaign_id, now=now)
         except TooManyVisits:
             row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
             if row is None:  # no concurrent request has created it either
@@ -149,7 +149,7 @@ class WorkerToken:
         return self.issued_at + MAX_CLOCK_SKEW >= arrived_at
 
 
-async def check_token_age(connection: Driver, token: WorkerToken) -> None:
+async def refuse_outdated_token(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment with its id."""
     key = {"campaign": token.assignment.campaign_id, "assignment": token.assignment.assignment_id}
     arrived_at: datetime | None = await fetch_value(connection, SELECT_ARRIVAL_TIME, key)
@@ -170,7 +170,7 @@ async def await_reply_or_refuse_old_token(connection: Driver, token: WorkerToken
     try:
         return await reply
     except Refusal:
-        await check_token_age(connection, token)
+        await refuse_outdated_token(connection, token)
         raise
 
 

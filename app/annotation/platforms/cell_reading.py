@@ -7,7 +7,12 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Literal, TypeAlias
 from zoneinfo import ZoneInfo
 
-from app.annotation.platforms.time_parsing import DateOrderUnknownError, ParsedTime, detect_day_first, parse_file_time
+from app.annotation.platforms.time_parsing import (
+    DateOrderUnknownError,
+    ParsedTime,
+    file_time_or_none,
+    is_day_first_or_unknown,
+)
 from app.errors import Invalid, shorten_echo
 from app.uploads import ReadOptions, refuse_line
 
@@ -148,7 +153,7 @@ class CellReader:
             return None
         day_first = self.formats.has_day_first if self.formats else None
         try:
-            parsed_time = parse_file_time(cell, day_first=day_first, zone=find_time_zone(self.options.time_zone))
+            parsed_time = file_time_or_none(cell, day_first=day_first, zone=find_time_zone(self.options.time_zone))
         except DateOrderUnknownError:
             if self.formats is None:
                 raise FormatsUnknownError from None
@@ -180,7 +185,7 @@ def is_missing_value(cell: str, labels: Iterable[str]) -> bool:
 CellKind: TypeAlias = Literal["number", "time"]
 
 
-def detect_cell_formats(cells: Iterable[tuple[int, CellKind, str]], options: ReadingOptions) -> CellFormats:
+def detect_number_and_date_formats(cells: Iterable[tuple[int, CellKind, str]], options: ReadingOptions) -> CellFormats:
     """Return the notation of numbers and dates in a whole file, from the options or the cells.
 
     Raises:
@@ -194,8 +199,10 @@ def detect_cell_formats(cells: Iterable[tuple[int, CellKind, str]], options: Rea
         if kind == "number":
             record_decimal_mark(numbers, line, cell)
         elif needs_date_order(cell):
-            orders.setdefault(detect_day_first(cell), (line, cell))
-    return CellFormats(decide_decimal_comma(numbers, options.decimal), decide_day_first(orders, options.date_order))
+            orders.setdefault(is_day_first_or_unknown(cell), (line, cell))
+    return CellFormats(
+        are_decimal_commas_used(numbers, options.decimal), is_day_before_month(orders, options.date_order)
+    )
 
 
 def record_decimal_mark(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
@@ -211,13 +218,13 @@ def record_decimal_mark(numbers: dict[bool | None, tuple[int, str]], line: int, 
 
 def needs_date_order(cell: str) -> bool:
     try:
-        parse_file_time(cell, day_first=None, zone=UTC)
+        file_time_or_none(cell, day_first=None, zone=UTC)
     except DateOrderUnknownError:
         return True
     return False
 
 
-def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
+def are_decimal_commas_used(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
     """Return whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
     if chosen:
         return chosen == "comma"
@@ -240,7 +247,7 @@ def decide_decimal_comma(numbers: Mapping[bool | None, tuple[int, str]], chosen:
     return next((comma for comma in numbers if comma is not None), None)
 
 
-def decide_day_first(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
+def is_day_before_month(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
     """Return whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
     if chosen:
         return chosen == "day_first"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 from app.uploads import UploadedRow, UploadedTable, format_cell
 
 REQUIRED_ROLES = ("item", "value")
@@ -58,19 +58,19 @@ MTURK_STATUS_COLUMN = "AssignmentStatus"
 REJECTED_STATUS = "rejected"
 
 
-def propose_columns_by_role(columns: Sequence[str]) -> dict[str, str]:
+def likeliest_column_by_role(columns: Sequence[str]) -> dict[str, str]:
     """Return the likeliest column of a table for each role that has one."""
     inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
     other_columns = [name for name in columns if name not in (*inputs, *answers)]
     proposed = {role: name for role in COLUMN_ROLES if (name := likeliest_column(role, other_columns))}
     if answers:
-        proposed |= propose_template_columns(
+        proposed |= propose_columns_by_role_of_template(
             inputs, [name for name in answers if not NOT_VALUE_COLUMN_PATTERN.search(name)]
         )
     return {role: proposed[role] for role in COLUMN_ROLES if role in proposed}
 
 
-def propose_template_columns(inputs: Sequence[str], answers: Sequence[str]) -> dict[str, str]:
+def propose_columns_by_role_of_template(inputs: Sequence[str], answers: Sequence[str]) -> dict[str, str]:
     """Return the item and value columns of a Mechanical Turk result file: numbered families of equal size, or one each.
 
     Args:
@@ -78,7 +78,7 @@ def propose_template_columns(inputs: Sequence[str], answers: Sequence[str]) -> d
         answers: Columns with answers.
 
     """
-    input_sizes, answer_sizes = numbered_family_sizes(inputs), numbered_family_sizes(answers)
+    input_sizes, answer_sizes = size_by_numbered_family_of_columns(inputs), size_by_numbered_family_of_columns(answers)
     family_pairs = [
         (input_family, answer_family)
         for input_family, input_size in input_sizes.items()
@@ -92,11 +92,11 @@ def propose_template_columns(inputs: Sequence[str], answers: Sequence[str]) -> d
         ]
         return {"item": item_family, "value": value_family}
     item, value = likeliest_column("item", inputs), likeliest_column("value", answers)
-    proposal = {"item": item or name_if_single(inputs), "value": value or name_if_single(answers)}
+    proposal = {"item": item or only_name_or_empty(inputs), "value": value or only_name_or_empty(answers)}
     return {role: name for role, name in proposal.items() if name}
 
 
-def name_if_single(names: Sequence[str]) -> str:
+def only_name_or_empty(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ""
 
 
@@ -106,7 +106,7 @@ def likeliest_column(role: str, columns: Sequence[str]) -> str:
     return next((names_by_alias[alias] for alias in COLUMN_ALIASES[role] if alias in names_by_alias), "")
 
 
-def numbered_family_sizes(columns: Sequence[str]) -> dict[str, int]:
+def size_by_numbered_family_of_columns(columns: Sequence[str]) -> dict[str, int]:
     """Return the size of each family of columns that are numbered from 1 without gaps."""
     numbers: dict[str, set[int]] = {}
     for name in columns:
@@ -123,13 +123,13 @@ def expand_number_wildcard(name: str, columns: Sequence[str]) -> list[str]:
     """Return the columns that a name stands for: those with a number instead of its `*`, or the column itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
-    count = numbered_family_sizes(columns).get(name, 0) if name.endswith(NUMBER_WILDCARD) else 0
+    count = size_by_numbered_family_of_columns(columns).get(name, 0) if name.endswith(NUMBER_WILDCARD) else 0
     if not count:
         count = next(k for k in range(1, len(columns) + 2) if name.replace(NUMBER_WILDCARD, str(k)) not in columns) - 1
     return [name.replace(NUMBER_WILDCARD, str(k)) for k in range(1, count + 1)]
 
 
-def map_to_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
+def table_with_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
     """Return the table with the columns of Easel's own files instead of its own.
 
     Args:
@@ -143,7 +143,7 @@ def map_to_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: 
 
     """
     chosen_columns = {role: name for role, name in options.columns.items() if name}
-    proposed = propose_columns_by_role(upload.columns)
+    proposed = likeliest_column_by_role(upload.columns)
     likely_columns = {role: proposed[role] for role in ROLES_MAPPED_BY_DEFAULT if role in proposed}
     mapping = {role: name for role, name in (likely_columns | chosen_columns).items() if name != NO_COLUMN_MARK}
     if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
@@ -154,7 +154,7 @@ def map_to_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: 
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
     notes.passed_over = join_names([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
-    return replace(upload, columns=columns, rows=iter_item_rows(upload.rows, families))
+    return replace(upload, columns=columns, rows=iterate_rows_by_item(upload.rows, families))
 
 
 def check_mapped_columns(
@@ -167,7 +167,7 @@ def check_mapped_columns(
                 f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. "
                 "Nothing was imported.",
                 code="column_unknown",
-                columns=shorten_names(columns),
+                columns=first_names_shown_in_message(columns),
             )
     sizes = {len(names) for role, names in families.items() if len(names) > 1}
     if len(sizes) > 1 or (sizes and len(families["item"]) != len(families["value"])):
@@ -178,9 +178,11 @@ def check_mapped_columns(
         )
 
 
-def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]) -> Iterator[UploadedRow]:
+def iterate_rows_by_item(
+    records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]
+) -> Iterator[UploadedRow]:
     """Yield a row for each item. Without a `hit` column each record is a HIT, named by its content."""
-    size, hit_name = len(families["item"]), make_hit_namer()
+    size, hit_name = len(families["item"]), make_function_that_names_hits()
     for record in records:
         cells = {
             role: [format_cell(record.values.get(name)).strip() for name in names] for role, names in families.items()
@@ -192,7 +194,7 @@ def iter_item_rows(records: Iterator[UploadedRow], families: Mapping[str, Sequen
                 yield UploadedRow(record.line, item_cells | {"hit": hit})
 
 
-def make_hit_namer() -> Callable[[Mapping[str, object]], str]:
+def make_function_that_names_hits() -> Callable[[Mapping[str, object]], str]:
     """Return a function that names records by a digest of their content; duplicates get a running number."""
     counts_by_digest: dict[str, int] = {}
 
@@ -218,6 +220,6 @@ def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str])
         "annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... "
         "needs no such options. Nothing was imported.",
         code="result_columns",
-        columns=shorten_names(columns),
+        columns=first_names_shown_in_message(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},
     )

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
@@ -47,7 +47,7 @@ values, because the garbage collector does not track those.
 """
 
 
-def has_easel_column(columns: Sequence[str]) -> bool:
+def has_any_easel_column(columns: Sequence[str]) -> bool:
     """Return whether a file may be in this format, complete or not."""
     return bool({"hit", "annotator"} & set(columns))
 
@@ -59,7 +59,7 @@ def has_required_easel_columns(columns: Sequence[str]) -> bool:
 def iter_easel_number_and_time_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with values and times."""
     for record in upload.rows:
-        for line, cells in split_record_into_rows(record):
+        for line, cells in iterate_lines_and_cells_of_record(record):
             yield line, "number", cells.get("value", "")
             for column in ("issued_at", "submitted_at"):
                 yield line, "time", cells.get(column, "")
@@ -87,16 +87,20 @@ def read_easel_results(
     for record in upload.rows:
         columns = tuple(record.values)
         if columns not in exported_by_columns:
-            exported_by_columns[columns] = check_columns_and_detect_export(
+            exported_by_columns[columns] = refuse_unread_columns_and_detect_export(
                 record.line if upload.format == "jsonl" else 1, columns
             )
         exported = exported_by_columns[columns]
-        for line, texts in split_record_into_rows(record):
-            cells = {name: strip_apostrophe(name, cell) for name, cell in texts.items()} if exported else texts
+        for line, texts in iterate_lines_and_cells_of_record(record):
+            cells = (
+                {name: cell_without_export_apostrophe(name, cell) for name, cell in texts.items()}
+                if exported
+                else texts
+            )
             annotator, hit = read_required_id(cells, "annotator", line), read_required_id(cells, "hit", line)
             replaced_answers.add((annotator, cells.get("replaces", "")))
-            criterion_reader = value_reader_for_criterion(value_reader, line, cells.get("criterion"))
-            if not exported and lacks_value(cells, criterion_reader):
+            criterion_reader = value_reader_of_row_criterion(value_reader, line, cells.get("criterion"))
+            if not exported and has_neither_value_nor_na_mark(cells, criterion_reader):
                 first_line_without_value = first_line_without_value or line
                 reader.notes.missing += 1
                 continue
@@ -114,7 +118,7 @@ def read_easel_results(
     ]
 
 
-def strip_apostrophe(column: str, cell: str) -> str:
+def cell_without_export_apostrophe(column: str, cell: str) -> str:
     """Return a cell of an export without the apostrophe that protects it in spreadsheets.
 
     Item ids keep it: an id may begin with one, so the lookup tries both.
@@ -122,7 +126,7 @@ def strip_apostrophe(column: str, cell: str) -> str:
     return cell if column == "item" else unprotect_cell(cell)
 
 
-def check_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
+def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
     """Return whether the columns are those of an export, after refusing columns that are not read.
 
     Raises:
@@ -138,7 +142,7 @@ def check_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
             line,
             f"Easel does not know the column {join_names(unknown)}: it reads "
             f"{', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
-            columns=shorten_names(unknown),
+            columns=first_names_shown_in_message(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
     for name, column in zip(names, columns, strict=True):
@@ -147,7 +151,7 @@ def check_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
     return exported
 
 
-def split_record_into_rows(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
+def iterate_lines_and_cells_of_record(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the line and the cells of each row: one per record, or one for each item of its lists.
 
     Raises:
@@ -178,7 +182,7 @@ def read_required_id(cells: dict[str, str], column: str, line: int) -> str:
     return cell
 
 
-def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
+def value_reader_of_row_criterion(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
     """Return the reader of values by a row's criterion, which is None if there is no such column.
 
     Raises:
@@ -193,7 +197,7 @@ def value_reader_for_criterion(value_reader: ValueReader, line: int, criterion: 
     return criterion_reader
 
 
-def lacks_value(cells: dict[str, str], value_reader: ValueReader) -> bool:
+def has_neither_value_nor_na_mark(cells: dict[str, str], value_reader: ValueReader) -> bool:
     """Return whether a row has neither a value nor an N/A mark."""
     return is_missing_value(cells.get("value", ""), value_reader.classes) and not RESULT_TRUTH_VALUES.get(
         cells.get("not_applicable", "").lower()
@@ -207,10 +211,10 @@ def parse_judgment(
     if not item:
         refuse_line("item_missing", line, "item is empty.")
     return (
-        parse_item_position(line, cells.get("position", "")),
+        item_position_or_none(line, cells.get("position", "")),
         line,
         item,
-        parse_judged_value(line, cells, value_reader, reader, exported=exported),
+        judged_value_or_none_or_nan(line, cells, value_reader, reader, exported=exported),
         parse_unjudged_reason(line, cells),
         parse_time_cell(line, "issued_at", cells, reader),
         parse_time_cell(line, "submitted_at", cells, reader),
@@ -218,7 +222,7 @@ def parse_judgment(
     )
 
 
-def parse_judged_value(
+def judged_value_or_none_or_nan(
     line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, exported: bool
 ) -> float | None:
     """Return the value; None if the item was marked N/A, NaN if an export has none because another item was."""
@@ -261,7 +265,7 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
     except ValueError:
         if value_reader.classes:
             message = f"“{shorten_echo(cell)}” is not one of the classes {join_names(value_reader.classes)}."
-            refuse_line("class_unknown", line, message, classes=shorten_names(value_reader.classes))
+            refuse_line("class_unknown", line, message, classes=first_names_shown_in_message(value_reader.classes))
         refuse_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
         refuse_line(
@@ -287,7 +291,7 @@ def check_class_label(line: int, value: float, label: str, classes: Sequence[str
         )
 
 
-def parse_item_position(line: int, cell: str) -> int | None:
+def item_position_or_none(line: int, cell: str) -> int | None:
     """Return the position in a cell, None if it is empty. Raises `Invalid` (`position_unusable`)."""
     if not cell:
         return None
@@ -306,9 +310,9 @@ def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellR
 def build_result_row(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
     """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first_line = rows[0][1]
-    sort_by_position(rows)
+    sort_rows_of_hit_by_position(rows)
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
-    check_items_unique(items, lines)
+    refuse_item_twice_in_hit(items, lines)
     if len({*segments}) > 1:
         refuse_line("segment_differs", first_line, "the rows of this HIT have several segments, but a HIT has one.")
     return ResultRow(
@@ -327,7 +331,7 @@ def build_result_row(annotator: str, hit: str, criterion: str, rows: list[Judgme
     )
 
 
-def sort_by_position(rows: list[JudgmentTuple]) -> None:
+def sort_rows_of_hit_by_position(rows: list[JudgmentTuple]) -> None:
     """Sort the rows of a HIT by their positions, if they have any."""
     positions = {position for position, *_ in rows}
     if positions == {None}:
@@ -337,7 +341,7 @@ def sort_by_position(rows: list[JudgmentTuple]) -> None:
     rows.sort(key=itemgetter(0))
 
 
-def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
+def refuse_item_twice_in_hit(items: Sequence[str], lines: Sequence[int]) -> None:
     """Raise `Invalid` (`item_repeated`) if an item is in the HIT twice."""
     seen: set[str] = set()
     for item, line in zip(items, lines, strict=True):
@@ -349,7 +353,7 @@ def check_items_unique(items: Sequence[str], lines: Sequence[int]) -> None:
 
 
 RESULTS = ResultFileFormat(
-    has_easel_column,
+    has_any_easel_column,
     has_required_easel_columns,
     read_easel_results,
     iter_easel_number_and_time_cells,

@@ -76,7 +76,7 @@ class ArrivalParameters:
         )
 
 
-def no_arrival(_parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+def ignore_query_and_return_no_arrival(_parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     """Return None: the `read_arrival` of a platform whose addresses do not identify the annotator."""
     return None
 
@@ -84,7 +84,7 @@ def no_arrival(_parameters: Mapping[str, str], _settings: Settings) -> Arrival |
 ReturnSettings = Mapping[str, str | None]  # a campaign's ways back, by the names of settings
 
 
-def return_code_or_url(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
+def code_or_url_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
     """Return the campaign's code or address for an outcome."""
     return return_settings[f"return_{outcome}"]
 
@@ -93,7 +93,7 @@ def complete_by_code_or_url(
     _details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the campaign’s address or code: the `build_completion` of a platform without a return address."""
-    code_or_url = return_code_or_url(return_settings, outcome)
+    code_or_url = code_or_url_for_outcome(return_settings, outcome)
     if code_or_url is None:
         return Completion()
     if code_or_url.startswith("https://"):
@@ -101,7 +101,9 @@ def complete_by_code_or_url(
     return Completion(code=code_or_url)
 
 
-def no_completion(_details: Mapping[str, str], _return_settings: ReturnSettings, _outcome: VisitOutcome) -> Completion:
+def build_no_completion(
+    _details: Mapping[str, str], _return_settings: ReturnSettings, _outcome: VisitOutcome
+) -> Completion:
     """Return no way back: the `build_completion` of a platform for programs."""
     return Completion()
 
@@ -143,8 +145,8 @@ class Platform:
 
     name: str
     title: str
-    read_arrival: Callable[[Mapping[str, str], Settings], Arrival | None] = no_arrival
-    build_completion: Callable[[Mapping[str, str], ReturnSettings, VisitOutcome], Completion] = no_completion
+    read_arrival: Callable[[Mapping[str, str], Settings], Arrival | None] = ignore_query_and_return_no_arrival
+    build_completion: Callable[[Mapping[str, str], ReturnSettings, VisitOutcome], Completion] = build_no_completion
     identifiers: ArrivalParameters = ArrivalParameters()
     has_page: bool = True
     has_start_button: bool = False

@@ -10,8 +10,8 @@ from app.annotation.platforms.platform import (
     Platform,
     ReturnSettings,
     VisitOutcome,
+    code_or_url_for_outcome,
     complete_by_code_or_url,
-    return_code_or_url,
 )
 from app.http.languages.catalogue import mark_message
 from app.settings import Settings
@@ -30,7 +30,7 @@ PROLIFIC_MINIMUM_HOURLY_PAY = {"GBP": 6.0, "USD": 8.0}
 PROLIFIC_LINK_PARAMETERS = "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
 
 
-def read_prolific_arrival(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
+def prolific_arrival_or_none(parameters: Mapping[str, str], _settings: Settings) -> Arrival | None:
     worker_id, study_id, session_id = PROLIFIC_IDENTIFIERS.read_values(parameters)
     return Arrival(worker_id, session_id, {"STUDY_ID": study_id})
 
@@ -39,7 +39,7 @@ def build_prolific_completion(
     details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the way back: Prolific's page with a code of the study, or the campaign's own address."""
-    code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or return_code_or_url(
+    code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or code_or_url_for_outcome(
         return_settings, outcome
     )
     if code is None or code.startswith("https://"):
@@ -51,7 +51,7 @@ def build_prolific_completion(
 PLATFORM = Platform(
     "prolific",
     "Prolific",
-    read_prolific_arrival,
+    prolific_arrival_or_none,
     build_prolific_completion,
     PROLIFIC_IDENTIFIERS,
     has_return_page=True,

@@ -23,7 +23,7 @@ class AllowanceExhausted(Exception):
         self.charged = charged
 
 
-def charge_statement(shares_sql: str) -> TextClause:
+def charge_if_all_have_room_statement(shares_sql: str) -> TextClause:
     """Return a statement that charges counts of :campaign if all have room.
 
     It also deletes rows that no longer count anything, and skips locked ones.
@@ -49,10 +49,12 @@ def charge_statement(shares_sql: str) -> TextClause:
     """)
 
 
-async def charge_all_allowances(
+async def charge_all_allowances_or_refuse(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
 ) -> None:
-    """Charge all counts of a `charge_statement`, or none, in a transaction of its own. Raises `AllowanceExhausted`."""
+    """Charge all counts of a `charge_if_all_have_room_statement`, or none, in a transaction of its own. Raises
+    `AllowanceExhausted`.
+    """
     async with connection.transaction():
         times = {"now": now, "full": now + ALLOWANCE_WINDOW}
         charged_keys: list[bytes] = await fetch_values(connection, statement, {**parameters, **times})

@@ -29,7 +29,7 @@ def platforms_with_pages() -> list[Platform]:
     return [platform for platform in PLATFORMS.values() if platform.has_page]
 
 
-def links_by_platform(base_url: str, link_key: str) -> dict[str, str]:
+def annotator_url_by_platform(base_url: str, link_key: str) -> dict[str, str]:
     """Return the addresses of a campaign for annotators, by platform, without personal links.
 
     `base_url` is the public address of this server.
@@ -41,7 +41,7 @@ def links_by_platform(base_url: str, link_key: str) -> dict[str, str]:
     }
 
 
-def choose_link_base_and_key(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
+def annotator_link_base_url_and_key(base_url: str, link_key: str, experiment_key: str | None) -> tuple[str, str]:
     """Return the base address and the key for the links of a campaign; for an arm of an experiment, those of the
     experiment. `experiment_key` is None if the campaign is no arm.
     """
@@ -51,7 +51,7 @@ def choose_link_base_and_key(base_url: str, link_key: str, experiment_key: str |
 def public_link(base_url: str, link_key: str) -> str:
     """Return the address of a campaign's open link."""
     open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
-    return links_by_platform(base_url, link_key)[open_platform.name]
+    return annotator_url_by_platform(base_url, link_key)[open_platform.name]
 
 
 def simulated_platform_names() -> list[str]:
@@ -59,14 +59,14 @@ def simulated_platform_names() -> list[str]:
     return [platform.name for platform in PLATFORMS.values() if platform.is_simulated]
 
 
-def platforms_with_result_files() -> list[tuple[Platform, ResultFileFormat]]:
+def platforms_and_formats_of_result_files() -> list[tuple[Platform, ResultFileFormat]]:
     """Return the platforms whose result files can be imported, with the formats."""
     return [(platform, platform.result_files) for platform in PLATFORMS.values() if platform.result_files]
 
 
-def detect_result_platform(columns: Sequence[str]) -> tuple[Platform, ResultFileFormat]:
+def detect_platform_and_result_format(columns: Sequence[str]) -> tuple[Platform, ResultFileFormat]:
     """Return the platform of a file with these columns. The last platform gets, and refuses, unknown files."""
-    platforms = platforms_with_result_files()
+    platforms = platforms_and_formats_of_result_files()
     return next(
         ((platform, files) for platform, files in platforms if files.has_known_column(columns)),
         platforms[-1],

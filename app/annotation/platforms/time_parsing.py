@@ -46,7 +46,7 @@ class ParsedTime:
     is_naive: bool = False
 
 
-def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> ParsedTime | None:
+def file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) -> ParsedTime | None:
     """Return the time that a text names; None if it names none, or an impossible one.
 
     Args:
@@ -61,11 +61,11 @@ def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> Parse
     """
     try:
         time = (
-            parse_epoch_time(text)
-            or parse_iso_time(text)
-            or parse_mturk_date(text)
-            or parse_named_date(text)
-            or parse_numeric_date(text, day_first=day_first)
+            epoch_time_or_none(text)
+            or iso_time_or_none(text)
+            or mturk_date_or_none(text)
+            or named_date_or_none(text)
+            or numeric_date_or_none(text, day_first=day_first)
         )
         if time is None:
             return None
@@ -76,48 +76,50 @@ def parse_file_time(text: str, *, day_first: bool | None, zone: tzinfo) -> Parse
     return ParsedTime(moment, is_naive) if moment >= EARLIEST_TIME else None
 
 
-def parse_epoch_time(text: str) -> datetime | None:
+def epoch_time_or_none(text: str) -> datetime | None:
     """Return the time given in seconds, milliseconds or microseconds since 1970."""
     match = EPOCH_PATTERN.fullmatch(text)
     return datetime.fromtimestamp(float(text) / EPOCH_UNITS_BY_DIGITS[len(match[1])], UTC) if match else None
 
 
-def parse_iso_time(text: str) -> datetime | None:
+def iso_time_or_none(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
 
 
-def parse_mturk_date(text: str) -> datetime | None:
+def mturk_date_or_none(text: str) -> datetime | None:
     """Return a time in Mechanical Turk's format. Raises ValueError."""
     match = UNIX_DATE_PATTERN.fullmatch(text)
-    return build_file_time(match, month_number(match["name"])) if match else None
+    return time_of_date_and_clock_match(match, month_number(match["name"])) if match else None
 
 
-def parse_named_date(text: str) -> datetime | None:
+def named_date_or_none(text: str) -> datetime | None:
     """Return a date whose month has an English name."""
     match = next(filter(None, (pattern.fullmatch(text) for pattern in NAMED_DATE_PATTERNS)), None)
-    return build_file_time(match, month_number(match["name"])) if match else None
+    return time_of_date_and_clock_match(match, month_number(match["name"])) if match else None
 
 
-def parse_numeric_date(text: str, *, day_first: bool | None) -> datetime | None:
+def numeric_date_or_none(text: str, *, day_first: bool | None) -> datetime | None:
     """Return a date in numbers. Raises `DateOrderUnknownError`."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None:
         return None
     first, second, last = (int(match[part]) for part in ("a", "b", "c"))
     if len(match["a"]) == 4:
-        return build_file_time(match, second, day=last, year=first)
+        return time_of_date_and_clock_match(match, second, day=last, year=first)
     if len(match["a"]) > 2:
         return None
     if day_first is None:
         raise DateOrderUnknownError
     day, month = (first, second) if day_first else (second, first)
-    return build_file_time(match, month, day=day, year=last if len(match["c"]) == 4 else 2000 + last)
+    return time_of_date_and_clock_match(match, month, day=day, year=last if len(match["c"]) == 4 else 2000 + last)
 
 
-def build_file_time(match: re.Match[str], month: int, *, day: int | None = None, year: int | None = None) -> datetime:
+def time_of_date_and_clock_match(
+    match: re.Match[str], month: int, *, day: int | None = None, year: int | None = None
+) -> datetime:
     """Return a date with the clock and the zone of a match. Raises ValueError."""
     clock = match.groupdict()
     hour, minute, second = (int(clock.get(part) or 0) for part in ("hour", "minute", "second"))
@@ -143,7 +145,7 @@ def month_number(name: str) -> int:
     return ENGLISH_MONTH_PREFIXES.index(name[:3].lower()) + 1
 
 
-def detect_day_first(text: str) -> bool | None:
+def is_day_first_or_unknown(text: str) -> bool | None:
     """Return whether a numeric date has its day first; None if it is ambiguous."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None or len(match["a"]) > 2:

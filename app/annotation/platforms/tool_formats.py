@@ -36,7 +36,7 @@ CHOSEN_BUTTON_STATES = frozenset(("true", "on"))
 LABEL_STUDIO_VALUE_KINDS = ("rating", "choices", "number", "text", "taxonomy")
 
 
-def add_appraise_header(file: BinaryIO) -> BinaryIO:
+def file_with_appraise_header(file: BinaryIO) -> BinaryIO:
     """Return Appraise's file of scores with a header; any other file unchanged."""
     first = file.readline(10_000)
     file.seek(0)
@@ -50,7 +50,7 @@ def add_appraise_header(file: BinaryIO) -> BinaryIO:
     return io.BytesIO(",".join(names).encode() + b"\n" + file.read())
 
 
-def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTable:
+def table_with_row_per_annotation(upload: UploadedTable, notes: ReadingNotes) -> UploadedTable:
     """Return a tool's table with a row for each annotation; any other table unchanged.
 
     Args:
@@ -64,7 +64,7 @@ def convert_tool_table(upload: UploadedTable, notes: ReadingNotes) -> UploadedTa
     upload = replace(upload, rows=chain([first], upload.rows))
     for is_own_record, iter_rows in TOOL_READERS:
         if is_own_record(first.values):
-            return build_annotation_table(upload, partial(iter_rows, notes=notes))
+            return table_of_read_annotation_rows(upload, partial(iter_rows, notes=notes))
     return upload
 
 
@@ -77,7 +77,9 @@ class AnnotationRowReader(Protocol):
     def __call__(self, record: UploadedRow, notes: ReadingNotes) -> AnnotationRows: ...
 
 
-def build_annotation_table(upload: UploadedTable, read_rows: Callable[[UploadedRow], AnnotationRows]) -> UploadedTable:
+def table_of_read_annotation_rows(
+    upload: UploadedTable, read_rows: Callable[[UploadedRow], AnnotationRows]
+) -> UploadedTable:
     """Return a table with the rows that `read_rows` yields; its columns are those of the first rows."""
     records = (UploadedRow(record.line, row) for record in upload.rows for row in read_rows(record))
     first = list(islice(records, MAX_ROWS_FOR_COLUMN_NAMES))
@@ -122,11 +124,11 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
         for part in annotation["result"] if isinstance(annotation.get("result"), list) else []:
             name, value = (part.get("from_name"), part.get("value")) if isinstance(part, dict) else (None, None)
             if isinstance(name, str) and isinstance(value, dict):
-                row[name] = single_control_value(record.line, name, value)
+                row[name] = only_value_of_control(record.line, name, value)
         yield row
 
 
-def single_control_value(line: int, name: str, value: Mapping[str, Any]) -> Any:
+def only_value_of_control(line: int, name: str, value: Mapping[str, Any]) -> Any:
     """Return the value of a control such as {"rating": 4} or {"choices": ["good"]}.
 
     Raises:
@@ -191,7 +193,7 @@ def is_choice_record(values: Mapping[str, Any]) -> bool:
     return {name.strip().lower() for name in values} >= CHOICE_COLUMNS
 
 
-def iter_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+def iterate_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield the two candidates of a choice as a HIT: place 1 for the chosen one, 2 for the other.
 
     The file does not say which one was on the left, so their order is that of their names. The time is not kept.
@@ -222,12 +224,12 @@ def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> Annotatio
         task_answers_json = values.pop(TASK_ANSWERS_COLUMN)
         values |= {
             f"Answer.{name}": answer
-            for name, answer in flatten_answers(parse_task_answers(record.line, task_answers_json))
+            for name, answer in iterate_flat_names_and_answers(answer_by_crowd_element(record.line, task_answers_json))
         }
-    yield merge_radio_columns(values)
+    yield values_with_merged_radio_columns(values)
 
 
-def parse_task_answers(line: int, raw_answers: Any) -> Mapping[str, Any]:
+def answer_by_crowd_element(line: int, raw_answers: Any) -> Mapping[str, Any]:
     """Return the answers of crowd elements. Raises `Invalid` (`json_unreadable`)."""
     try:
         answers = json.loads(raw_answers) if isinstance(raw_answers, str) else raw_answers
@@ -240,16 +242,16 @@ def parse_task_answers(line: int, raw_answers: Any) -> Mapping[str, Any]:
     return answers
 
 
-def flatten_answers(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def iterate_flat_names_and_answers(answers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield all nested values, with dots in their names."""
     for name, value in answers.items():
         if isinstance(value, dict):
-            yield from flatten_answers(value, f"{prefix}{name}.")
+            yield from iterate_flat_names_and_answers(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
 
 
-def merge_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
+def values_with_merged_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
     """Return the result with one column for each group `Answer.name.button` of truth values, or `Answer.name.label`."""
     groups: dict[str, dict[str, Any]] = {}
     for name, value in values.items():
@@ -272,6 +274,6 @@ TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowRead
     (is_label_studio_record, iter_label_studio_rows),
     (is_prodigy_record, iter_prodigy_rows),
     (is_appraise_record, iter_appraise_rows),
-    (is_choice_record, iter_choice_rows),
+    (is_choice_record, iterate_choice_rows),
     (has_task_answers, iter_task_answer_rows),
 )

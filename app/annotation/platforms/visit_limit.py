@@ -17,8 +17,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
-    charge_all_allowances,
-    charge_statement,
+    charge_all_allowances_or_refuse,
+    charge_if_all_have_room_statement,
 )
 from app.database.alerts import raise_alert
 from app.database.session import Driver, fetch_value
@@ -33,7 +33,7 @@ REFUSED_VISITS_ADVICE = (
 )
 
 # The campaign's own count has an empty address.
-CHARGE_VISIT = charge_statement("""
+CHARGE_VISIT = charge_if_all_have_room_statement("""
     SELECT CAST(:address AS bytea), CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int))
     FROM campaigns WHERE id = :campaign
     UNION ALL SELECT '', CAST(:share_of_all AS interval)
@@ -68,7 +68,7 @@ class Visitor:
     address_hash: bytes
     limits: Settings
 
-    async def charge_visit(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
+    async def charge_visit_or_refuse(self, connection: Driver, campaign_id: int, *, now: datetime) -> None:
         """Count a new visit. Raises `TooManyVisits` (details `retry_after_seconds`) and alerts the campaign owner."""
         visit = {
             "campaign": campaign_id,
@@ -78,14 +78,14 @@ class Visitor:
             "share_of_all": ALLOWANCE_WINDOW / self.limits.visits_per_campaign,
         }
         try:
-            await charge_all_allowances(connection, CHARGE_VISIT, visit, 2, now=now)
+            await charge_all_allowances_or_refuse(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
-            await record_refused_visit(connection, campaign_id, now=now)
+            await count_refused_visit_and_alert(connection, campaign_id, now=now)
             room_at: datetime = await fetch_value(connection, SELECT_NEXT_VISIT_TIME, visit)  # plus one window
             raise too_many_visits_error(room_at - ALLOWANCE_WINDOW - now) from None
 
 
-async def record_refused_visit(connection: Driver, campaign_id: int, *, now: datetime) -> None:
+async def count_refused_visit_and_alert(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
     refused: int = await fetch_value(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now})
     if str(refused).strip("0") == "1":

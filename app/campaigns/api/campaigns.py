@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.platforms.registry import choose_link_base_and_key, links_by_platform
+from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons
@@ -21,7 +21,7 @@ from app.campaigns.starter_questions import load_starter_questions
 from app.campaigns.totals import CampaignTotals
 from app.designs.schema import ValueSchema
 from app.errors import Invalid
-from app.http.dependencies import Now, Transaction, document_refusals, request_base_url
+from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
 from app.record.campaign import CampaignOnPage, load_campaign_by_slug, load_campaign_for_page
 from app.uploads import MAX_UPLOAD_ROWS
 
@@ -69,7 +69,7 @@ class ComparisonsSchema(BaseModel):
 
     @classmethod
     def from_row(cls, row: Any) -> Self | None:
-        unit = ComparisonUnit.of_campaign(row, row.item_count)
+        unit = ComparisonUnit.comparison_unit_if_systems(row, row.item_count)
         if unit is None:
             return None
         return cls(
@@ -118,11 +118,17 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaign_list`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
-        link_by_platform = links_by_platform(*choose_link_base_and_key(server_url, row.link_key, row.experiment_key))
-        fields = {"settings": lifecycle.settings_of_campaign(row), "values": value_schema, "links": link_by_platform}
+        link_by_platform = annotator_url_by_platform(
+            *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key)
+        )
+        fields = {
+            "settings": lifecycle.unchecked_settings_of_campaign(row),
+            "values": value_schema,
+            "links": link_by_platform,
+        }
         fields["totals"] = CampaignTotalsSchema.from_row(row)
         fields["comparisons"] = ComparisonsSchema.from_row(row)
-        fields["better_rule"] = hints.find_better_rule_for_goal(row)
+        fields["better_rule"] = hints.name_of_better_rule_for_goal(row)
         return cls.model_validate(summaries.campaign_progress_json(row) | fields)
 
 
@@ -142,7 +148,7 @@ class CampaignListQuery(CampaignFilter):
     archived: bool = Field(default=False, description="List archived campaigns instead of the others.")
 
 
-async def campaign_response(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
+async def load_campaign_schema(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     return CampaignSchema.from_row(
         await summaries.load_campaign_with_progress(connection, slug), request_base_url(request)
     )
@@ -168,22 +174,22 @@ async def create_campaign(
 ) -> CampaignSchema:
     """Create a draft. Its slug is made from its name."""
     row = await lifecycle.create_draft_campaign(connection, settings, now=now)
-    return await campaign_response(request, connection, row.slug)
+    return await load_campaign_schema(request, connection, row.slug)
 
 
-@router.post("/{slug}/copies", status_code=201, responses=document_refusals(CAMPAIGN_NOT_FOUND))
+@router.post("/{slug}/copies", status_code=201, responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND))
 async def copy_campaign(
     request: Request, connection: Transaction, access: CurrentAccess, now: Now, slug: str
 ) -> CampaignSchema:
     """Create a draft with the settings and the items of a campaign, but none of its answers."""
     row = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
-    return await campaign_response(request, connection, row.slug)
+    return await load_campaign_schema(request, connection, row.slug)
 
 
-@router.get("/{slug}", responses=document_refusals(CAMPAIGN_NOT_FOUND))
+@router.get("/{slug}", responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND))
 async def get_campaign(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     """Return one campaign with its settings and its progress."""
-    return await campaign_response(request, connection, slug)
+    return await load_campaign_schema(request, connection, slug)
 
 
 COMPARISONS_KEY = "comparisons_per_prompt_and_pair"
@@ -200,7 +206,7 @@ Changes = Annotated[
 
 @router.patch(
     "/{slug}",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`"}
     ),
 )
@@ -213,16 +219,16 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
     campaign = await load_campaign_for_page(connection, slug)
 
     def change(before: CampaignSettings) -> CampaignSettings:
-        settings = apply_setting_changes(
+        settings = settings_with_changes(
             before, {name: value for name, value in changes.items() if name != COMPARISONS_KEY}
         )
         if COMPARISONS_KEY not in changes:
             return settings
         wanted = judgments_of_program(changes, settings, campaign)
-        return apply_setting_changes(settings, {JUDGMENTS_SETTING: wanted})
+        return settings_with_changes(settings, {JUDGMENTS_SETTING: wanted})
 
-    await settings_edits.edit_settings(connection, slug, change)
-    return await campaign_response(request, connection, slug)
+    await settings_edits.store_changed_settings(connection, slug, change)
+    return await load_campaign_schema(request, connection, slug)
 
 
 def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings, campaign: CampaignOnPage) -> int:
@@ -234,15 +240,15 @@ def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings,
     if isinstance(comparisons, bool) or not isinstance(comparisons, int | float) or JUDGMENTS_SETTING in changes:
         message = f"Send a number as {COMPARISONS_KEY}, without {JUDGMENTS_SETTING}. Nothing was changed."
         raise Invalid(message, code="comparisons_wrong", setting=COMPARISONS_KEY)
-    changed = replace(lifecycle.unsaved_campaign(settings), segment_count=campaign.segment_count)
-    unit = ComparisonUnit.of_campaign(changed, campaign.item_count)
+    changed = replace(lifecycle.campaign_of_unsaved_settings(settings), segment_count=campaign.segment_count)
+    unit = ComparisonUnit.comparison_unit_if_systems(changed, campaign.item_count)
     if unit is None:
         message = f"“{campaign.name}” has no outputs of several systems, so send {JUDGMENTS_SETTING} instead."
         raise Invalid(message, code="nothing_compared", setting=COMPARISONS_KEY)
     return judgments_for_comparisons(unit, comparisons, COMPARISONS_KEY)
 
 
-def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
+def settings_with_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
     """Return the settings with these changes."""
     try:
         return CampaignSettings.model_validate({**settings.model_dump(), **changes})
@@ -251,7 +257,9 @@ def apply_setting_changes(settings: CampaignSettings, changes: Mapping[str, Any]
 
 
 @router.delete(
-    "/{slug}", status_code=204, responses=document_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`"})
+    "/{slug}",
+    status_code=204,
+    responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`"}),
 )
 async def delete_campaign(connection: Transaction, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
@@ -260,7 +268,7 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
 
 @router.post(
     "/{slug}/transitions",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
             409: "`wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `too_few_items`, `impossible_prior`, "
@@ -282,8 +290,8 @@ async def transition_campaign(
         row = await empty_campaigns.revert_to_draft(connection, slug)
     else:
         row = await lifecycle.change_campaign_status(connection, slug, requested.action, now=now)
-    campaign = await campaign_response(request, connection, slug)
-    note = await launch.describe_own_priors(connection, row.id) if requested.action == "launch" else None
+    campaign = await load_campaign_schema(request, connection, slug)
+    note = await launch.sentence_on_items_with_own_priors(connection, row.id) if requested.action == "launch" else None
     return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
 
 
@@ -300,7 +308,7 @@ class Items(BaseModel):
     items: list[Item]
 
 
-@router.get("/{slug}/items", responses=document_refusals(CAMPAIGN_NOT_FOUND))
+@router.get("/{slug}/items", responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND))
 async def list_items(
     connection: Transaction,
     slug: str,
@@ -337,7 +345,7 @@ class Templates(BaseModel):
     templates: list[Template]
 
 
-@templates_router.get("", responses=document_refusals({401: "`token_missing`, `token_invalid`"}))
+@templates_router.get("", responses=openapi_description_of_refusals({401: "`token_missing`, `token_invalid`"}))
 async def list_templates() -> Templates:
     """List the question templates that come with Easel, each with its campaign settings."""
     return Templates(

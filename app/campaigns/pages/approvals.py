@@ -6,7 +6,7 @@ from app.accounts.guards import researcher_router
 from app.annotation.platforms import approvals
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, Transaction, download_headers
+from app.http.dependencies import Now, Transaction, content_disposition_header
 from app.record.campaign import load_campaign_for_page
 from app.text.spreadsheets import guard_against_formula
 
@@ -19,7 +19,7 @@ async def download_approvals(connection: Transaction, slug: str, platform: str, 
     campaign = await load_campaign_for_page(connection, slug)
     if platform not in PLATFORMS or not PLATFORMS[platform].approves_by_list:
         raise NotFound(f"“{shorten_echo(platform)}” takes no list of submissions.", code="no_approval_list")
-    submissions = await approvals.list_approvable_submissions(connection, campaign.id, PLATFORMS[platform])
+    submissions = await approvals.list_ids_of_approvable_submissions(connection, campaign.id, PLATFORMS[platform])
     lines = "".join(f"{guard_against_formula(submission)}\n" for submission in submissions)
-    headers = download_headers(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_header(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)

@@ -12,11 +12,11 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
-from app.annotation.platforms.registry import links_by_platform, platforms_with_pages, public_link
+from app.annotation.platforms.registry import annotator_url_by_platform, platforms_with_pages, public_link
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.launch import describe_own_priors
+from app.campaigns.launch import sentence_on_items_with_own_priors
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
@@ -69,13 +69,13 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal, so it has no links for annotators.", code="is_a_rehearsal")
     server_url = request_base_url(request)
-    arm = await experiment_arms.find_campaign_arm(connection, campaign.id, access)
+    arm = await experiment_arms.find_experiment_arm_of_campaign(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base(server_url, campaign, arm)
     context = {
         "campaign": campaign,
         "experiment": arm,
         "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
-        "links": links_by_platform(*link_parts),
+        "links": annotator_url_by_platform(*link_parts),
         "code": qr_code_svg(public_link(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
@@ -104,13 +104,13 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
         raise NotFound("There is no such page.")
     campaign = await load_campaign_for_page(connection, slug)
     if action != "launch":
-        return render_action_page(request, campaign, action)
+        return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
-    priors = await describe_own_priors(connection, campaign.id)
-    return render_action_page(request, campaign, action, {"reach_summary": reach_summary, "priors": priors})
+    priors = await sentence_on_items_with_own_priors(connection, campaign.id)
+    return render_confirmation_page(request, campaign, action, {"reach_summary": reach_summary, "priors": priors})
 
 
-def render_action_page(
+def render_confirmation_page(
     request: Request,
     campaign: CampaignOnPage,
     action: str,
@@ -129,13 +129,13 @@ def render_action_page(
         if action == "launch"
         else None
     )
-    unit = ComparisonUnit.of_campaign(campaign, items)
+    unit = ComparisonUnit.comparison_unit_if_systems(campaign, items)
     hourly_pay = HourlyPay.from_campaign(campaign)
     context |= {
         "rail": build_setup_rail(campaign),
         "step": "review",
         "few_comparisons": unit.warning(per_item) if unit else "",
-        "one_comparison": unit.judgments_for(1) if unit else None,
+        "one_comparison": unit.judgments_needed_for_comparisons(1) if unit else None,
         "hourly_pay": hourly_pay,
     }
     context |= {"advice": hints.advice_to_use_better_rule(campaign), "forecast": findings}
@@ -148,7 +148,7 @@ async def set_judgments_per_item(values: FormFields, connection: Transaction, sl
     judgments = parse_nonnegative_int_or_none(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
-    await settings_edits.edit_settings(
+    await settings_edits.store_changed_settings(
         connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
@@ -167,7 +167,9 @@ async def delete_campaign_from_page(request: Request, connection: Transaction, s
     try:
         await empty_campaigns.delete_empty_campaign(connection, slug)
     except Refusal as refusal:
-        return render_action_page(request, await load_campaign_for_page(connection, slug), "delete", refusal=refusal)
+        return render_confirmation_page(
+            request, await load_campaign_for_page(connection, slug), "delete", refusal=refusal
+        )
     return redirect_to("/admin?done=deleted")
 
 
@@ -179,7 +181,7 @@ async def revert_campaign_from_page(request: Request, database: Database, slug: 
             await empty_campaigns.revert_to_draft(connection, slug)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return render_action_page(
+            return render_confirmation_page(
                 request, await load_campaign_for_page(connection, slug), "revert", refusal=refusal
             )
     return redirect_to(campaign_page_url(slug, "/settings/question", notice="reverted"))
@@ -201,6 +203,8 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
     except Refusal as refusal:
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:
-            return render_action_page(request, await load_campaign_for_page(connection, slug), action, refusal=refusal)
+            return render_confirmation_page(
+                request, await load_campaign_for_page(connection, slug), action, refusal=refusal
+            )
     notice, subpage = NOTICE_AND_PAGE_AFTER_ACTION[action]
     return redirect_to(campaign_page_url(slug, subpage, notice=notice))

@@ -11,7 +11,7 @@ from app.accounts.guards import require_researcher_without_csrf, researcher_rout
 from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, lifecycle, preview_hit, step_input
-from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, parse_step_name, settings_of_new_campaign
+from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, parse_step_name
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
 from app.designs.number_parsing import parse_nonnegative_int_or_none
@@ -24,7 +24,7 @@ from app.http.dependencies import (
     render_page,
     set_request_language,
 )
-from app.http.templating import convert_markdown_texts
+from app.http.templating import markdown_texts_to_safe_html
 from app.record.campaign import CampaignOnPage, load_campaign_by_slug
 
 router = researcher_router("/admin")
@@ -45,7 +45,9 @@ async def redirect_to_visit_preview(slug: str) -> RedirectResponse:
     return RedirectResponse(f"/admin/campaigns/{slug}/preview?at=hit-1", status_code=303)
 
 
-async def read_unsaved_settings(request: Request, connection: Transaction, slug: str) -> CampaignSettings | None:
+async def stored_settings_with_those_in_query(
+    request: Request, connection: Transaction, slug: str
+) -> CampaignSettings | None:
     """Return the stored settings with those in the query, from a step's form that is being filled in; None if the
     query has none.
     """
@@ -54,14 +56,14 @@ async def read_unsaved_settings(request: Request, connection: Transaction, slug:
         return None
     step = parse_step_name(values.get(STEP_PARAMETER, NEW_CAMPAIGN_STEP))
     base = (
-        settings_of_new_campaign(values.get("template"))
+        initial_settings_of_new_campaign(values.get("template"))
         if slug == preview_hit.NEW_CAMPAIGN_SLUG
-        else lifecycle.settings_of_campaign(await load_campaign_by_slug(connection, slug))
+        else lifecycle.unchecked_settings_of_campaign(await load_campaign_by_slug(connection, slug))
     )
-    return form_input.parse_unfinished_settings_form(step_input.merge_step_values(base, step, values))
+    return form_input.settings_of_unfinished_form(step_input.form_values_with_entered_step(base, step, values))
 
 
-UnsavedSettings = Annotated[CampaignSettings | None, Depends(read_unsaved_settings)]
+UnsavedSettings = Annotated[CampaignSettings | None, Depends(stored_settings_with_those_in_query)]
 
 
 @preview_router.get(PREVIEW_CAMPAIGN_PATH + "/try/hit")
@@ -72,7 +74,7 @@ async def show_preview_hit(
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     set_request_language(request, campaign)
     return await render_preview_hit(
-        request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number)
+        request, campaign, await preview_hit.preview_hit_of_random_items(connection, campaign, number)
     )
 
 
@@ -90,24 +92,24 @@ async def answer_preview_hit(
     campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
     set_request_language(request, campaign)
     number = min(parse_nonnegative_int_or_none(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
-    hit = await preview_hit.build_random_preview_hit(connection, campaign, number)
+    hit = await preview_hit.preview_hit_of_random_items(connection, campaign, number)
     if "broken" in form_values:
         return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
     try:
-        preview_hit.check_preview_answer(campaign, hit, Form(form_values, "form"))
+        preview_hit.refuse_impossible_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
         if is_script_request(request):
             raise
         return await render_preview_hit(request, campaign, hit, {"notice": refusal, "form": form_values})
     return await render_preview_hit(
-        request, campaign, await preview_hit.build_random_preview_hit(connection, campaign, number + 1)
+        request, campaign, await preview_hit.preview_hit_of_random_items(connection, campaign, number + 1)
     )
 
 
 @router.post(PREVIEW_CAMPAIGN_PATH + "/try/consent")
 async def show_preview_consent(form_values: FormFields) -> HTMLResponse:
     """Show a consent text that is being written, in HTML as annotators see it. Nothing is stored."""
-    (consent,) = await convert_markdown_texts(
+    (consent,) = await markdown_texts_to_safe_html(
         form_values.get("consent", "")[:MAX_CONSENT_CHARACTERS], mark_formulas=False
     )
     return HTMLResponse(consent)
@@ -123,7 +125,7 @@ async def render_preview_hit(
 ) -> HTMLResponse:
     allow_external_media(request, campaign)
     served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
-    (instructions,) = await convert_markdown_texts(campaign.instructions, mark_formulas=campaign.latex)
+    (instructions,) = await markdown_texts_to_safe_html(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": served_campaign,
         "criterion_forms": served_campaign.criteria_in_annotator_order(hit.id),

@@ -16,19 +16,19 @@ from app.campaigns import (
     setup_rail,
     step_input,
 )
-from app.campaigns.comparisons import ComparisonUnit, replace_comparisons
+from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
-from app.campaigns.needs import need_of_settings
+from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question
-from app.campaigns.step_page import EnteredStep, StepPage, load_check_context
+from app.campaigns.step_page import EnteredStep, StepPage, load_check_counts_context
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
-from app.record.law_editions import load_law_edition, move_to_newest_edition
+from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
 router = researcher_router("/admin")
 
@@ -37,7 +37,7 @@ MAX_STEP_VERSION = 1_000_000_000
 TemplateQuery = Annotated[str | None, Query(alias="template", description="A question that comes with Easel.")]
 
 
-def settings_of_new_campaign(template_name: str | None) -> CampaignSettings:
+def initial_settings_of_new_campaign(template_name: str | None) -> CampaignSettings:
     """Return the settings that a new campaign begins with; a placeholder stands for its question."""
     if template_name:
         return load_starter_question(template_name).settings
@@ -54,10 +54,10 @@ async def create_campaign_from_form(
     request: Request, values: FormFields, connection: Transaction, now: Now, template_name: TemplateQuery = None
 ) -> Response:
     """Create a draft from its question, and show the next step."""
-    base = settings_of_new_campaign(template_name)
+    base = initial_settings_of_new_campaign(template_name)
     own_values = {name: value for name, value in values.items() if step_of_field(name)}
-    merged = step_input.follow_design(
-        base, step_input.kept_values(base, NEW_CAMPAIGN_STEP, launched=False) | own_values
+    merged = step_input.form_values_reset_for_new_design(
+        base, step_input.stored_form_values_without_switches(base, NEW_CAMPAIGN_STEP, launched=False) | own_values
     )
     if not template_name:
         merged = dict.fromkeys(form_input.PLACEHOLDER_VALUES, "") | {
@@ -66,7 +66,7 @@ async def create_campaign_from_form(
     try:
         settings = form_input.parse_settings_form(merged)
     except ValidationError as error:
-        entered = EnteredStep(values, form_input.form_field_errors(error, merged))
+        entered = EnteredStep(values, form_input.error_message_by_form_field(error, merged))
         return render_step_page(request, None, NEW_CAMPAIGN_STEP, entered, template_name=template_name)
     campaign = await lifecycle.create_draft_campaign(connection, settings, now=now)
     return redirect_to(campaign_page_url(campaign.slug, "/settings/visit", notice="created"))
@@ -103,7 +103,7 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    check_context = await load_check_context(connection, campaign, name)
+    check_context = await load_check_counts_context(connection, campaign, name)
     if campaign.status == "draft":
         return render_step_page(request, campaign, name, more_context=check_context)
     launched_context = check_context | {
@@ -120,14 +120,16 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     Raises `Invalid` (`settings_invalid`) if they cannot be saved.
     """
     campaign = await load_campaign_for_page(connection, slug)
-    unit = ComparisonUnit.of_campaign(campaign, campaign.item_count)
-    values = replace_comparisons(dict(request.query_params), campaign, unit)
-    stored_settings, launched = lifecycle.settings_of_campaign(campaign), campaign.status != "draft"
+    unit = ComparisonUnit.comparison_unit_if_systems(campaign, campaign.item_count)
+    values = form_values_with_judgments_for_comparisons(dict(request.query_params), campaign, unit)
+    stored_settings, launched = lifecycle.unchecked_settings_of_campaign(campaign), campaign.status != "draft"
     try:
-        entered_settings = step_input.parse_step(stored_settings, parse_step_name(step), values, launched=launched)
+        entered_settings = step_input.parse_settings_with_step_form(
+            stored_settings, parse_step_name(step), values, launched=launched
+        )
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
-    changed = CampaignOnPage.from_columns(campaign.to_columns() | entered_settings.model_dump())
+    changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
     context = {"campaign": changed, "totals": setup_rail.totals_of_campaign(changed)}
     return render_page(request, "admin/_setup_totals.html", context)
 
@@ -138,10 +140,10 @@ async def save_step(request: Request, values: FormFields, database: Database, sl
     name = parse_step_name(step)
     if name == "review":
         raise NotFound("There is no such page.")
-    if entered := await store_step_or_return_reason(database, slug, name, values):
+    if entered := await store_step_or_return_entered_with_reason(database, slug, name, values):
         async with database.begin() as connection:
             campaign = await load_campaign_for_page(connection, slug)
-            check_context = await load_check_context(connection, campaign, name)
+            check_context = await load_check_counts_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     next_step = setup_rail.neighbouring_step(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
@@ -150,11 +152,11 @@ async def save_step(request: Request, values: FormFields, database: Database, sl
 @router.post(CAMPAIGN_PATH + "/law-edition/newest")
 async def move_to_newest_edition_from_page(database: Database, slug: str, now: Now) -> Response:
     """Recompute the posteriors under the newest edition of the update law."""
-    await move_to_newest_edition(database, slug, now=now)
+    await move_to_newest_edition_and_return_former(database, slug, now=now)
     return redirect_to(f"{setup_rail.step_url(slug, STEP_BY_SETTING['update_law'])}?done=recomputed")
 
 
-async def store_step_or_return_reason(
+async def store_step_or_return_entered_with_reason(
     database: Database, slug: str, step: StepName, values: Mapping[str, str]
 ) -> EnteredStep | None:
     """Store a step, or return what was entered with the reason; a refusal rolls its transaction back."""
@@ -165,8 +167,8 @@ async def store_step_or_return_reason(
 
     def change(before: CampaignSettings) -> CampaignSettings:
         nonlocal chosen_need
-        chosen_need = None if is_launched else values.get(NEED_FIELD, need_of_settings(before))
-        merged.update(step_input.merge_step_values(before, step, entered, launched=is_launched))
+        chosen_need = None if is_launched else values.get(NEED_FIELD, name_of_need_of_settings(before))
+        merged.update(step_input.form_values_with_entered_step(before, step, entered, launched=is_launched))
         return form_input.parse_settings_form(merged)
 
     try:
@@ -174,12 +176,14 @@ async def store_step_or_return_reason(
             await lifecycle.lock_campaign(connection, slug)
             campaign = await load_campaign_for_page(connection, slug)
             is_launched = campaign.status != "draft"
-            entered = replace_comparisons(values, campaign, ComparisonUnit.of_campaign(campaign, campaign.item_count))
-            await settings_edits.edit_settings(connection, slug, change, saved_step)
+            entered = form_values_with_judgments_for_comparisons(
+                values, campaign, ComparisonUnit.comparison_unit_if_systems(campaign, campaign.item_count)
+            )
+            await settings_edits.store_changed_settings(connection, slug, change, saved_step)
     except ValidationError as error:
-        return EnteredStep(values, step_input.step_errors(error, step, merged, chosen_need))
+        return EnteredStep(values, step_input.error_message_by_field_of_step(error, step, merged, chosen_need))
     except (Conflict, Invalid) as refusal:
-        if field_errors := form_input.error_of_refused_setting(refusal):
+        if field_errors := form_input.refusal_message_by_field(refusal):
             return EnteredStep(values, field_errors, refusal)
         if refusal.code not in ("step_changed", "not_a_draft"):
             raise
@@ -207,7 +211,11 @@ def render_step_page(
         more_context: Further values for the template.
 
     """
-    settings = lifecycle.settings_of_campaign(campaign) if campaign else settings_of_new_campaign(template_name)
+    settings = (
+        lifecycle.unchecked_settings_of_campaign(campaign)
+        if campaign
+        else initial_settings_of_new_campaign(template_name)
+    )
     page = StepPage(campaign, step, settings, entered, template_name)
     context = page.context() | dict(more_context or {})
     return render_page(

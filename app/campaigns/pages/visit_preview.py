@@ -15,7 +15,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.pages.annotator import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
-from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step
+from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import platforms_with_pages
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES, CrowdSettings
@@ -36,7 +36,7 @@ from app.http.dependencies import (
     set_request_language,
 )
 from app.http.languages.catalogue import BROWSER_LANGUAGE
-from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+from app.http.templating import LANGUAGE_PARAMETER, markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
@@ -149,7 +149,7 @@ async def answer_visit_preview(
         state = VisitPreviewState(platform=platform, page=at)
     preview = await load_visit_preview(request, connection, slug, state)
     try:
-        preview = await follow_form(connection, preview, form_values)
+        preview = await preview_after_form(connection, preview, form_values)
     except (Invalid, Conflict) as refusal:
         if is_script_request(request):
             raise
@@ -157,7 +157,7 @@ async def answer_visit_preview(
     return await render_visit_preview(request, connection, settings, preview)
 
 
-async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+async def preview_after_form(connection: Transaction, preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form. Raises what refuses the form on the annotators' page."""
     page = preview.page
     if page.step is not None or page.key == visit_preview.START_PAGE:
@@ -172,18 +172,18 @@ async def follow_form(connection: Transaction, preview: VisitPreview, form: Mapp
         return preview.at_page(visit_preview.find_visit_page(preview.pages, "no-hit-stopped"))
     if "broken" in form:
         return replace(preview, reported=True, form=form)
-    hit = await load_hit_of_page(connection, preview)
+    hit = await load_previewed_hit_or_example(connection, preview)
     return preview.at_page(
-        preview.neighbour(1), visit_preview.parse_and_describe_answer(preview.campaign, hit, Form(form, "form"))
+        preview.neighbour(1), visit_preview.parse_answer_as_stored_json(preview.campaign, hit, Form(form, "form"))
     )
 
 
 def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after the form of the first page, which may ask for consent. Raises `Invalid`."""
-    result = visit_preview.parse_start_form(preview.campaign, preview.platform, form)
+    result = visit_preview.start_form_consent_or_none(preview.campaign, preview.platform, form)
     if result is None:
         return preview.at_page(preview.neighbour(1))
-    kept = visit_preview.describe_step_result(result)
+    kept = visit_preview.stored_step_result_as_json(result)
     if result.outcome == "passed":
         return preview.at_page(preview.neighbour(1), kept)
     declined = next(page for page in preview.pages if page.is_outcome and page.step and page.step.name == result.step)
@@ -193,21 +193,21 @@ def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> 
 def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form of an onboarding step. A form of an earlier page changes nothing."""
     step = visit_preview.step_on_page(preview.campaign, preview.page)
-    history = step.replay_forms(preview.forms)
+    history = step.visit_history_after_forms(preview.forms)
     result = step.step.parse_form(form, step.settings, history)
     if result is None:
         return preview
-    kept = visit_preview.describe_step_result(result)
-    if step.is_passed(step.add_result(history, result)):
+    kept = visit_preview.stored_step_result_as_json(result)
+    if step.is_passed(step.history_with_step_result(history, result)):
         step_page = visit_preview.find_visit_page(preview.pages, step.step.name)
         return preview.at_page(visit_preview.neighbouring_page(preview.pages, step_page, 1), kept)
-    return replace(preview, forms=[*preview.forms, visit_preview.repeatable_form(form)], kept=kept)
+    return replace(preview, forms=[*preview.forms, visit_preview.form_fields_of_later_replay(form)], kept=kept)
 
 
-async def load_hit_of_page(connection: Transaction, preview: VisitPreview) -> preview_hit.PreviewHit:
+async def load_previewed_hit_or_example(connection: Transaction, preview: VisitPreview) -> preview_hit.PreviewHit:
     """Return the HIT of a page; on other pages, the example."""
     number = (preview.page.hit_number or 1) - 1
-    return await preview_hit.build_random_preview_hit(connection, preview.campaign, number)
+    return await preview_hit.preview_hit_of_random_items(connection, preview.campaign, number)
 
 
 async def render_visit_preview(
@@ -216,12 +216,12 @@ async def render_visit_preview(
     """Return the annotators' page with the bar; for our script, the part that changes."""
     allow_external_media(request, preview.campaign)
     set_request_language(request, preview.campaign)
-    context = await build_page_context(connection, settings, preview)
+    context = await visit_page_template_context(connection, settings, preview)
     if preview.page.step is not None:
-        context |= await build_step_context(connection, settings, preview)
+        context |= await onboarding_step_template_context(connection, settings, preview)
         page_template = "step.html"
     elif preview.page.hit_number is not None or preview.page.reason is not None:
-        context |= build_work_context(settings, preview, context["campaign"], context["rendered_hit"])
+        context |= hit_page_template_context(settings, preview, context["campaign"], context["rendered_hit"])
         page_template = "work.html"
     elif preview.page.way_back is not None:
         way_back = build_completion(settings, preview, preview.page.way_back)
@@ -233,23 +233,29 @@ async def render_visit_preview(
         page_template = "door.html"
     else:
         page_template = "welcome.html"
-    context |= bar_context(request, preview) | {"page_template": page_template, "page_part": f"_{page_template}"}
+    context |= preview_bar_context(request, preview) | {
+        "page_template": page_template,
+        "page_part": f"_{page_template}",
+    }
     as_part = is_script_request(request) and page_template in ("step.html", "work.html")
     return render_page(request, "admin/_visit_preview_part.html" if as_part else "admin/visit_preview.html", context)
 
 
-async def build_page_context(connection: Transaction, settings: Settings, preview: VisitPreview) -> dict[str, Any]:
+async def visit_page_template_context(
+    connection: Transaction, settings: Settings, preview: VisitPreview
+) -> dict[str, Any]:
     """Return what all of annotators' pages read."""
     campaign, page = preview.campaign, preview.page
-    answered = visit_preview.hits_answered_before(campaign, preview.platform, page)
+    answered = visit_preview.count_hits_answered_before_page(campaign, preview.platform, page)
     shown_campaign = preview_hit.PreviewCampaign.from_columns(
-        campaign.to_columns() | {"status": page.status, "hits_answered": answered, "answered_here": answered > 0}
+        campaign.column_values_of_campaign()
+        | {"status": page.status, "hits_answered": answered, "answered_here": answered > 0}
     )
     visit_settings = visit_preview.settings_of_visit(campaign)
-    instructions, consent = await convert_markdown_texts(
+    instructions, consent = await markdown_texts_to_safe_html(
         campaign.instructions, campaign.consent, mark_formulas=campaign.latex
     )
-    hit = await load_hit_of_page(connection, preview)
+    hit = await load_previewed_hit_or_example(connection, preview)
     return {
         "campaign": shown_campaign,
         "design": campaign.design,
@@ -261,19 +267,21 @@ async def build_page_context(connection: Transaction, settings: Settings, previe
         "instructions": instructions,
         "consent": consent,
         "asks_consent": has_consent_on_start_page(visit_settings, preview.platform),
-        "place": place_of_step(visit_settings, preview.platform, page.step),
-        "version": visit_preview.visit_version_shown(campaign),
+        "place": place_of_step_among_pages(visit_settings, preview.platform, page.step),
+        "version": visit_preview.version_of_previewed_visit(campaign),
         "rendered": hit.drawn,
         "rendered_hit": hit,
         "shown": PageState(notice=preview.notice, form=preview.form, reported=preview.reported),
     }
 
 
-async def build_step_context(connection: Transaction, settings: Settings, preview: VisitPreview) -> dict[str, Any]:
+async def onboarding_step_template_context(
+    connection: Transaction, settings: Settings, preview: VisitPreview
+) -> dict[str, Any]:
     """Return what the page of an onboarding step reads besides."""
     step = visit_preview.step_on_page(preview.campaign, preview.page)
     context: dict[str, Any] = {"step": step.step.name}
-    context |= step.step.page_context(step.settings, step.replay_forms(preview.forms))
+    context |= step.step.page_context(step.settings, step.visit_history_after_forms(preview.forms))
     texts = context.get("texts")
     context["shown"] = PageState(
         notice=preview.notice, form=form_fields_named_by_position(preview.form, range(len(texts or ())))
@@ -281,7 +289,7 @@ async def build_step_context(connection: Transaction, settings: Settings, previe
     outcome = context.get("outcome")
     context["completion"] = build_preview_completion(settings, preview, outcome) if outcome else None
     explanations = (context.get("feedback") or {}).get("explanations", ())
-    context["explained"] = await convert_markdown_texts(*explanations, mark_formulas=preview.campaign.latex)
+    context["explained"] = await markdown_texts_to_safe_html(*explanations, mark_formulas=preview.campaign.latex)
     if texts is not None:
         driver = await driver_of(connection)
         context["rendered"] = await render_campaign_items(
@@ -290,7 +298,7 @@ async def build_step_context(connection: Transaction, settings: Settings, previe
     return context
 
 
-def build_work_context(
+def hit_page_template_context(
     settings: Settings,
     preview: VisitPreview,
     shown_campaign: preview_hit.PreviewCampaign,
@@ -301,10 +309,10 @@ def build_work_context(
     next_hit = leases.NextHit(
         cast("AssignmentState", shown_campaign), cast("leases.HitOnPage", hit) if page.hit_number else None, page.reason
     )
-    outcome = completion.visit_outcome(next_hit)
+    outcome = completion.visit_outcome_if_over(next_hit)
     return {
         "next_hit": next_hit,
-        "may_leave": completion.allows_leaving(platform, campaign.leave_early, campaign.hits_per_annotator),
+        "may_leave": completion.is_leaving_early_allowed(platform, campaign.leave_early, campaign.hits_per_annotator),
         "last": visit_preview.is_last_previewed_hit(campaign, platform, page),
         "look_again_seconds": POLL_SECONDS.get(page.reason),
         "outcome": outcome,
@@ -321,7 +329,7 @@ def build_completion(settings: Settings, preview: VisitPreview, outcome: VisitOu
     """Return the way back to the platform for a participant with example ids."""
     identifiers = [(name, EXAMPLE_PLATFORM_ID) for name in preview.platform.identifiers.names]
     arrival = preview.platform.parse_arrival(identifiers, settings)
-    columns = preview.campaign.to_columns()
+    columns = preview.campaign.column_values_of_campaign()
     crowd_settings = {name: columns[name] for name in CrowdSettings.model_fields}
     if preview.hides_codes:
         crowd_settings |= {name: EXAMPLE_CODE for name in RETURN_SETTING_NAMES if crowd_settings[name]}
@@ -337,7 +345,7 @@ def build_preview_completion(settings: Settings, preview: VisitPreview, outcome:
     return replace(way_back, url=f"/admin/campaigns/{preview.campaign.slug}/preview?{urlencode(query)}")
 
 
-def bar_context(request: Request, preview: VisitPreview) -> dict[str, Any]:
+def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, Any]:
     """Return what the bar shows: where the participant is, and the links to the other pages."""
     kept_query = {
         name: request.query_params[name] for name in (LANGUAGE_PARAMETER, "width") if name in request.query_params

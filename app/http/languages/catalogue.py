@@ -75,7 +75,7 @@ def negotiate_language(accept_language: str) -> str:
     return best if quality_by_language.get(best) else ENGLISH
 
 
-def read_catalogue(language: str) -> Catalog:
+def read_messages_of_language(language: str) -> Catalog:
     """Return all messages of a language with their locations. Raises `PoFileError` for an invalid file."""
     with (CATALOGUE_FOLDER / f"{language}.po").open("rb") as file:
         return read_po(file, locale=language, abort_invalid=True)
@@ -87,7 +87,7 @@ def translations_for(language: str) -> NullTranslations:
     if language == ENGLISH:
         return NullTranslations()
     file = BytesIO()
-    write_mo(file, read_catalogue(language))
+    write_mo(file, read_messages_of_language(language))
     file.seek(0)
     return Translations(file)
 
@@ -123,7 +123,7 @@ def format_money(amount: float, currency: str, language: str) -> str:
     return format_currency(amount, currency, locale=language, numbering_system="latn")
 
 
-def translations_for_scripts(language: str, script_paths: Collection[str]) -> dict[str, str]:
+def script_translation_by_english_words(language: str, script_paths: Collection[str]) -> dict[str, str]:
     """Return the translations of the messages in scripts, by the English words; empty for English.
 
     Args:
@@ -135,6 +135,6 @@ def translations_for_scripts(language: str, script_paths: Collection[str]) -> di
         return {}
     return {
         str(message.id): str(message.string)
-        for message in read_catalogue(language)
+        for message in read_messages_of_language(language)
         if any(place in script_paths for place, _ in message.locations)
     }

@@ -6,11 +6,11 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 
 from app.accounts.guards import program_router
-from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, campaign_response
+from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND, CampaignSchema, load_campaign_schema
 from app.campaigns.yaml_lines import YAML_MEDIA_TYPE
-from app.http.dependencies import AppSettings, Database, Now, Transaction, document_refusals
+from app.http.dependencies import AppSettings, Database, Now, Transaction, openapi_description_of_refusals
 from app.imports import campaign_file_io, campaign_zip
-from app.imports.api.imports import open_file_name_and_media_of_request, openapi_file_body
+from app.imports.api.imports import open_file_name_and_media_of_request, openapi_body_of_file_upload
 from app.imports.dependencies import RequestUploadSlots, campaign_archive_response
 
 router = program_router(
@@ -31,8 +31,8 @@ CREATE_FROM_FILE_REFUSALS = {
 @router.post(
     "/files",
     status_code=201,
-    responses=document_refusals(CREATE_FROM_FILE_REFUSALS),
-    openapi_extra=openapi_file_body(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
+    responses=openapi_description_of_refusals(CREATE_FROM_FILE_REFUSALS),
+    openapi_extra=openapi_body_of_file_upload(YAML_MEDIA_TYPE, campaign_zip.ZIP_MEDIA_TYPE),
 )
 async def create_from_file(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
@@ -43,16 +43,18 @@ async def create_from_file(
     name.
     """
     async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
-        sent_campaign = await asyncio.to_thread(campaign_zip.read_sent_campaign, file, name, settings)
+        sent_campaign = await asyncio.to_thread(campaign_zip.read_campaign_file_or_zip, file, name, settings)
         async with database.begin() as connection:
             row = await campaign_file_io.create_campaign_of_file(
                 connection, sent_campaign, now=now, max_mb=settings.max_upload_mb
             )
-            return await campaign_response(request, connection, row.slug)
+            return await load_campaign_schema(request, connection, row.slug)
 
 
 @router.get(
-    "/{slug}/file", response_class=Response, responses=document_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"})
+    "/{slug}/file",
+    response_class=Response,
+    responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND | {413: "`items_too_many`"}),
 )
 async def get_campaign_file(
     connection: Transaction,

@@ -9,11 +9,11 @@ from fastapi import Depends, Query, Request
 
 from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
-from app.http.dependencies import AppSettings, Database, Now, document_refusals
+from app.http.dependencies import AppSettings, Database, Now, openapi_description_of_refusals
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping, id_column_or_none
-from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
+from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
 from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -23,7 +23,7 @@ router = program_router(
 )
 
 
-def openapi_file_body(*content_types: str, **more_files: str) -> dict[str, Any]:
+def openapi_body_of_file_upload(*content_types: str, **more_files: str) -> dict[str, Any]:
     """Return the OpenAPI description of a request that sends a file.
 
     Args:
@@ -49,10 +49,10 @@ ENDING_BY_CONTENT_TYPE = {
 }
 
 
-ANSWERS_FILE_BODY = openapi_file_body(*ENDING_BY_CONTENT_TYPE)
+ANSWERS_FILE_BODY = openapi_body_of_file_upload(*ENDING_BY_CONTENT_TYPE)
 
 
-ITEMS_FILE_BODY = openapi_file_body(
+ITEMS_FILE_BODY = openapi_body_of_file_upload(
     *ENDING_BY_CONTENT_TYPE, media="Zip with the images, recordings or videos that the items name."
 )
 
@@ -77,7 +77,7 @@ IMPORT_ITEMS_REFUSALS = CAMPAIGN_NOT_FOUND | {
 }
 
 
-def get_read_as(
+def get_read_options_of_request(
     encoding: Annotated[
         str | None,
         Query(description="Encoding of the file if it is not Unicode, for example `windows-1252`.", max_length=40),
@@ -95,7 +95,7 @@ def get_read_as(
     return ReadOptions(encoding, quotes, sheet)
 
 
-def get_column_mapping(
+def get_column_mapping_of_request(
     *,
     identifier: Annotated[
         str, Query(description=f"Column of unique ids; `{ROW_NUMBERS_AS_IDS}` to number the rows.")
@@ -118,7 +118,10 @@ def get_column_mapping(
 
 
 @router.post(
-    "/{slug}/items", status_code=201, responses=document_refusals(IMPORT_ITEMS_REFUSALS), openapi_extra=ITEMS_FILE_BODY
+    "/{slug}/items",
+    status_code=201,
+    responses=openapi_description_of_refusals(IMPORT_ITEMS_REFUSALS),
+    openapi_extra=ITEMS_FILE_BODY,
 )
 async def import_items_into_campaign(
     request: Request,
@@ -127,8 +130,8 @@ async def import_items_into_campaign(
     slots: RequestUploadSlots,
     slug: str,
     *,
-    mapping: Annotated[ColumnMapping, Depends(get_column_mapping)],
-    read_as: Annotated[ReadOptions, Depends(get_read_as)],
+    mapping: Annotated[ColumnMapping, Depends(get_column_mapping_of_request)],
+    read_as: Annotated[ReadOptions, Depends(get_read_options_of_request)],
     replace: Annotated[bool, Query(description="Replace the present items.")] = False,
 ) -> items.ItemImportReceipt:
     """Import a CSV, TSV, JSON or XLSX file into a draft, as the body or the field `file` of a form: all rows or none.
@@ -174,7 +177,7 @@ IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
 @router.post(
     "/{slug}/responses",
     status_code=201,
-    responses=document_refusals(IMPORT_RESPONSES_REFUSALS),
+    responses=openapi_description_of_refusals(IMPORT_RESPONSES_REFUSALS),
     openapi_extra=ANSWERS_FILE_BODY,
 )
 async def import_responses_into_campaign(
@@ -217,7 +220,7 @@ async def open_file_name_and_media_of_request(request: Request) -> AsyncIterator
     if content_type == "multipart/form-data":
         async with request.form() as form_data:
             file = require_uploaded_file(form_data)
-            yield file.file, file.filename or "", uploaded_media_zip(form_data, request.app.state.settings)
+            yield file.file, file.filename or "", media_zip_of_form_or_none(form_data, request.app.state.settings)
         return
     with SpooledTemporaryFile(max_size=1_000_000) as spooled:
         async for chunk in request.stream():

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
-from app.http.dependencies import Now, Transaction, document_refusals
+from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
 from app.imports.mark_checks import CheckToMark
@@ -37,11 +37,13 @@ class ItemsChanged(BaseModel):
     changed: int = Field(description="Items that the request changed. An item that was retired already does not count.")
 
 
-@router.post("/{slug}/items/changes", responses=document_refusals(CAMPAIGN_NOT_FOUND | CHANGE_REFUSALS))
+@router.post("/{slug}/items/changes", responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND | CHANGE_REFUSALS))
 async def change_items_by_program(connection: Transaction, slug: str, change: ItemsChange, now: Now) -> ItemsChanged:
     """Retire, restore or delete items."""
     ids = list(dict.fromkeys(change.ids))
-    return ItemsChanged(changed=await item_changes.change_items(connection, slug, change.action, ids, now=now))
+    return ItemsChanged(
+        changed=await item_changes.change_items_and_count_changed(connection, slug, change.action, ids, now=now)
+    )
 
 
 class CheckRequest(BaseModel):
@@ -64,7 +66,7 @@ class ChecksRequest(BaseModel):
 
 @router.post(
     "/{slug}/items/checks",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
             404: "`campaign_not_found`, `item_not_found`",
@@ -95,7 +97,7 @@ class ItemVersion(BaseModel):
 
 @router.put(
     "/{slug}/items/text",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
             404: "`campaign_not_found`, `item_not_found`, `output_not_found`",

@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import researcher_router
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
-from app.campaigns.starter_questions import group_starter_questions
+from app.campaigns.starter_questions import starter_questions_by_activity
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.http.dependencies import AppSettings, Database, Now, Transaction, render_page
@@ -25,7 +25,7 @@ async def choose_question_page(request: Request) -> HTMLResponse:
 
 
 def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
-    context = {"groups": group_starter_questions(), "designs": DESIGNS}
+    context = {"groups": starter_questions_by_activity(), "designs": DESIGNS}
     return render_page(request, "admin/questions.html", context, refusal=refusal)
 
 
@@ -39,7 +39,7 @@ async def create_campaign_from_upload(
         file = require_uploaded_file(form_data)
         async with slots.hold_slot(file.file):
             sent_campaign = await asyncio.to_thread(
-                campaign_zip.read_sent_campaign, file.file, file.filename or "", settings
+                campaign_zip.read_campaign_file_or_zip, file.file, file.filename or "", settings
             )
             async with database.begin() as connection:
                 row = await campaign_file_io.create_campaign_of_file(

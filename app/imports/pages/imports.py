@@ -32,11 +32,11 @@ from app.http.dependencies import (
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
-from app.imports.dependencies import RequestUploadSlots, require_uploaded_file, uploaded_media_zip
-from app.imports.import_preview import ChosenColumns, UploadPreview, preview_uploaded_file
-from app.imports.named_media import report_missing_and_unnamed_files
+from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
+from app.imports.import_preview import ChosenColumns, UploadPreview, build_preview_of_uploaded_file
+from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import render_items_page
-from app.imports.pasted import PASTED_LINES_FILE, file_of_pasted_text
+from app.imports.pasted import PASTED_LINES_FILE, file_name_and_content_of_pasted_text
 from app.media import media_store
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import ENCODINGS, ReadOptions, can_be_read
@@ -47,7 +47,7 @@ router = researcher_router("/admin")
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
-def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
+def require_uploaded_pasted_or_carried_file(form_data: FormData) -> UploadFile:
     """Return the file of a form, the table that was pasted, or the file that a page without scripts carries since its
     preview.
 
@@ -56,7 +56,7 @@ def require_uploaded_or_carried_file(form_data: FormData) -> UploadFile:
     file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
     chosen = isinstance(file, UploadFile) and bool(file.filename)
     if not chosen and isinstance(pasted, str) and pasted.strip():
-        name, content = file_of_pasted_text(pasted, str(form_data.get("pasted_as", "")))
+        name, content = file_name_and_content_of_pasted_text(pasted, str(form_data.get("pasted_as", "")))
         return UploadFile(BytesIO(content), filename=name)
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
@@ -77,16 +77,20 @@ def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, 
 
 def read_options_of_form(form_data: FormData) -> ReadOptions:
     """Return how to read the file, as the form says."""
-    return ReadOptions(form_text(form_data, "encoding"), form_text(form_data, "quotes"), form_text(form_data, "sheet"))
+    return ReadOptions(
+        form_text_or_none(form_data, "encoding"),
+        form_text_or_none(form_data, "quotes"),
+        form_text_or_none(form_data, "sheet"),
+    )
 
 
-def media_kind_of_form(form_data: FormData) -> str | None:
+def media_kind_of_form_or_none(form_data: FormData) -> str | None:
     """Return the kind of media as which the form shows the items of a draft; None if their type stays."""
-    show_as = form_text(form_data, "show_as")
+    show_as = form_text_or_none(form_data, "show_as")
     return show_as if show_as in MEDIA_FILE_NAMES else None
 
 
-def change_content(settings: CampaignSettings, kind: str) -> CampaignSettings:
+def settings_with_item_type(settings: CampaignSettings, kind: str) -> CampaignSettings:
     """Return the settings with another item type. Raises `Invalid` (`item_type_impossible`)."""
     try:
         return CampaignSettings.model_validate({**settings.model_dump(), "content": kind})
@@ -101,32 +105,34 @@ async def preview_items_upload(
 ) -> HTMLResponse:
     """Show the content of the file and its import, without storing anything; our script gets a part of a page."""
     form_data = await request.form()
-    file = require_uploaded_or_carried_file(form_data)
+    file = require_uploaded_pasted_or_carried_file(form_data)
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         existing_ids = (
             set()
             if "replace" in form_data
-            else (await items.load_existing_ids_and_next_number(connection, campaign.id))[0]
+            else (await items.load_existing_ids_and_next_free_number(connection, campaign.id))[0]
         )
-        files_here = (await media_store.load_media_types_and_totals(connection, campaign.id)).content_type_by_name
+        files_here = (
+            await media_store.load_media_types_size_and_next_number(connection, campaign.id)
+        ).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
-    show_as = media_kind_of_form(form_data) if campaign.status == "draft" else None
+    show_as = media_kind_of_form_or_none(form_data) if campaign.status == "draft" else None
     content = Content.from_campaign(campaign)
     build_preview = partial(
-        preview_uploaded_file,
+        build_preview_of_uploaded_file,
         law=campaign.law,
         content=replace(content, kind=show_as) if show_as else content,
         design=campaign.design,
         existing_ids=existing_ids,
         max_mb=settings.max_upload_mb,
     )
-    media = uploaded_media_zip(form_data, settings)
+    media = media_zip_of_form_or_none(form_data, settings)
     async with slots.hold_slot(file.file, *([media.file] if media else [])):
-        preview_context = await preview_context_of_file(build_preview, form_data, file)
+        preview_context = await preview_template_context_or_refusal(build_preview, form_data, file)
         if "described" in preview_context:
             preview_context["files"] = await asyncio.to_thread(
-                report_missing_and_unnamed_files, preview_context["described"].files, media, files_here
+                missing_and_unnamed_files_report, preview_context["described"].files, media, files_here
             )
     preview_context["show_as"] = show_as
     if is_script_request(request):
@@ -135,15 +141,15 @@ async def preview_items_upload(
         )
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
     async with database.begin() as connection:
-        pasted_context: dict[str, Any] = {name: form_text(form_data, name) for name in ("pasted", "pasted_as")}
+        pasted_context: dict[str, Any] = {name: form_text_or_none(form_data, name) for name in ("pasted", "pasted_as")}
         return await render_items_page(request, connection, slug, carried=carried, **pasted_context, **preview_context)
 
 
-async def preview_context_of_file(
+async def preview_template_context_or_refusal(
     build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
 ) -> dict[str, Any]:
     """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable."""
-    identifier, shown, template = (form_text(form_data, name) for name in ("identifier", "shown", "template"))
+    identifier, shown, template = (form_text_or_none(form_data, name) for name in ("identifier", "shown", "template"))
     chosen_columns = ChosenColumns(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
@@ -164,14 +170,16 @@ async def import_items_from_page(
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, media = require_uploaded_or_carried_file(form_data), uploaded_media_zip(form_data, settings)
+        file, media = require_uploaded_pasted_or_carried_file(form_data), media_zip_of_form_or_none(form_data, settings)
         slot = slots.hold_slot(file.file, *([media.file] if media else []))
-        shown, template = form_text(form_data, "shown"), form_text(form_data, "template")
+        shown, template = form_text_or_none(form_data, "shown"), form_text_or_none(form_data, "template")
         default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
-        identifier = id_column_or_none(form_text(form_data, "identifier") or default_id_column)
+        identifier = id_column_or_none(form_text_or_none(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
-            if show_as := media_kind_of_form(form_data):
-                await settings_edits.edit_settings(connection, slug, partial(change_content, kind=show_as))
+            if show_as := media_kind_of_form_or_none(form_data):
+                await settings_edits.store_changed_settings(
+                    connection, slug, partial(settings_with_item_type, kind=show_as)
+                )
             receipt = await items.import_items(
                 connection,
                 slug,
@@ -187,7 +195,7 @@ async def import_items_from_page(
         progress(receipt.imported)
         return campaign_page_url(slug, "/items", notice="imported")
 
-    return await run_import_job(request, database, slug, job)
+    return await run_import_and_redirect(request, database, slug, job)
 
 
 @router.post(CAMPAIGN_PATH + "/items/gold")
@@ -196,10 +204,10 @@ async def import_checks_from_page(
 ) -> Response:
     """Import a table of gold or attention items: all of its rows or none."""
     form_data = await request.form()
-    kind = form_text(form_data, "kind") or "gold"
+    kind = form_text_or_none(form_data, "kind") or "gold"
     mapping = ColumnMapping(ignored=frozenset({SYSTEMS_MEANING}), check_kind=kind)
     try:
-        file = require_uploaded_or_carried_file(form_data)
+        file = require_uploaded_pasted_or_carried_file(form_data)
         async with slots.hold_slot(file.file), database.begin() as connection:
             await items.import_items(
                 connection,
@@ -215,8 +223,8 @@ async def import_checks_from_page(
     except Refusal as refusal:
         entered_checks = {
             "kind": kind,
-            "pasted": form_text(form_data, "pasted"),
-            "sheet": form_text(form_data, "sheet"),
+            "pasted": form_text_or_none(form_data, "pasted"),
+            "sheet": form_text_or_none(form_data, "sheet"),
         }
         async with database.begin() as connection:
             return await render_items_page(
@@ -249,10 +257,10 @@ async def import_responses_from_page(
             )
         return campaign_page_url(slug, "/items", notice="responses") + "&" + urlencode(imported.model_dump())
 
-    return await run_import_job(request, database, slug, job, form_data)
+    return await run_import_and_redirect(request, database, slug, job, form_data)
 
 
-async def run_import_job(
+async def run_import_and_redirect(
     request: Request, database: Database, slug: str, job: ReportingJob[str], form_data: FormData | None = None
 ) -> Response:
     """Run an import and redirect to the address that it returns.
@@ -270,18 +278,20 @@ async def run_import_job(
                 connection,
                 slug,
                 refusal=refusal,
-                answer_options=entered_and_proposed_options(form_data, refusal),
+                answer_options=entered_and_proposed_option_by_name(form_data, refusal),
             )
     return redirect_to(next_url)
 
 
-def entered_and_proposed_options(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
+def entered_and_proposed_option_by_name(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
     """Return the options of a form for a file of answers, and the columns that its refusal proposes."""
-    entered_values = {name: form_text(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
+    entered_values = (
+        {name: form_text_or_none(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
+    )
     return dict(refusal.details.get("proposal", {})) | {name: value for name, value in entered_values.items() if value}
 
 
-def form_text(form_data: FormData, field_name: str) -> str | None:
+def form_text_or_none(form_data: FormData, field_name: str) -> str | None:
     """Return a field's text, None if it is empty; of column and template only the chosen one counts."""
     value = form_data.get(field_name)
     unchosen_fields = {"shown", "template"} - {form_data.get("show_by", field_name)}

@@ -13,7 +13,7 @@ from starlette.datastructures import FormData
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.column_mapping import COLUMN_ROLES
-from app.annotation.platforms.registry import platforms_with_result_files
+from app.annotation.platforms.registry import platforms_and_formats_of_result_files
 from app.campaigns import item_list
 from app.campaigns.item_list import ItemListView
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
@@ -35,7 +35,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
-from app.imports.segment_table import load_segments_page
+from app.imports.segment_table import load_page_of_segments
 from app.quality.checks import no_checks_hint
 from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
@@ -69,22 +69,22 @@ async def render_items_page(
     """
     campaign, view = await load_campaign_for_page(connection, slug), view or ItemListView()
     segments = (
-        await load_segments_page(connection, campaign.find_criterion(view.criterion), view.page, view.segment)
+        await load_page_of_segments(connection, campaign.find_criterion(view.criterion), view.page, view.segment)
         if campaign.segment_count
         else None
     )
     context: dict[str, Any] = {"campaign": campaign, "total": campaign.item_count, "segments": segments}
-    context |= await item_table_context(request, connection, campaign, ItemListView() if segments else view)
-    context |= upload_form_context(request, campaign) | {"refusal": refusal}
+    context |= await item_table_template_context(request, connection, campaign, ItemListView() if segments else view)
+    context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
         context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
     example_ids = [row.external_id for row in context["page"].rows if not row.check_kind][: campaign.items_per_hit]
     segment_id = segments.page.rows[0].segment.external_id if segments else None
-    context |= more_context | responses_form_context(request, campaign, example_ids, segment_id)
+    context |= more_context | response_import_template_context(request, campaign, example_ids, segment_id)
     return render_page(request, "admin/items.html", context, status=refusal.status if refusal else status)
 
 
-async def item_table_context(
+async def item_table_template_context(
     request: Request, connection: Transaction, campaign: CampaignOnPage, view: ItemListView
 ) -> dict[str, Any]:
     """Return the context of the table of items: the rows of a page as annotators see them, and the columns."""
@@ -92,17 +92,17 @@ async def item_table_context(
     page = await item_list.load_item_list_page(
         connection, campaign.id, view, item_count=campaign.item_count, check_count=sum(check_counts.values())
     )
-    drawn_items, reports = await item_list.draw_items_with_report_counts(connection, campaign, page.rows)
+    drawn_items, reports = await item_list.render_items_and_count_media_reports(connection, campaign, page.rows)
     allow_external_media(request, campaign)
     return {
         "view": view,
         "page": page,
         "rendered": drawn_items,
         "reports": reports,
-        "versions": await text_corrections.load_version_numbers(
+        "versions": await text_corrections.load_version_number_by_corrected_item(
             connection, campaign.id, [row.number for row in page.rows]
         ),
-        "own_columns": item_list.own_columns_of_rows(page.rows, view.column),
+        "own_columns": item_list.uploaded_columns_of_rows(page.rows, view.column),
         "check_counts": check_counts,
         "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
         "no_checks_hint": no_checks_hint(campaign),
@@ -111,7 +111,7 @@ async def item_table_context(
     }
 
 
-def upload_form_context(request: Request, campaign: Campaign) -> dict[str, Any]:
+def upload_form_template_context(request: Request, campaign: Campaign) -> dict[str, Any]:
     limits: Settings = request.app.state.settings
     return {
         "max_mb": limits.max_upload_mb,
@@ -122,15 +122,15 @@ def upload_form_context(request: Request, campaign: Campaign) -> dict[str, Any]:
     }
 
 
-def responses_form_context(
+def response_import_template_context(
     request: Request, campaign: Campaign, example_item_ids: Sequence[str], segment_id: str | None
 ) -> dict[str, Any]:
     """Return the context of the form that imports answers, with an example file about these items."""
     return {
         "imported": receipt_sentences_of_query(request),
-        "platforms": [platform for platform, _ in platforms_with_result_files()],
+        "platforms": [platform for platform, _ in platforms_and_formats_of_result_files()],
         "answer_format": CriterionValueFormat(campaign),
-        "example": responses_import.example_responses_csv(campaign, example_item_ids, segment_id),
+        "example": responses_import.csv_of_example_response(campaign, example_item_ids, segment_id),
         "answer_fields": AnswerFileOptions.model_fields,
         "mapped": COLUMN_ROLES,
     }
@@ -145,7 +145,7 @@ def receipt_sentences_of_query(request: Request) -> list[str]:
     return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
 
 
-def view_of_form(form_data: FormData) -> ItemListView:
+def item_list_view_of_form(form_data: FormData) -> ItemListView:
     """Return the view from which a form was sent; the whole list if the form does not say."""
     fields: dict[str, Any] = {name: form_data.get(name) for name in ("search", "show", "page") if form_data.get(name)}
     try:
@@ -154,7 +154,7 @@ def view_of_form(form_data: FormData) -> ItemListView:
         return ItemListView()
 
 
-def items_url(slug: str, view: ItemListView, notice: str, **more_fields: Any) -> str:
+def item_list_url(slug: str, view: ItemListView, notice: str, **more_fields: Any) -> str:
     """Return the address of the list after an action, with the notice of what was done."""
     fields = [*view.query_fields(), ("done", notice), *more_fields.items()]
     return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}#items-title"
@@ -172,19 +172,19 @@ def chosen_ids_of_form(form_data: FormData) -> list[str]:
 async def change_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
     """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first."""
     form_data = await request.form()
-    view, action = view_of_form(form_data), str(form_data.get("action", ""))
+    view, action = item_list_view_of_form(form_data), str(form_data.get("action", ""))
     try:
         chosen_ids = chosen_ids_of_form(form_data)
         if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
             return await render_chosen_items(request, database, slug, view, action=action, item_ids=chosen_ids)
         async with database.begin() as connection:
-            count = await item_changes.change_items(connection, slug, action, chosen_ids, now=now)
+            count = await item_changes.change_items_and_count_changed(connection, slug, action, chosen_ids, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_items_page(
                 request, connection, slug, view=view, status=refusal.status, not_changed=refusal
             )
-    return redirect_to(items_url(slug, view, f"items-{action}", count=count))
+    return redirect_to(item_list_url(slug, view, f"items-{action}", count=count))
 
 
 async def render_chosen_items(
@@ -203,7 +203,7 @@ async def render_chosen_items(
     async with database.begin() as connection:
         campaign = await load_campaign_for_page(connection, slug)
         rows = await item_changes.load_chosen_items(connection, campaign, item_ids)
-        drawn_items, _ = await item_list.draw_items_with_report_counts(connection, campaign, rows)
+        drawn_items, _ = await item_list.render_items_and_count_media_reports(connection, campaign, rows)
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
     context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
     allow_external_media(request, campaign)
@@ -215,7 +215,7 @@ async def render_chosen_items(
 async def mark_chosen_items(request: Request, database: Database, slug: str) -> Response:
     """Make the chosen items gold or attention items, all or none."""
     form_data = await request.form()
-    view, kind, keep = view_of_form(form_data), str(form_data.get("action", "")), "keep" in form_data
+    view, kind, keep = item_list_view_of_form(form_data), str(form_data.get("action", "")), "keep" in form_data
     cells = [form_data.getlist(name) for name in ("item", "expected", "tolerance")]
     checks = [
         CheckToMark(str(item), str(expected), str(tolerance)) for item, expected, tolerance in zip(*cells, strict=False)
@@ -230,7 +230,7 @@ async def mark_chosen_items(request: Request, database: Database, slug: str) -> 
             request, database, slug, view,
             action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
         )  # fmt: skip
-    return redirect_to(items_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
+    return redirect_to(item_list_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
 
 
 @router.post(CAMPAIGN_PATH + "/items/one")
@@ -260,7 +260,7 @@ async def add_one_item(
 @router.post(CAMPAIGN_PATH + "/items/unmark")
 async def unmark_check_from_page(form_values: FormFields, connection: Transaction, slug: str) -> Response:
     """Make a check an item again."""
-    await mark_checks.turn_check_into_item(connection, slug, form_values.get("item", ""))
+    await mark_checks.turn_check_back_into_item(connection, slug, form_values.get("item", ""))
     return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
 
 
@@ -290,7 +290,7 @@ async def render_item_text(
     text_corrections.check_segment_is_named_for_systems(campaign, segment_id)
     if segment_id is None:
         (row,) = await item_changes.load_chosen_items(connection, campaign, [item_id])
-        versions = await text_corrections.load_former_texts(connection, campaign.id, row.number)
+        versions = await text_corrections.load_former_texts_of_item(connection, campaign.id, row.number)
     else:
         row = await text_corrections.find_output(connection, campaign, item_id, segment_id)
         versions = await text_corrections.load_former_outputs(connection, campaign.id, row.segment, row.item)
@@ -320,4 +320,4 @@ async def correct_item_from_page(
     if segment_id is not None:
         query = urlencode({"segment": segment_id, "done": "item-corrected"})
         return redirect_to(f"{campaign_page_url(slug, '/items')}?{query}#segment")
-    return redirect_to(items_url(slug, ItemListView(search=shorten_echo(item_id)), "item-corrected"))
+    return redirect_to(item_list_url(slug, ItemListView(search=shorten_echo(item_id)), "item-corrected"))

@@ -15,7 +15,7 @@ import numpy as np
 from app.inference.ground.bootstrap import (
     BootstrapInterval,
     WeightedStatistic,
-    bootstrap_interval,
+    bootstrap_percentile_interval,
     evaluate_without_resampling,
 )
 from app.inference.ground.inestimable import Inestimable
@@ -72,12 +72,12 @@ def agreement_with_bootstrap_interval(
     NaN.
 
     `n_pairs` counts the judgments that were compared; default: all pairs of one item. With `recentre_draws` the draws
-    are shifted to the value, see `bootstrap_interval`, `recentred_on`.
+    are shifted to the value, see `bootstrap_percentile_interval`, `recentred_on`.
     """
     value = evaluate_without_resampling(statistic, judgments.n_items)
     if not np.isfinite(value):
         raise Inestimable(undefined_message, code=code)
-    interval = bootstrap_interval(
+    interval = bootstrap_percentile_interval(
         statistic,
         judgments.n_items,
         draws=draws,

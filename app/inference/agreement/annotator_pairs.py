@@ -39,7 +39,7 @@ class SharedJudgments:
     n_items: int
     notes: tuple[Note, ...]
 
-    def sum_by_item_and_pair(self, values: npt.ArrayLike = 1.0) -> csr_array:
+    def sparse_sums_by_item_and_annotator_pair(self, values: npt.ArrayLike = 1.0) -> csr_array:
         """Return the sums of `values` of each entry, (E,), by item and pair of annotators, sparse (I, P).
 
         Weights (D, I) times it are the sums of draws.

@@ -24,11 +24,16 @@ from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import (
     BOOTSTRAP_DRAWS,
     WeightedStatistic,
-    bootstrap_interval,
+    bootstrap_percentile_interval,
     evaluate_without_resampling,
 )
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
+from app.inference.ground.validation import (
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
 
 STRONG_HALO = 0.5
 """Smallest value of (1) that deserves a warning: at least a quarter of the variance of deviations is shared."""
@@ -88,11 +93,11 @@ def correlate_item_means(
         ValueError: The arrays are not as above.
 
     """
-    items, first_scores, second_scores = _to_item_and_score_columns(items, first_scores, second_scores)
+    items, first_scores, second_scores = _validated_item_and_score_columns(items, first_scores, second_scores)
     judgments = np.bincount(items)
     is_judged = judgments > 0
     x, y = (
-        sum_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
+        array_of_sums_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
         for scores in (first_scores, second_scores)
     )
     all_items = np.zeros(1, np.intp)
@@ -117,12 +122,14 @@ def measure_halo(
     Judgments with the same number in `items` must differ in nothing but their annotator. Otherwise as
     `correlate_item_means`.
     """
-    items, first_scores, second_scores = _to_item_and_score_columns(items, first_scores, second_scores)
+    items, first_scores, second_scores = _validated_item_and_score_columns(items, first_scores, second_scores)
     is_shared = np.bincount(items)[items] > 1
     _, item = np.unique(items[is_shared], return_inverse=True)
     n = int(item.max(initial=-1)) + 1
-    dx, dy = (_deviations_from_item_means(item, scores[is_shared], n) for scores in (first_scores, second_scores))
-    xy, xx, yy = (sum_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
+    dx, dy = (
+        _deviation_of_each_score_from_item_mean(item, scores[is_shared], n) for scores in (first_scores, second_scores)
+    )
+    xy, xx, yy = (array_of_sums_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
 
     def correlation(weights: Array) -> Array:
         return np.clip(divide_or_nan(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
@@ -130,19 +137,21 @@ def measure_halo(
     return _make_halo_estimate(correlation, n, len(item), draws=draws, level=level, rng=rng)
 
 
-def _to_item_and_score_columns(
+def _validated_item_and_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
-    items, _ = to_numbers_and_count("items", items)
+    items, _ = numbers_as_array_and_how_many("items", items)
     first_scores, second_scores = to_finite_vector("one", first_scores), to_finite_vector("other", second_scores)
-    check_equal_length(items=items, one=first_scores, other=second_scores)
+    refuse_columns_of_unequal_length(items=items, one=first_scores, other=second_scores)
     return items, first_scores, second_scores
 
 
-def _deviations_from_item_means(item: Integers, scores: Array, item_count: int) -> Array:
+def _deviation_of_each_score_from_item_mean(item: Integers, scores: Array, item_count: int) -> Array:
     """Return deviations from the mean of each item; exactly 0 where all of an item are equal up to rounding."""
-    deviations = scores - (sum_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
-    varies = sum_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_by_number(
+    deviations = (
+        scores - (array_of_sums_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
+    )
+    varies = array_of_sums_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * array_of_sums_by_number(
         item, scores**2, item_count
     )
     return np.where(varies[item], deviations, 0.0)
@@ -160,7 +169,7 @@ def _make_halo_estimate(
     value = evaluate_without_resampling(correlation, item_count) if item_count else np.nan
     if not np.isfinite(value):
         return HaloEstimate(np.nan, np.nan, np.nan, item_count, judgment_count)
-    interval = bootstrap_interval(correlation, item_count, draws=draws, level=level, rng=rng)
+    interval = bootstrap_percentile_interval(correlation, item_count, draws=draws, level=level, rng=rng)
     return HaloEstimate(
         value, interval.low, interval.high, item_count, judgment_count, bootstrap_interval_notes(interval, draws)
     )

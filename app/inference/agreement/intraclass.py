@@ -54,7 +54,7 @@ def one_way_icc(
     """
     judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     return _estimate_icc(
-        _one_way_variance_function(judgments),
+        _make_one_way_variance_function(judgments),
         judgments,
         ONE_WAY_MEANING,
         judgments_per_mean,
@@ -89,7 +89,7 @@ def two_way_icc(
             code="annotators_not_shared",
         )
     return _estimate_icc(
-        _two_way_variance_function(judgments),
+        _make_two_way_variance_function(judgments),
         judgments,
         TWO_WAY_MEANING,
         judgments_per_mean,
@@ -129,8 +129,8 @@ def _estimate_icc(
     )
 
 
-def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
-    columns = _item_sum_columns(judgments)
+def _make_one_way_variance_function(judgments: Judgments) -> VarianceComponents:
+    columns = _sums_and_squares_by_item(judgments)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
@@ -143,9 +143,9 @@ def _one_way_variance_function(judgments: Judgments) -> VarianceComponents:
     return variances
 
 
-def _two_way_variance_function(judgments: Judgments) -> VarianceComponents:
+def _make_two_way_variance_function(judgments: Judgments) -> VarianceComponents:
     """Henderson's method 1: the sums of squares T set equal to their expectations, and solved."""
-    columns, shape = _item_sum_columns(judgments), (judgments.n_items, judgments.n_annotators)
+    columns, shape = _sums_and_squares_by_item(judgments), (judgments.n_items, judgments.n_annotators)
     judgment_matrix = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
     score_matrix = csr_array((_centred_scores(judgments), (judgments.items, judgments.annotators)), shape=shape)
 
@@ -166,7 +166,7 @@ def _two_way_variance_function(judgments: Judgments) -> VarianceComponents:
     return variances
 
 
-def _item_sum_columns(judgments: Judgments) -> Array:
+def _sums_and_squares_by_item(judgments: Judgments) -> Array:
     """Return per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
     y, m = _centred_scores(judgments), judgments.per_item
     sums = judgments.sum_by_item(y)

@@ -55,17 +55,17 @@ def fit(
     if metric == "ratio" and judgments.values.min() < 0.0:
         raise ValueError("a ratio scale starts at 0: every value must be at least 0")
     statistic = {
-        "nominal": _nominal_metric_alpha_function,
-        "ordinal": _ordinal_metric_alpha_function,
-        "interval": _interval_metric_alpha_function,
-        "ratio": _ratio_metric_alpha_function,
+        "nominal": _make_nominal_alpha_statistic,
+        "ordinal": _make_ordinal_alpha_statistic,
+        "interval": _make_interval_alpha_statistic,
+        "ratio": _make_ratio_alpha_statistic,
     }[metric](judgments)
     return agreement_with_bootstrap_interval(
-        statistic, judgments, _alpha_meaning(metric), draws=draws, level=level, rng=rng
+        statistic, judgments, _sentence_on_meaning_of_alpha(metric), draws=draws, level=level, rng=rng
     )
 
 
-def _alpha_meaning(metric: MeasurementLevel) -> str:
+def _sentence_on_meaning_of_alpha(metric: MeasurementLevel) -> str:
     return (
         "How far annotators agree beyond chance: 0 is chance and 1 is complete agreement "
         f"({_DISTANCE_MEANINGS[metric]}). It is low if nearly all judgments are alike, even with good annotators, and "
@@ -74,7 +74,7 @@ def _alpha_meaning(metric: MeasurementLevel) -> str:
     )
 
 
-def _interval_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
+def _make_interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     x = judgments.values - judgments.values.mean()  # so that little is lost when squares are subtracted
     sums = judgments.sum_by_item(x)
     squares_within_items = judgments.sum_by_item((x - (sums / judgments.per_item)[judgments.items]) ** 2)
@@ -90,8 +90,8 @@ def _interval_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _nominal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
-    counts, _ = _count_item_values(judgments)
+def _make_nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+    counts, _ = _value_counts_by_item_and_values(judgments)
     m = judgments.per_item
     observed = (m * m - (counts * counts).sum(axis=1)) / (m - 1.0)
 
@@ -102,9 +102,9 @@ def _nominal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ordinal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
+def _make_ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     """Alpha of intervals on ranks: the distance of two labels is that of their mean ranks."""
-    counts, _ = _count_item_values(judgments)
+    counts, _ = _value_counts_by_item_and_values(judgments)
     m = judgments.per_item.astype(np.float64)
 
     def alpha(weights: Array) -> Array:
@@ -119,8 +119,8 @@ def _ordinal_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
     return alpha
 
 
-def _ratio_metric_alpha_function(judgments: Judgments) -> WeightedStatistic:
-    counts, values = _count_item_values(judgments)
+def _make_ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
+    counts, values = _value_counts_by_item_and_values(judgments)
     first, second = judgment_pairs_within_items(judgments)
     distances = _ratio_distance(judgments.values[first], judgments.values[second])
     m = judgments.per_item
@@ -142,7 +142,7 @@ def _ratio_distance(v: Array, w: Array) -> Array:
     return np.divide(v - w, v + w, out=np.zeros(np.broadcast(v, w).shape), where=v + w > 0.0) ** 2
 
 
-def _count_item_values(judgments: Judgments) -> tuple[csr_array, Array]:
+def _value_counts_by_item_and_values(judgments: Judgments) -> tuple[csr_array, Array]:
     """Return how often each item got each of the V values, sparse (I, V), and the values, sorted, (V,)."""
     values, code = np.unique(judgments.values, return_inverse=True)
     shape = judgments.n_items, len(values)

@@ -17,7 +17,7 @@ from app.inference.agreement.annotator_pairs import (
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.validation import to_numbers_and_count
+from app.inference.ground.validation import numbers_as_array_and_how_many
 from app.inference.observations.judgments import Judgments, shared_judgments
 
 PAIRWISE_MEANING = (
@@ -59,9 +59,13 @@ def pairwise_agreement(
     ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`).
     """
     judgments = shared_judgments(
-        items, annotators, to_numbers_and_count("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+        items,
+        annotators,
+        numbers_as_array_and_how_many("labels", labels)[0],
+        n_items=n_items,
+        n_annotators=n_annotators,
     )
-    agreeing = _count_agreeing_pairs(judgments, _count_labels_by_item(judgments))
+    agreeing = _agreeing_pair_count_of_each_item(judgments, _label_count_matrix_by_item(judgments))
     pairs = judgments.per_item * (judgments.per_item - 1) / 2.0
 
     def share(weights: Array) -> Array:
@@ -90,12 +94,18 @@ def cohens_kappa(
     (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
     """
     judgments = shared_judgments(
-        items, annotators, to_numbers_and_count("labels", labels)[0], n_items=n_items, n_annotators=n_annotators
+        items,
+        annotators,
+        numbers_as_array_and_how_many("labels", labels)[0],
+        n_items=n_items,
+        n_annotators=n_annotators,
     )
     shared = group_judgments_by_annotator_pair(judgments, least_shared)
     firsts, seconds, pair = _label_count_matrices_by_pair(judgments, shared)
-    shared_items = shared.sum_by_item_and_pair()
-    agreeing = shared.sum_by_item_and_pair(judgments.values[shared.first] == judgments.values[shared.second])
+    shared_items = shared.sparse_sums_by_item_and_annotator_pair()
+    agreeing = shared.sparse_sums_by_item_and_annotator_pair(
+        judgments.values[shared.first] == judgments.values[shared.second]
+    )
 
     def kappa(weights: Array) -> AnnotatorPairValues:
         n = weights @ shared_items
@@ -133,11 +143,11 @@ def fleiss_kappa(
     or more judgments, the shares of the labels are means over items with any. Arrays and errors as for
     `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
-    labels, _ = to_numbers_and_count("labels", labels)
+    labels, _ = numbers_as_array_and_how_many("labels", labels)
     judgments = shared_judgments(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
-    statistic = _chance_corrected_agreement_function(judgments, lambda shares: (shares * shares).sum(axis=1))
+    statistic = _make_chance_corrected_statistic(judgments, lambda shares: (shares * shares).sum(axis=1))
     return agreement_with_bootstrap_interval(statistic, judgments, FLEISS_MEANING, draws=draws, level=level, rng=rng)
 
 
@@ -160,15 +170,13 @@ def gwets_ac1(
     label given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise_agreement`; also
     `Inestimable` (`one_label`) if K is 1.
     """
-    labels, choices = to_numbers_and_count("labels", labels, n_labels)
+    labels, choices = numbers_as_array_and_how_many("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
     judgments = shared_judgments(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
-    statistic = _chance_corrected_agreement_function(
-        judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1)
-    )
+    statistic = _make_chance_corrected_statistic(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))
     return agreement_with_bootstrap_interval(statistic, judgments, AC1_MEANING, draws=draws, level=level, rng=rng)
 
 
@@ -190,26 +198,26 @@ def _label_count_matrices_by_pair(
     return firsts, seconds, pair
 
 
-def _count_labels_by_item(judgments: Judgments) -> csr_array:
+def _label_count_matrix_by_item(judgments: Judgments) -> csr_array:
     """Return how often each item got each label, sparse (I, K)."""
     return csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.values.astype(np.intp))))
 
 
-def _count_agreeing_pairs(judgments: Judgments, counts: csr_array) -> Array:
+def _agreeing_pair_count_of_each_item(judgments: Judgments, counts: csr_array) -> Array:
     """Return how many pairs of each item's judgments have the same label, (I,)."""
     agreeing: Array = ((counts * counts).sum(axis=1) - judgments.per_item) / 2.0
     return agreeing
 
 
-def _chance_corrected_agreement_function(
+def _make_chance_corrected_statistic(
     judgments: Judgments, chance_agreement: Callable[[Array], Array]
 ) -> WeightedStatistic:
     """Statistic (A - C) / (1 - C), A the mean agreement of items and C from the mean shares of labels, (D, K) ->
     (D,).
     """
-    counts, per_item = _count_labels_by_item(judgments), judgments.per_item
+    counts, per_item = _label_count_matrix_by_item(judgments), judgments.per_item
     has_several = (per_item >= 2).astype(np.float64)
-    agreement = _count_agreeing_pairs(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)
+    agreement = _agreeing_pair_count_of_each_item(judgments, counts) / np.maximum(per_item * (per_item - 1) / 2.0, 1.0)
     shares = csr_array(counts / per_item[:, None])
 
     def statistic(weights: Array) -> Array:

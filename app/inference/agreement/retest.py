@@ -8,8 +8,13 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
-from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
+from app.inference.ground.validation import (
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
+from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +91,16 @@ def retest_scores(
         Inestimable: No annotator scored anything twice ("no_repeats").
 
     """
-    items, _ = to_numbers_and_count("items", items)
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
+    items, _ = numbers_as_array_and_how_many("items", items)
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
-    check_equal_length(items=items, annotators=annotators, scores=values)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _positions_before_and_at_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, shift, error, correlation = _score_retest_statistics(old, new, repeat_annotators, n_annotators, margin)
-    pooled = _score_retest_statistics(old, new, np.zeros_like(repeat_annotators), 1, margin)
+    same, shift, error, correlation = _retest_statistics_of_scores_by_annotator(
+        old, new, repeat_annotators, n_annotators, margin
+    )
+    pooled = _retest_statistics_of_scores_by_annotator(old, new, np.zeros_like(repeat_annotators), 1, margin)
     pooled_same, pooled_shift, pooled_error, pooled_correlation = (float(figure[0]) for figure in pooled)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return ScoreRetest(
@@ -118,14 +125,14 @@ def retest_labels(
 
     The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `retest_scores`.
     """
-    items, _ = to_numbers_and_count("items", items)
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
-    values, _ = to_numbers_and_count("labels", labels)
-    check_equal_length(items=items, annotators=annotators, labels=values)
+    items, _ = numbers_as_array_and_how_many("items", items)
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    values, _ = numbers_as_array_and_how_many("labels", labels)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=values)
     before, repeats_at = _positions_before_and_at_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, kappa = _label_retest_statistics(old, new, repeat_annotators, n_annotators)
-    pooled_same, pooled_kappa = _label_retest_statistics(old, new, np.zeros_like(repeat_annotators), 1)
+    same, kappa = _retest_statistics_of_labels_by_annotator(old, new, repeat_annotators, n_annotators)
+    pooled_same, pooled_kappa = _retest_statistics_of_labels_by_annotator(old, new, np.zeros_like(repeat_annotators), 1)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return LabelRetest(
         repeats=repeats,
@@ -151,7 +158,7 @@ def retest_pairs(
     The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
     Errors as `retest_scores`.
     """
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes)
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
     return retest_labels(pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators)
 
@@ -165,7 +172,7 @@ def _positions_before_and_at_repeats(items: Integers, annotators: Integers) -> t
     return order[:-1][is_repeat], order[1:][is_repeat]
 
 
-def _score_retest_statistics(
+def _retest_statistics_of_scores_by_annotator(
     old_scores: Array, new_scores: Array, annotators: Integers, n_annotators: int, margin: float
 ) -> tuple[Array, Array, Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)
@@ -179,7 +186,7 @@ def _score_retest_statistics(
     return same, mean(difference), error, mean(x * y) / np.where(varies, spread, np.nan)
 
 
-def _label_retest_statistics(
+def _retest_statistics_of_labels_by_annotator(
     old_labels: Integers, new_labels: Integers, annotators: Integers, n_annotators: int
 ) -> tuple[Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)
@@ -197,7 +204,7 @@ class _AnnotatorMeans:
         self.divisor = np.where(self.count > 0, self.count, np.nan)
 
     def __call__(self, values: Array) -> Array:
-        return sum_by_number(self.who, values, self.count.size) / self.divisor
+        return array_of_sums_by_number(self.who, values, self.count.size) / self.divisor
 
     def label_shares(self, labels: Integers, *, all_labels: Integers) -> Array:
         """Return, for each label, its share among all labels of its annotator, `all_labels`."""

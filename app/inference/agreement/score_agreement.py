@@ -70,7 +70,7 @@ def mean_annotator_correlation(
     shared = group_judgments_by_annotator_pair(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
     first, second = (MeanRanks.from_values(values, shared.pair) for values in (x, y))
-    shared_items = shared.sum_by_item_and_pair()
+    shared_items = shared.sparse_sums_by_item_and_annotator_pair()
 
     def rank_correlation(weights: Array) -> Array:
         return weighted_spearman(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
@@ -147,7 +147,10 @@ def split_half_reliability(
     if judgments.n_items < 3:
         raise Inestimable("Fewer than 3 items have two judgments, too few for an order.", code="too_few_shared_items")
     whole = np.zeros(judgments.n_items, dtype=np.intp)
-    halves = [[MeanRanks.from_values(mean, whole) for mean in random_half_means(judgments, rng)] for _ in range(splits)]
+    halves = [
+        [MeanRanks.from_values(mean, whole) for mean in item_means_of_two_random_halves(judgments, rng)]
+        for _ in range(splits)
+    ]
 
     def half_correlation(weights: Array) -> Array:
         item_weights = np.ascontiguousarray(weights.T)
@@ -170,7 +173,7 @@ def split_half_reliability(
     )
 
 
-def random_half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
+def item_means_of_two_random_halves(judgments: Judgments, rng: np.random.Generator) -> tuple[Array, Array]:
     """Return the means of each item's judgments in two random halves, (I,) each."""
     order = np.lexsort((rng.random(len(judgments.items)), judgments.items))
     before = np.cumsum(judgments.per_item) - judgments.per_item
@@ -179,11 +182,12 @@ def random_half_means(judgments: Judgments, rng: np.random.Generator) -> tuple[A
     )
     values = judgments.values[order]
     first, second = (
-        _item_means_where(judgments.items, values, position_in_item % 2 == half, judgments.n_items) for half in (0, 1)
+        _item_means_of_masked_values(judgments.items, values, position_in_item % 2 == half, judgments.n_items)
+        for half in (0, 1)
     )
     return first, second
 
 
-def _item_means_where(items: Integers, values: Array, mask: npt.NDArray[np.bool_], n_items: int) -> Array:
+def _item_means_of_masked_values(items: Integers, values: Array, mask: npt.NDArray[np.bool_], n_items: int) -> Array:
     total = np.bincount(items[mask], weights=values[mask], minlength=n_items)
     return total / np.bincount(items[mask], minlength=n_items)

@@ -8,7 +8,12 @@ import numpy.typing as npt
 
 from app.inference.ground import metrics
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, MIN_BOOTSTRAP_ITEMS, WeightedStatistic, bootstrap_interval
+from app.inference.ground.bootstrap import (
+    BOOTSTRAP_DRAWS,
+    MIN_BOOTSTRAP_ITEMS,
+    WeightedStatistic,
+    bootstrap_percentile_interval,
+)
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.weighted_correlation import MeanRanks, weighted_kendall, weighted_pearson, weighted_spearman
@@ -71,10 +76,10 @@ def correlate_with_intervals(
         "ndcg": correlations.ndcg,
     }
     estimates, notes = {}, list(correlations.notes)
-    for name, statistic in _weighted_correlation_functions(x, y).items():
+    for name, statistic in _weighted_correlation_statistic_by_name(x, y).items():
         estimates[name] = IntervalEstimate(values[name], np.nan, np.nan)
         if np.isfinite(values[name]):
-            interval = bootstrap_interval(statistic, correlations.n, draws=draws, level=level, rng=rng)
+            interval = bootstrap_percentile_interval(statistic, correlations.n, draws=draws, level=level, rng=rng)
             estimates[name] = IntervalEstimate(values[name], interval.low, interval.high)
             if interval.refusal:
                 sentence = (
@@ -93,7 +98,7 @@ def correlate_with_intervals(
 STATISTIC_NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "ndcg": "nDCG"}
 
 
-def _weighted_correlation_functions(x: Array, y: Array) -> dict[str, WeightedStatistic]:
+def _weighted_correlation_statistic_by_name(x: Array, y: Array) -> dict[str, WeightedStatistic]:
     block = np.zeros(len(x), dtype=np.intp)
     by_x, by_y = MeanRanks.from_values(x, block), MeanRanks.from_values(y, block)
     gain = x - x.min()
@@ -103,13 +108,13 @@ def _weighted_correlation_functions(x: Array, y: Array) -> dict[str, WeightedSta
         "kendall": lambda weights: (
             weighted_kendall(x, y, weights)
             if len(x) <= MAX_ITEMS_PAIRED_AT_ONCE
-            else _measure_resampled_copies(metrics.kendall, x, y, weights)
+            else _measure_of_each_resample(metrics.kendall, x, y, weights)
         ),
-        "ndcg": lambda weights: _measure_resampled_copies(metrics.ndcg, gain, y, weights),
+        "ndcg": lambda weights: _measure_of_each_resample(metrics.ndcg, gain, y, weights),
     }
 
 
-def _measure_resampled_copies(measure: Callable[[Array, Array], float], x: Array, y: Array, weights: Array) -> Array:
+def _measure_of_each_resample(measure: Callable[[Array, Array], float], x: Array, y: Array, weights: Array) -> Array:
     """Return the measure of each draw's items, copied out, (D,); NaN where it has none."""
     items: list[Integers] = [np.repeat(np.arange(len(x)), row) for row in weights.astype(np.intp)]
     return np.array([_measure_or_nan(measure, x[drawn_items], y[drawn_items]) for drawn_items in items])

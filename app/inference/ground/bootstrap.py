@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array, checked_interval_level
+from app.inference.ground.arrays import Array, interval_level_if_valid
 
 BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
@@ -35,7 +35,7 @@ class BootstrapInterval:
     refusal: str = ""
 
 
-def _make_absent_interval(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
+def _absent_interval_with_reason(reason: str = "", usable_draws: int = 0) -> BootstrapInterval:
     return BootstrapInterval(np.nan, np.nan, usable_draws, reason and f"There is no interval: {reason}")
 
 
@@ -44,7 +44,7 @@ def evaluate_without_resampling(statistic: WeightedStatistic, n_items: int) -> f
     return float(statistic(np.ones((1, n_items)))[0])
 
 
-def bootstrap_interval(
+def bootstrap_percentile_interval(
     statistic: WeightedStatistic,
     n_items: int,
     *,
@@ -72,22 +72,22 @@ def bootstrap_interval(
         ValueError: The level is outside (0, 1), or there are fewer than 0 draws.
 
     """
-    checked_interval_level(level)
+    interval_level_if_valid(level)
     if draws < 0:
         raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if draws == 0:
-        return _make_absent_interval()
+        return _absent_interval_with_reason()
     if n_items < MIN_BOOTSTRAP_ITEMS:
         few = "there is only 1 item" if n_items == 1 else f"{n_items} items are too few"
-        return _make_absent_interval(f"it comes from resampling items, and {few}.")
+        return _absent_interval_with_reason(f"it comes from resampling items, and {few}.")
     block = max(1, _CELLS_PER_BLOCK // max(n_items, cells_per_draw))
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
-    values = np.concatenate([statistic(draw_resample_counts(n_items, size, rng)) for size in sizes])
+    values = np.concatenate([statistic(draw_item_counts_of_resamples(n_items, size, rng)) for size in sizes])
     values = values[np.isfinite(values)]
     if not len(values):
-        return _make_absent_interval("the value is defined for no draw of the items.")
+        return _absent_interval_with_reason("the value is defined for no draw of the items.")
     if np.ptp(values) <= _MIN_SPREAD_OF_DRAWS:
-        return _make_absent_interval(
+        return _absent_interval_with_reason(
             "every draw of the items has the same value, so its error is unknown.", len(values)
         )
     if recentred_on is not None:
@@ -96,7 +96,7 @@ def bootstrap_interval(
     return BootstrapInterval(float(low), float(high), len(values))
 
 
-def draw_resample_counts(n_items: int, draws: int, rng: np.random.Generator) -> Array:
+def draw_item_counts_of_resamples(n_items: int, draws: int, rng: np.random.Generator) -> Array:
     """Return how often each of n_items items occurs in n_items draws with replacement, (draws, n_items)."""
     drawn = rng.integers(n_items, size=(draws, n_items))
     cells = (drawn + n_items * np.arange(draws)[:, None]).ravel()

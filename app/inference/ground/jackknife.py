@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from app.inference.ground.arrays import Array, Mask, checked_interval_level
+from app.inference.ground.arrays import Array, Mask, interval_level_if_valid
 
 MAX_CORRELATION = 1 - 1e-9  # a correlation of 1 has no place on Fisher's scale
 
@@ -33,18 +33,18 @@ def jackknife_error(leave_one_out: Array, is_present: Mask) -> Array:
     return np.where(few, np.nan, error)
 
 
-def student_t_half_width(standard_error: Array, people_count: npt.ArrayLike, level: float = 0.95) -> Array:
+def half_width_of_student_t_band(standard_error: Array, people_count: npt.ArrayLike, level: float = 0.95) -> Array:
     """Half the width of a band with this standard error, (...).
 
     It uses Student's t, since few annotators, (...), say little about how annotators differ. Raises ValueError for a
     level outside (0, 1).
     """
     freedom = np.maximum(np.asarray(people_count) - 1, 1)
-    half_width: Array = stdtrit(freedom, (1.0 + checked_interval_level(level)) / 2.0) * standard_error
+    half_width: Array = stdtrit(freedom, (1.0 + interval_level_if_valid(level)) / 2.0) * standard_error
     return half_width
 
 
-def jackknife_correlation_interval(
+def ends_of_jackknife_correlation_band(
     correlation: Array, leave_one_out: Array, is_present: Mask, level: float = 0.95
 ) -> tuple[Array, Array]:
     """Band of correlations, computed on Fisher's scale so that it stays in [-1, 1].
@@ -53,11 +53,11 @@ def jackknife_correlation_interval(
         correlation: The correlations, (...).
         leave_one_out: The correlations without each of P annotators, (P, ...).
         is_present: As in `jackknife_error`.
-        level: As in `student_t_half_width`.
+        level: As in `half_width_of_student_t_band`.
 
     """
     middle = fisher_z(correlation)
-    half_width = student_t_half_width(
+    half_width = half_width_of_student_t_band(
         jackknife_error(fisher_z(leave_one_out), is_present), is_present.sum(axis=0), level
     )
     return np.minimum(np.tanh(middle - half_width), correlation), np.maximum(np.tanh(middle + half_width), correlation)

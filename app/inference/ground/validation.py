@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def to_numbers_and_count(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def numbers_as_array_and_how_many(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
     Args:
@@ -48,14 +48,14 @@ def to_finite_vector(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64
     return floats
 
 
-def check_equal_length(**columns: npt.NDArray[Any]) -> None:
+def refuse_columns_of_unequal_length(**columns: npt.NDArray[Any]) -> None:
     """Raise ValueError unless all columns are equally long; the message names them and their lengths."""
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
 
 
-def sum_by_number(numbers: Integers, values: Array, count: int) -> Array:
+def array_of_sums_by_number(numbers: Integers, values: Array, count: int) -> Array:
     """Return the sum of the values of each number from 0 to count - 1, (count,); numbers and values are (n,)."""
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 

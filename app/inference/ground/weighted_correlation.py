@@ -45,9 +45,9 @@ class MeanRanks:
         first_of_block = np.flatnonzero(np.diff(block_of_group, prepend=-1))
         return cls(
             group,
-            _run_membership_matrix(order, starts),
+            _sparse_membership_of_entries_in_runs(order, starts),
             block_of_group,
-            _run_membership_matrix(np.arange(len(starts)), first_of_block),
+            _sparse_membership_of_entries_in_runs(np.arange(len(starts)), first_of_block),
         )
 
     def centred_ranks_and_square_sums(self, weights: Array) -> tuple[Array, Array]:
@@ -73,7 +73,7 @@ class MeanRanks:
         return block_sums
 
 
-def _run_membership_matrix(entries: Integers, starts: Integers) -> csr_array:
+def _sparse_membership_of_entries_in_runs(entries: Integers, starts: Integers) -> csr_array:
     """Membership of entries in runs, sparse (runs, entries): sums over runs are a product with it."""
     shape = len(starts), len(entries)
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
@@ -101,12 +101,12 @@ def weighted_pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Ar
 
     """
     total = np.add.reduceat(weights, starts, axis=1)
-    dx, dy = (_centre_in_blocks(values, weights, total, starts) for values in (x, y))
+    dx, dy = (_values_minus_block_means(values, weights, total, starts) for values in (x, y))
     xx, yy, xy = (np.add.reduceat(weights * a * b, starts, axis=1) for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     return np.clip(divide_or_nan(xy, np.sqrt(xx * yy)), -1.0, 1.0)
 
 
-def _centre_in_blocks(values: Array, weights: Array, total: Array, starts: Integers) -> Array:
+def _values_minus_block_means(values: Array, weights: Array, total: Array, starts: Integers) -> Array:
     """Return values minus their block's mean; exactly 0 where all are equal up to rounding."""
     sizes = np.diff(starts, append=weights.shape[1])
     mean = divide_or_nan(np.add.reduceat(weights * values, starts, axis=1), total)

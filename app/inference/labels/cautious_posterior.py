@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count
+from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
 from app.inference.labels.dawid_skene import DawidSkeneResult
 
 PRIOR_LABELS_PER_CLASS = 10.0
@@ -36,10 +36,10 @@ def make_posteriors_cautious(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, n_items = to_numbers_and_count("items", items, len(result.estimable))
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, len(result.response))
-    labels, n_labels = to_numbers_and_count("labels", labels, len(result.prevalence))
-    check_equal_length(items=items, annotators=annotators, labels=labels)
+    items, n_items = numbers_as_array_and_how_many("items", items, len(result.estimable))
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, len(result.response))
+    labels, n_labels = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     items, annotators, labels = items[is_used], annotators[is_used], labels[is_used]
     # The labels of an item by one annotator are left out together.

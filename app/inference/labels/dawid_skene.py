@@ -19,7 +19,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count
+from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 
@@ -132,23 +132,25 @@ def fit(
         ValueError: An array or option is invalid.
 
     """
-    items, n_items = to_numbers_and_count("items", items, n_items)
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
-    labels, n_labels = to_numbers_and_count("labels", labels, n_labels)
-    check_equal_length(items=items, annotators=annotators, labels=labels)
-    _refuse_too_few_labels(labels, n_labels)
+    items, n_items = numbers_as_array_and_how_many("items", items, n_items)
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    labels, n_labels = numbers_as_array_and_how_many("labels", labels, n_labels)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
+    _refuse_no_labels_or_one_class(labels, n_labels)
     rule, smoothing = StopRule(tolerance, max_iterations), _make_smoothing(alpha, beta, n_labels)
     is_labelled, is_active = (
         np.bincount(items, minlength=n_items) > 0,
         np.bincount(annotators, minlength=n_annotators) > 0,
     )
-    has_overlap = _overlapping_annotator_mask(items, annotators, n_annotators)
+    has_overlap = _mask_of_overlapping_annotators(items, annotators, n_annotators)
     is_used = has_overlap[annotators]
     items, annotators = items[is_used], annotators[is_used]
     estimable = np.bincount(items, minlength=n_items) > 0
     row_numbers = (np.cumsum(estimable) - 1)[items]
     label_matrix = latent_classes.make_label_matrix(row_numbers, annotators, labels[is_used], n_annotators, n_labels)
-    climb_result, restart_notes = _climb_with_restarts(start, label_matrix, smoothing, rule, restarts=restarts, rng=rng)
+    climb_result, restart_notes = _highest_climb_and_restart_notes(
+        start, label_matrix, smoothing, rule, restarts=restarts, rng=rng
+    )
     notes = [
         *latent_class_notes.unlabelled_item_notes(is_labelled, estimable),
         *latent_class_notes.unused_annotator_notes(is_active, has_overlap),
@@ -165,18 +167,20 @@ def expected_information(result: DawidSkeneResult, annotator: int | None = None)
     """
     response = result.typical_response
     if annotator is not None:
-        response = _fill_unknown_responses(result.response[annotator], result)
+        response = _responses_with_unknown_as_typical(result.response[annotator], result)
     return mutual_information(result.posterior, response)
 
 
-def probability_labels_are_right(result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike) -> Array:
+def probability_of_each_label_being_right(
+    result: DawidSkeneResult, items: npt.ArrayLike, labels: npt.ArrayLike
+) -> Array:
     """Probability that a label is right, given all labels: (n,) items and their (n,) labels give (n,).
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
-    items, _ = to_numbers_and_count("items", items, len(result.estimable))
-    labels, _ = to_numbers_and_count("labels", labels, len(result.prevalence))
-    check_equal_length(items=items, labels=labels)
+    items, _ = numbers_as_array_and_how_many("items", items, len(result.estimable))
+    labels, _ = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    refuse_columns_of_unequal_length(items=items, labels=labels)
     return np.where(result.estimable[items], result.posterior[items, labels], np.nan)
 
 
@@ -190,7 +194,7 @@ def consensus(result: DawidSkeneResult) -> tuple[Integers, Array]:
     return np.where(result.estimable, best_class, -1), np.where(result.estimable, probability, np.nan)
 
 
-def _refuse_too_few_labels(labels: Integers, n_labels: int) -> None:
+def _refuse_no_labels_or_one_class(labels: Integers, n_labels: int) -> None:
     if not len(labels):
         raise Inestimable("There are no labels, so nothing can be estimated.", code="no_labels")
     if n_labels < 2:
@@ -214,7 +218,7 @@ def _to_dirichlet_smoothing(name: str, values: npt.ArrayLike, shape: tuple[int, 
     return np.broadcast_to(parameters - 1.0, shape)
 
 
-def _overlapping_annotator_mask(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
+def _mask_of_overlapping_annotators(items: Integers, annotators: Integers, n_annotators: int) -> Mask:
     """Return which annotators (n_annotators,) gave a label to an item that has another label.
 
     The others' response matrices can explain any shares of their labels by any prevalence, so the likelihood is the
@@ -229,7 +233,7 @@ def _overlapping_annotator_mask(items: Integers, annotators: Integers, n_annotat
     return np.bincount(annotators[is_shared], minlength=n_annotators) > 0
 
 
-def _climb_with_restarts(
+def _highest_climb_and_restart_notes(
     start: StartingPoint,
     label_matrix: LabelMatrix,
     smoothing: ClassParameters,
@@ -244,7 +248,7 @@ def _climb_with_restarts(
         if rng is None:
             raise ValueError("random restarts need rng")
         first = best
-        best, higher, unconverged = latent_classes.best_of_restarts(
+        best, higher, unconverged = latent_classes.highest_climb_and_restart_counts(
             first, label_matrix, smoothing, rule, restarts=restarts, rng=rng
         )
         notes = latent_class_notes.restart_notes(first, best, higher, unconverged, restarts)
@@ -274,13 +278,13 @@ def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix)
     response = np.full((label_matrix.n_annotators, label_matrix.n_labels, label_matrix.n_labels), np.nan)
     common_count = min(len(result.response), label_matrix.n_annotators)
     response[:common_count] = result.response[:common_count]
-    response = _fill_unknown_responses(response, result)
+    response = _responses_with_unknown_as_typical(response, result)
     return ClassParameters(
         *(latent_classes.counts_to_shares(p.clip(_MIN_START_PROBABILITY)) for p in (result.prevalence, response))
     )
 
 
-def _fill_unknown_responses(response: Array, result: DawidSkeneResult) -> Array:
+def _responses_with_unknown_as_typical(response: Array, result: DawidSkeneResult) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 
@@ -293,7 +297,7 @@ def _make_result_from_climb(
     lacks_evidence = ~has_overlap[:, None] | (evidence + smoothing.response.sum(axis=-1) == 0.0)
     response = np.where(lacks_evidence[:, :, None], np.nan, end.parameters.response)
     if (lacks_evidence & has_overlap[:, None] & (prevalence > 0.0)).any():
-        notes = [*notes, latent_class_notes.unmet_classes_note()]
+        notes = [*notes, latent_class_notes.note_on_rows_without_labels()]
     # A class that no item has is nobody's to be right about.
     usable_response = np.where(prevalence[:, None] > 0.0, response, typical)
     posterior = np.tile(prevalence, (len(estimable), 1))

@@ -61,7 +61,7 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
 def restart_notes(
     first_climb: ClimbResult, best_climb: ClimbResult, higher_count: int, unconverged_count: int, restart_count: int
 ) -> list[Note]:
-    """Return notes on the random starts; the counts are those of `latent_classes.best_of_restarts`."""
+    """Return notes on the random starts; the counts are those of `latent_classes.highest_climb_and_restart_counts`."""
     notes: list[Note] = []
     if unconverged_count:
         sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not converge and were left out."
@@ -79,7 +79,7 @@ def restart_notes(
     return notes
 
 
-def unmet_classes_note() -> Note:
+def note_on_rows_without_labels() -> Note:
     """Return the note on rows of a response matrix that rest, without smoothing, on no label at all."""
     return Note(
         "unmet_classes",

@@ -114,7 +114,7 @@ def run_em(
     view, trace = _expectation_step(start, label_matrix, smoothing), list[float]()
     while _max_posterior_change(view, accelerated.end) > _MAX_DISTANCE_IN_BASIN:
         trace.append(view.height)
-        step = _expectation_step(_maximisation_step(view, smoothing), label_matrix, smoothing)
+        step = _expectation_step(_parameters_of_maximisation_step(view, smoothing), label_matrix, smoothing)
         is_near_top = _max_posterior_change(view, step) < _SMALL_STEP
         view = step
         if is_near_top or len(trace) >= min(_MAX_PLAIN_STEPS, stop_rule.max_iterations):
@@ -139,7 +139,7 @@ def run_accelerated_em(
     view = _expectation_step(start, label_matrix, smoothing)
     trace, reach, steps_left = [view.height], 1.0, 1.0
     while True:
-        first_step = _expectation_step(_maximisation_step(view, smoothing), label_matrix, smoothing)
+        first_step = _expectation_step(_parameters_of_maximisation_step(view, smoothing), label_matrix, smoothing)
         trace.append(first_step.height)
         converged = (
             first_step.height <= view.height
@@ -147,8 +147,8 @@ def run_accelerated_em(
         )
         if converged or len(trace) + 2 > stop_rule.max_iterations:
             return ClimbResult(first_step, trace, converged)
-        second_step = _maximisation_step(first_step, smoothing)
-        steps_left = _leap_length(view.parameters, first_step.parameters, second_step)
+        second_step = _parameters_of_maximisation_step(first_step, smoothing)
+        steps_left = _length_of_accelerated_leap(view.parameters, first_step.parameters, second_step)
         length = min(reach, steps_left)
         leap = _expectation_step(
             _extrapolate_parameters(view.parameters, first_step.parameters, second_step, length),
@@ -183,7 +183,7 @@ def parameters_from_accuracy(accuracy: float, label_matrix: LabelMatrix) -> Clas
     return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (label_matrix.n_annotators, 1, 1)))
 
 
-def best_of_restarts(
+def highest_climb_and_restart_counts(
     first_climb: ClimbResult,
     label_matrix: LabelMatrix,
     smoothing: ClassParameters,
@@ -212,7 +212,11 @@ def best_of_restarts(
         if candidate.converged and candidate.trace[-1] > min_height:
             higher += 1
             best = max(best, candidate, key=lambda climbed: (climbed.converged, climbed.trace[-1]))
-    return _name_classes_after_labels(best, smoothing) if best is not first_climb else first_climb, higher, unconverged
+    return (
+        _climb_with_classes_named_after_labels(best, smoothing) if best is not first_climb else first_climb,
+        higher,
+        unconverged,
+    )
 
 
 def class_posteriors_and_log_likelihood(label_matrix: LabelMatrix, parameters: ClassParameters) -> tuple[Array, float]:
@@ -251,7 +255,7 @@ def _expected_label_counts(label_matrix: LabelMatrix, posterior: Array) -> Array
     return np.stack([(transposed @ share).reshape(shape) for share in posterior], axis=1)
 
 
-def _maximisation_step(expectation: Expectation, smoothing: ClassParameters) -> ClassParameters:
+def _parameters_of_maximisation_step(expectation: Expectation, smoothing: ClassParameters) -> ClassParameters:
     return _parameters_from_counts(expectation.posterior, expectation.expected, smoothing)
 
 
@@ -262,17 +266,19 @@ def _parameters_from_counts(posterior: Array, expected_counts: Array, smoothing:
     )
 
 
-def _leap_length(start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters) -> float:
+def _length_of_accelerated_leap(
+    start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters
+) -> float:
     """Return the length of a leap that two steps suggest, |change| / |bend|, at least 1, where the second step ends."""
-    change = _parameter_change_norm(first_step.prevalence - start.prevalence, first_step.response - start.response)
-    bend = _parameter_change_norm(
+    change = _size_of_parameter_change(first_step.prevalence - start.prevalence, first_step.response - start.response)
+    bend = _size_of_parameter_change(
         second_step.prevalence - 2.0 * first_step.prevalence + start.prevalence,
         second_step.response - 2.0 * first_step.response + start.response,
     )
     return max(1.0, change / bend) if bend > 0.0 else 1.0
 
 
-def _parameter_change_norm(prevalence: Array, response: Array) -> float:
+def _size_of_parameter_change(prevalence: Array, response: Array) -> float:
     return float(np.sqrt(np.square(prevalence).sum() + np.square(response).sum()))
 
 
@@ -304,13 +310,13 @@ def _log_smoothing_prior(parameters: ClassParameters, smoothing: ClassParameters
     return float(on_response + xlogy(smoothing.prevalence, parameters.prevalence).sum())
 
 
-def _name_classes_after_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
+def _climb_with_classes_named_after_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
     """Return the same climb with its classes named after the labels that their items are given most.
 
     From a random start the names are random, and the likelihood does not depend on them. If the prior tells classes
     apart, though, it has named them.
     """
-    if not _is_exchangeable(smoothing):
+    if not _is_smoothing_same_for_all_classes(smoothing):
         return climb_result
     from scipy.optimize import linear_sum_assignment  # it takes long to import, and few fits need it
 
@@ -321,6 +327,6 @@ def _name_classes_after_labels(climb_result: ClimbResult, smoothing: ClassParame
     return replace(climb_result, end=matched_end)
 
 
-def _is_exchangeable(smoothing: ClassParameters) -> bool:
+def _is_smoothing_same_for_all_classes(smoothing: ClassParameters) -> bool:
     rows, shares = smoothing.response, smoothing.prevalence
     return bool((rows == rows[0]).all() and (shares == shares[0]).all())

@@ -42,7 +42,7 @@ class PooledModel:
 
 def initial_pooled_model(class_count: int) -> PooledModel:
     """Return the model before the first label, for at least two classes."""
-    prior_counts = _prior_label_counts(class_count)
+    prior_counts = _pseudo_label_count_matrix(class_count)
     return PooledModel(np.full(class_count, 1.0 / class_count), prior_counts / prior_counts.sum(axis=1, keepdims=True))
 
 
@@ -71,7 +71,7 @@ def fit(counts: npt.ArrayLike, item_counts: npt.ArrayLike, *, max_steps: int = M
     for _ in range(max_steps):
         weight = item_counts * model.posterior(counts)
         prevalence = weight.sum(axis=0) + 1.0
-        response = weight.T @ counts + _prior_label_counts(counts.shape[1])
+        response = weight.T @ counts + _pseudo_label_count_matrix(counts.shape[1])
         earlier_response = model.response
         model = PooledModel(prevalence / prevalence.sum(), response / response.sum(axis=1, keepdims=True))
         if np.abs(model.response - earlier_response).max() < RESPONSE_TOLERANCE:
@@ -79,7 +79,7 @@ def fit(counts: npt.ArrayLike, item_counts: npt.ArrayLike, *, max_steps: int = M
     return model
 
 
-def _prior_label_counts(class_count: int) -> Array:
+def _pseudo_label_count_matrix(class_count: int) -> Array:
     """Return the pseudo-labels (K, K), by class and label."""
     wrong = (1.0 - PRIOR_ACCURACY) / (class_count - 1)
     return np.asarray(

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, checked_interval_level
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count
+from app.inference.ground.arrays import Array, interval_level_if_valid
+from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.latent_classes import ClassParameters, LabelMatrix, StopRule
@@ -44,10 +44,10 @@ def bootstrap_prevalence_interval(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, _ = to_numbers_and_count("items", items, len(result.estimable))
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, len(result.response))
-    labels, n_labels = to_numbers_and_count("labels", labels, len(result.prevalence))
-    check_equal_length(items=items, annotators=annotators, labels=labels)
+    items, _ = numbers_as_array_and_how_many("items", items, len(result.estimable))
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, len(result.response))
+    labels, n_labels = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     row = (np.cumsum(result.estimable) - 1)[items[is_used]]
     label_matrix = latent_classes.make_label_matrix(row, annotators[is_used], labels[is_used], n_annotators, n_labels)
@@ -61,7 +61,7 @@ def bootstrap_prevalence_interval(
         matrix = LabelMatrix(counts, n_annotators, n_labels)
         climb = latent_classes.run_accelerated_em(start, matrix, added, _DRAW_STOP_RULE)
         drawn.append(climb.end.parameters.prevalence)
-    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.std(_log_odds_of_shares(np.array(drawn)), axis=0)
+    reach = ndtri((1.0 + interval_level_if_valid(level)) / 2.0) * np.std(_log_odds_of_shares(np.array(drawn)), axis=0)
     middle = _log_odds_of_shares(result.prevalence)
     return expit(middle - reach), expit(middle + reach)
 

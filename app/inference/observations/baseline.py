@@ -13,7 +13,11 @@ from scipy.sparse.csgraph import connected_components
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count, to_outcome_vector
+from app.inference.ground.validation import (
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_outcome_vector,
+)
 
 Mask = npt.NDArray[np.bool_]
 
@@ -71,7 +75,7 @@ _ADVICE_BY_VERDICT = {
 }
 
 
-def select_baseline_judgments(
+def judgments_that_include_baseline(
     baseline: int, first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike
 ) -> tuple[Integers, Integers, Integers]:
     """Select the judgments that include the baseline.
@@ -92,11 +96,11 @@ def select_baseline_judgments(
 
     """
     (left, _), (right, _), result = (
-        to_numbers_and_count("first", first),
-        to_numbers_and_count("second", second),
+        numbers_as_array_and_how_many("first", first),
+        numbers_as_array_and_how_many("second", second),
         to_outcome_vector(outcomes),
     )
-    check_equal_length(first=left, second=right, outcomes=result)
+    refuse_columns_of_unequal_length(first=left, second=right, outcomes=result)
     positions = np.flatnonzero((left == baseline) != (right == baseline))
     is_first = left[positions] == baseline
     return (
@@ -145,7 +149,7 @@ class BaselineJudgments:
     outcomes: Integers
 
 
-def to_baseline_judgments(
+def validated_baseline_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     segments: npt.ArrayLike,
@@ -156,22 +160,22 @@ def to_baseline_judgments(
     n_segments: int | None,
 ) -> BaselineJudgments:
     """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
-    system_numbers, n_items = to_numbers_and_count("items", items, n_items)
-    judge_numbers, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
-    segment_numbers, n_segments = to_numbers_and_count("segments", segments, n_segments)
+    system_numbers, n_items = numbers_as_array_and_how_many("items", items, n_items)
+    judge_numbers, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = numbers_as_array_and_how_many("segments", segments, n_segments)
     outcome_values = to_outcome_vector(outcomes)
-    check_equal_length(
+    refuse_columns_of_unequal_length(
         items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values
     )
     return BaselineJudgments(
-        _make_numbering_of_used(system_numbers, n_items),
-        _make_numbering_of_used(judge_numbers, n_annotators),
-        _make_numbering_of_used(segment_numbers, n_segments),
+        _numbering_of_used_numbers(system_numbers, n_items),
+        _numbering_of_used_numbers(judge_numbers, n_annotators),
+        _numbering_of_used_numbers(segment_numbers, n_segments),
         outcome_values,
     )
 
 
-def _make_numbering_of_used(numbers: Integers, count: int) -> Numbering:
+def _numbering_of_used_numbers(numbers: Integers, count: int) -> Numbering:
     used, index = np.unique(numbers, return_inverse=True)
     return Numbering(used, index, count)
 

@@ -11,9 +11,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import (
-    check_equal_length,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
     to_finite_vector,
-    to_numbers_and_count,
     to_outcome_vector,
 )
 
@@ -73,7 +73,7 @@ class PairOutcomeCounts:
         )
 
 
-def to_comparison_arrays(
+def validated_comparison_arrays_and_item_count(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
 ) -> tuple[Integers, Integers, Integers, int]:
     """Return the three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
@@ -81,10 +81,10 @@ def to_comparison_arrays(
     The arrays are (J,); outcomes are +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as the
     checks in `validation` do and for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
-    first, n_first = to_numbers_and_count("first", first, n_items)
-    second, n_second = to_numbers_and_count("second", second, n_items)
+    first, n_first = numbers_as_array_and_how_many("first", first, n_items)
+    second, n_second = numbers_as_array_and_how_many("second", second, n_items)
     outcomes = to_outcome_vector(outcomes)
-    check_equal_length(first=first, second=second, outcomes=outcomes)
+    refuse_columns_of_unequal_length(first=first, second=second, outcomes=outcomes)
     if not first.size:
         raise Inestimable("There are no comparisons yet, so there is nothing to estimate.", code="no_judgments")
     if (first == second).any():
@@ -95,13 +95,15 @@ def to_comparison_arrays(
 def count_pair_outcomes(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
 ) -> PairOutcomeCounts:
-    """Count long-form judgments per pair; arguments and errors as `to_comparison_arrays`. O(J log J), memory O(J)."""
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, n_items)
+    """Count long-form judgments per pair; arguments and errors as `validated_comparison_arrays_and_item_count`. O(J log
+    J), memory O(J).
+    """
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
     is_reversed = first > second
     low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
     # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
     keys = (low * n_items + high) * 3 + np.where(is_reversed, -outcomes, outcomes) + 1
-    keys, key_counts = _count_keys(keys, 3 * n_items**2)
+    keys, key_counts = _distinct_keys_and_counts(keys, 3 * n_items**2)
     pairs, outcome = np.divmod(keys, 3)
     starts_pair = np.diff(pairs, prepend=-1) > 0
     counts = np.zeros((3, int(starts_pair.sum())))
@@ -110,7 +112,7 @@ def count_pair_outcomes(
     return PairOutcomeCounts(low, high, low_won=counts[2], high_won=counts[0], tied=counts[1], n_items=n_items)
 
 
-def _count_keys(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
+def _distinct_keys_and_counts(keys: Integers, n_keys: int) -> tuple[Integers, Integers]:
     """Return the distinct keys in ascending order, and how often each occurs. Sorts the keys in place."""
     if n_keys <= _CELLS_PER_JUDGMENT * keys.size:  # ten times as fast as sorting, in memory still linear
         occurrences = np.bincount(keys)
@@ -137,13 +139,13 @@ def pair_outcomes_from_hits(
         ties: If False, such pairs are left out instead, so that a best and a worst of n give 2 n - 3 pairs.
 
     """
-    hits, _ = to_numbers_and_count("hits", hits)
-    items, _ = to_numbers_and_count("items", items)
+    hits, _ = numbers_as_array_and_how_many("hits", hits)
+    items, _ = numbers_as_array_and_how_many("items", items)
     scores = to_finite_vector("scores", scores)
-    check_equal_length(hits=hits, items=items, scores=scores)
+    refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")
     hits, items, scores = hits[order], items[order], scores[order]
-    i, j = position_pairs_of_equal_keys(hits)
+    i, j = position_pairs_of_all_equal_keys(hits)
     difference = scores[i] - scores[j]
     outcomes = np.where(np.abs(difference) <= tie_margin + TIE_SLACK, 0, np.sign(difference)).astype(np.intp)
     if not ties:
@@ -152,12 +154,12 @@ def pair_outcomes_from_hits(
     return items[i], items[j], outcomes, hits[i]
 
 
-def position_pairs_of_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
+def position_pairs_of_all_equal_keys(sorted_keys: Integers) -> tuple[Integers, Integers]:
     """Return the positions i < j of all pairs of equal neighbours: [7, 7, 7, 8, 8] -> (0, 0, 1, 3), (1, 2, 2, 4)."""
-    return follower_position_pairs(count_equal_followers(sorted_keys), 0, sorted_keys.size)
+    return follower_position_pairs(equal_follower_count_of_each_key(sorted_keys), 0, sorted_keys.size)
 
 
-def count_equal_followers(sorted_keys: Integers) -> Integers:
+def equal_follower_count_of_each_key(sorted_keys: Integers) -> Integers:
     """Return how many equal keys follow each key: [7, 7, 7, 8, 8] -> [2, 1, 0, 1, 0]."""
     return np.searchsorted(sorted_keys, sorted_keys, side="right") - 1 - np.arange(sorted_keys.size)
 
@@ -165,14 +167,14 @@ def count_equal_followers(sorted_keys: Integers) -> Integers:
 def follower_position_pairs(follower_counts: Integers, start: int, stop: int) -> tuple[Integers, Integers]:
     """Return positions start <= i < stop, each with the `follower_counts[i]` positions j after it.
 
-    This is a slice of `position_pairs_of_equal_keys`.
+    This is a slice of `position_pairs_of_all_equal_keys`.
     """
     repeats = follower_counts[start:stop]
     i = np.repeat(np.arange(start, stop), repeats)
     return i, i + 1 + np.arange(i.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
 
 
-def connected_group_of_each_item(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
+def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, strongly_connected: bool) -> Integers:
     """Return the group of each item, (n_items,).
 
     0 is the largest group (of equally large ones the one with the lowest item), -1 an item that is in no group of two.

@@ -8,7 +8,11 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
+from app.inference.ground.validation import (
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +69,10 @@ def shared_judgments(
     If an annotator judged an item several times, the first judgment counts. Raises ValueError as the checks in
     `validation` do, and `Inestimable` if no item has two annotators: `one_annotator`, `no_shared_items`.
     """
-    items, _ = to_numbers_and_count("items", items, n_items)
-    annotators, _ = to_numbers_and_count("annotators", annotators, n_annotators)
+    items, _ = numbers_as_array_and_how_many("items", items, n_items)
+    annotators, _ = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
     values = to_finite_vector("judgments", values)
-    check_equal_length(items=items, annotators=annotators, judgments=values)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))
     items, annotators, values = items[order], annotators[order], values[order]
     is_repeat = np.zeros(len(items), dtype=bool)

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.validation import (
-    check_equal_length,
-    sum_by_number,
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
     to_finite_vector,
-    to_numbers_and_count,
 )
 
 
@@ -26,14 +26,14 @@ def independent_pair_weights(hits: npt.ArrayLike, scores: npt.ArrayLike) -> Arra
         scores: Scores, (R,); equal ones of a HIT are tied.
 
     """
-    hits, hit_count = to_numbers_and_count("hits", hits)
+    hits, hit_count = numbers_as_array_and_how_many("hits", hits)
     values = to_finite_vector("scores", scores)
-    check_equal_length(hits=hits, scores=values)
+    refuse_columns_of_unequal_length(hits=hits, scores=values)
     groups, sizes = np.unique(np.column_stack([hits, values]), axis=0, return_counts=True)
     hit_of_group = groups[:, 0].astype(np.intp)
     shown = np.bincount(hits, minlength=hit_count).astype(np.float64)
     pairs, variances = (
-        formula(shown) - sum_by_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
+        formula(shown) - array_of_sums_by_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
         for formula in (_pair_count, _order_variance)
     )
     # All equal: what counts is how many items there are.

@@ -39,7 +39,7 @@ class AnnotatorItemCounts:
             annotator[is_selected] * len(items) + positions[is_selected], self.counts[is_selected]
         )
 
-    def look_up_counts(self, pair_numbers: Integers) -> Integers:
+    def count_of_each_pair_number(self, pair_numbers: Integers) -> Integers:
         """Return the count of each of these pair numbers, (n,)."""
         if not len(self.numbers):
             return np.zeros(len(pair_numbers), np.intp)
@@ -47,9 +47,9 @@ class AnnotatorItemCounts:
         is_present = self.numbers.take(positions, mode="clip") == pair_numbers
         return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
-    def with_counts_added(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
+    def sorted_counts_with_new_ones_added(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
         """Return the counts with new ones added, sorted and without duplicates."""
-        is_known = self.look_up_counts(new_numbers) > 0
+        is_known = self.count_of_each_pair_number(new_numbers) > 0
         updated_counts = self.counts.copy()
         updated_counts[np.searchsorted(self.numbers, new_numbers[is_known])] += new_counts[is_known]
         place = np.searchsorted(self.numbers, new_numbers[~is_known])
@@ -105,16 +105,20 @@ class Tally:
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         numbers = np.asarray(annotators, np.intp) * len(self.judgments) + items
         pairs, first, added_counts = np.unique(numbers, return_index=True, return_counts=True)
-        earlier_counts = self.settled.look_up_counts(pairs) + self.recent.look_up_counts(pairs)
+        earlier_counts = self.settled.count_of_each_pair_number(pairs) + self.recent.count_of_each_pair_number(pairs)
         first_judgments = np.sort(first[earlier_counts == 0])
-        settled, recent = _merge_recent_if_large(self.settled, self.recent.with_counts_added(pairs, added_counts))
+        settled, recent = _settled_and_recent_counts_merged_if_large(
+            self.settled, self.recent.sorted_counts_with_new_ones_added(pairs, added_counts)
+        )
         return Tally(
-            _totals_with_values_added(self.judgments, items, 1),
-            _totals_with_values_added(self.total, items, scores),
-            _totals_with_values_added(self.annotators, items[first_judgments], 1),
-            _totals_with_values_added(self.first_total, items[first_judgments], scores[first_judgments]),
-            _totals_with_values_added(self.first_squares, items[first_judgments], scores[first_judgments] ** 2),
-            _totals_with_values_added(self.repeats, items[first], added_counts * (2 * earlier_counts + added_counts)),
+            _item_totals_with_values_added(self.judgments, items, 1),
+            _item_totals_with_values_added(self.total, items, scores),
+            _item_totals_with_values_added(self.annotators, items[first_judgments], 1),
+            _item_totals_with_values_added(self.first_total, items[first_judgments], scores[first_judgments]),
+            _item_totals_with_values_added(self.first_squares, items[first_judgments], scores[first_judgments] ** 2),
+            _item_totals_with_values_added(
+                self.repeats, items[first], added_counts * (2 * earlier_counts + added_counts)
+            ),
             settled,
             recent,
         )
@@ -135,7 +139,7 @@ class Tally:
     @property
     def annotator_item_counts(self) -> AnnotatorItemCounts:
         """Return all counts by annotator and item, `settled` and `recent` together."""
-        return self.settled.with_counts_added(self.recent.numbers, self.recent.counts)
+        return self.settled.sorted_counts_with_new_ones_added(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
@@ -152,15 +156,15 @@ class Tally:
         return mean
 
 
-def _totals_with_values_added(totals: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
+def _item_totals_with_values_added(totals: Numbers, items: Integers, values: npt.ArrayLike) -> Numbers:
     new_totals = totals.copy()
     np.add.at(new_totals, items, values)  # one after another, so that sums round alike in any pieces
     return new_totals
 
 
-def _merge_recent_if_large(
+def _settled_and_recent_counts_merged_if_large(
     settled: AnnotatorItemCounts, recent: AnnotatorItemCounts
 ) -> tuple[AnnotatorItemCounts, AnnotatorItemCounts]:
     if len(recent.numbers) < max(MIN_MERGED_PAIRS, len(settled.numbers) // MERGE_FRACTION):
         return settled, recent
-    return settled.with_counts_added(recent.numbers, recent.counts), AnnotatorItemCounts.empty()
+    return settled.sorted_counts_with_new_ones_added(recent.numbers, recent.counts), AnnotatorItemCounts.empty()

@@ -33,68 +33,72 @@ NEWEST_EDITION = int(INITIAL_CAMPAIGN_STATE[0])
 LEVEL_START = len(SECOND_EDITION_INITIAL_STATE)  # of the `CrowdLevel`
 
 
-def edition_of(campaign_state: Sequence[float]) -> int:
+def number_of_law_edition(campaign_state: Sequence[float]) -> int:
     """Return the number of the law's edition that a campaign with this state has."""
     return 1 if len(campaign_state) in {0, TOTALS_SIZE} else int(campaign_state[0])
 
 
-def initial_state_of_same_edition(campaign_state: Sequence[float]) -> StateFloats:
+def initial_campaign_state_of_same_edition(campaign_state: Sequence[float]) -> StateFloats:
     """Return the state before the first HIT of a campaign that has this state at any time."""
     return {1: FIRST_EDITION_INITIAL_STATE, 2: SECOND_EDITION_INITIAL_STATE}.get(
-        edition_of(campaign_state), INITIAL_CAMPAIGN_STATE
+        number_of_law_edition(campaign_state), INITIAL_CAMPAIGN_STATE
     )
 
 
-def has_rescans(campaign_state: Sequence[float]) -> bool:
+def does_edition_rescan_items(campaign_state: Sequence[float]) -> bool:
     """Return whether other items are rescanned: not under the first edition."""
-    return edition_of(campaign_state) > 1
+    return number_of_law_edition(campaign_state) > 1
 
 
 def sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
     """Return the sum of all annotators' contributions, (TOTALS,)."""
-    head_size = len(initial_state_of_same_edition(campaign_state))
+    head_size = len(initial_campaign_state_of_same_edition(campaign_state))
     return np.array([*campaign_state[head_size:]] or [0.0] * TOTALS_SIZE)
 
 
-def crowd_level(campaign_state: Sequence[float]) -> CrowdLevel | None:
+def level_of_campaign_crowd(campaign_state: Sequence[float]) -> CrowdLevel | None:
     """Return the level of scores and biases; None under the first two editions, which have none."""
     end = len(INITIAL_CAMPAIGN_STATE)
-    return CrowdLevel(*campaign_state[LEVEL_START:end]) if edition_of(campaign_state) > 2 else None
+    return CrowdLevel(*campaign_state[LEVEL_START:end]) if number_of_law_edition(campaign_state) > 2 else None
 
 
 def crowd_of_campaign(campaign_state: Sequence[float]) -> Crowd:
     """Return the parameters that all annotators of the campaign share."""
-    return learning.crowd_from_totals(sum_of_annotator_contributions(campaign_state), crowd_level(campaign_state))
+    return learning.crowd_from_totals(
+        sum_of_annotator_contributions(campaign_state), level_of_campaign_crowd(campaign_state)
+    )
 
 
-def rescan_position_and_budget(campaign_state: Sequence[float]) -> tuple[int, int]:
+def last_rescanned_item_and_judgment_budget(campaign_state: Sequence[float]) -> tuple[int, int]:
     """Return the item rescanned last, and how many judgments may be rescanned now; (-1, 0) if the rule has no
     rescans.
     """
     return (
         (int(campaign_state[1]), int(campaign_state[2]) + MAX_RESCANNED_JUDGMENTS)
-        if has_rescans(campaign_state)
+        if does_edition_rescan_items(campaign_state)
         else (-1, 0)
     )
 
 
-def with_rescan_position(campaign_state: Sequence[float], last_item: int, saved_judgments: int) -> StateFloats:
+def campaign_state_with_rescan_position(
+    campaign_state: Sequence[float], last_item: int, saved_judgments: int
+) -> StateFloats:
     """Return the campaign's state with its rescan position moved on."""
     return (
         [campaign_state[0], float(last_item), float(saved_judgments), *campaign_state[LEVEL_START:]]
-        if has_rescans(campaign_state)
+        if does_edition_rescan_items(campaign_state)
         else list(campaign_state)
     )
 
 
-def move_level(
+def level_floats_after_scan(
     level: CrowdLevel | None, judgments: ScoredJudgments, was_scanned: npt.NDArray[np.bool_], bias_change: float
 ) -> StateFloats:
     """Return the floats of the level after a scan of these judgments, none if there is no level."""
     if level is None:
         return []
     means, known_means = (
-        _mean_scores_of_items(judgments.items[mask], judgments.scores[mask])
+        _mean_score_of_each_scored_item(judgments.items[mask], judgments.scores[mask])
         for mask in (np.full_like(was_scanned, fill_value=True), was_scanned)
     )
     return [
@@ -104,7 +108,7 @@ def move_level(
     ]
 
 
-def _mean_scores_of_items(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
+def _mean_score_of_each_scored_item(items: npt.NDArray[np.intp], scores: Array) -> list[float]:
     """Return the mean score of each item that has one."""
     counts = np.bincount(items)
     sums = np.bincount(items, scores)

@@ -13,7 +13,7 @@ from app.inference.online import annotator_aware_editions as editions
 from app.inference.online import annotator_aware_state as aware
 from app.inference.online.annotator_aware_state import ItemState
 from app.inference.online.beta import BETA
-from app.inference.online.item_law import to_prior_array
+from app.inference.online.item_law import validated_copy_of_priors
 from app.inference.online.law import (
     AnnotatorDescription,
     AnsweredHit,
@@ -23,7 +23,7 @@ from app.inference.online.law import (
     LawParameters,
     LawState,
     StateFloats,
-    check_hit_items,
+    refuse_repeated_or_unknown_hit_items,
 )
 from app.inference.online.state_queries import (
     Querying,
@@ -37,7 +37,7 @@ from app.inference.online.state_queries import (
     StateQuery,
     run_law_steps,
 )
-from app.inference.ratings.moderated_aware import moderate_aware_means
+from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +48,37 @@ class AnnotatorAwareLaw(Law):
         self, priors: Sequence[npt.ArrayLike], parameters: LawParameters, law_state: LawState | None = None
     ) -> "AwareLawBeliefs":
         """Return the beliefs before the first HIT, under the edition of the campaign whose state this is."""
-        state = to_prior_array(self, priors)
+        state = validated_copy_of_priors(self, priors)
         campaign_state = (
             editions.INITIAL_CAMPAIGN_STATE
             if law_state is None or law_state.campaign is None
-            else editions.initial_state_of_same_edition(law_state.campaign)
+            else editions.initial_campaign_state_of_same_edition(law_state.campaign)
         )
         items = [ItemState()] * state.shape[1]
         return AwareLawBeliefs(
             self, parameters, state, list(zip(*state.tolist(), strict=True)), items, {}, campaign_state
         )
 
-    def edition_of(self, campaign_state: StateFloats | None) -> int:
+    def number_of_law_edition(self, campaign_state: StateFloats | None) -> int:
         """Return the edition of a campaign that has this state."""
-        return self.newest_edition if campaign_state is None else editions.edition_of(campaign_state)
+        return self.newest_edition if campaign_state is None else editions.number_of_law_edition(campaign_state)
 
-    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
-        """Update the HIT's items, the items to rescan and all their annotators. Raises what `apply_aware_hit`
+    def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
+        """Update the HIT's items, the items to rescan and all their annotators. Raises what `compute_aware_hit_change`
         raises.
         """
         campaign_state: StateFloats = yield ReadCampaignState()
-        rescanned_items, campaign_state = yield from _choose_rescans_and_move_position(hit.items, campaign_state)
+        rescanned_items, campaign_state = yield from _items_to_rescan_and_moved_state(hit.items, campaign_state)
         numbers = [*hit.items, *rescanned_items]
         items = yield from _read_item_states(numbers, campaign_state, rescan_count=len(rescanned_items))
         annotators = yield ReadAnnotatorStates(
-            aware.annotators_involved_in_hit(hit.annotator, items, campaign_state, rescan_count=len(rescanned_items))
+            aware.numbers_of_annotators_involved_in_hit(
+                hit.annotator, items, campaign_state, rescan_count=len(rescanned_items)
+            )
         )
         priors = yield ReadPriors(numbers)
         yield RunInThread()
-        change = aware.apply_aware_hit(
+        change = aware.compute_aware_hit_change(
             hit.annotator,
             hit.values,
             priors=priors,
@@ -91,28 +93,28 @@ class AnnotatorAwareLaw(Law):
         }
         return HitChange(numbers, (change.a, change.b), LawState(change.campaign_state, change.annotators, changed))
 
-    def describe_annotators(
+    def annotator_description_by_number(
         self, annotator_states: Mapping[int, StateFloats], campaign_state: StateFloats
     ) -> dict[int, AnnotatorDescription]:
         """Describe annotators as the analysis does: an odd annotator who agrees with the others is not random."""
-        return aware.describe_aware_annotators(annotator_states, campaign_state)
+        return aware.aware_annotator_description_by_number(annotator_states, campaign_state)
 
-    def read_judgment_weights(self, item_number: int) -> Querying[JudgmentWeights]:
+    def judgment_weights_querying_state(self, item_number: int) -> Querying[JudgmentWeights]:
         """Return the weights of an item's judgments by the present beliefs about their annotators."""
         campaign_state: StateFloats = yield ReadCampaignState()
         item_heads = yield ReadItemHeads([item_number])
         item_tails = yield ReadItemTails([item_number])
         state = ItemState(*item_heads.get(item_number, ()))._replace(looked=item_tails.get(item_number))
-        return aware.current_weights_and_corrected_scores(
-            state, (yield ReadAnnotatorStates(aware.annotator_of_each_judgment(state))), campaign_state
+        return aware.current_weight_and_score_of_each_judgment(
+            state, (yield ReadAnnotatorStates(aware.annotator_number_of_each_judgment(state))), campaign_state
         )
 
 
-def _choose_rescans_and_move_position(
+def _items_to_rescan_and_moved_state(
     hit_items: Sequence[int], campaign_state: StateFloats
 ) -> Querying[tuple[list[int], StateFloats]]:
     """Return the items to rescan with a HIT of these items, and the campaign's state with its position moved on."""
-    last, judgment_budget = editions.rescan_position_and_budget(campaign_state)
+    last, judgment_budget = editions.last_rescanned_item_and_judgment_budget(campaign_state)
     if not judgment_budget:
         return [], campaign_state
     # One more than can be taken tells that there are more.
@@ -123,7 +125,7 @@ def _choose_rescans_and_move_position(
         if number not in hit_items
     ]
     rescanned_items, next_position = aware.choose_rescanned_items_and_position(candidates, last, judgment_budget)
-    return rescanned_items, editions.with_rescan_position(campaign_state, *next_position)
+    return rescanned_items, editions.campaign_state_with_rescan_position(campaign_state, *next_position)
 
 
 def _read_item_states(
@@ -180,7 +182,7 @@ class AwareLawBeliefs:
             judged=list(self.judged),
         )
 
-    def to_law_state(self) -> LawState:
+    def law_state_besides_posteriors(self) -> LawState:
         """Return all state besides posteriors."""
         none = np.empty(0)
         items = {k: self.items[k] for k in self.judged}
@@ -201,11 +203,11 @@ class AwareLawBeliefs:
             yield self.apply_hit(hit)
 
     def apply_hit(self, hit: AnsweredHit) -> HitChange:
-        """Apply one HIT. Raises ValueError for what `apply_aware_hit` refuses, and for item numbers out of range or
-        given twice.
+        """Apply one HIT. Raises ValueError for what `compute_aware_hit_change` refuses, and for item numbers out of
+        range or given twice.
         """
-        check_hit_items(hit.items, len(self.items))
-        change = run_law_steps(self.law.compute_hit_change(hit, self.parameters), self._answer_query)
+        refuse_repeated_or_unknown_hit_items(hit.items, len(self.items))
+        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._answer_query)
         self._store_change(change)
         return change
 
@@ -253,5 +255,5 @@ LAW = AnnotatorAwareLaw(
     layout=1,
     newest_edition=editions.NEWEST_EDITION,
     quick=False,
-    fit=moderate_aware_means,
+    fit=moderated_means_by_annotator_aware_fit,
 )

@@ -19,8 +19,8 @@ A campaign's state is lists of floats, stored as they are:
   sum of all annotators' contributions.
 
 The totals make a HIT depend on all before it, so HITs of a campaign must be applied one after another, in the order of
-their numbers; `apply_aware_hit` then gives the same bits live and in a replay. These states alone determine which items
-are rescanned.
+their numbers; `compute_aware_hit_change` then gives the same bits live and in a replay. These states alone determine
+which items are rescanned.
 
 Campaigns keep the edition of the law with which they began; the campaign's state tells which. Under the first edition
 only a HIT's own items are scanned, with every HIT; beliefs change at once; `since` is always empty, and the campaign's
@@ -39,7 +39,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import annotator_aware_editions as editions
 from app.inference.online.annotator_aware_editions import MAX_RESCANNED_JUDGMENTS, StateFloats
-from app.inference.online.law import AnnotatorDescription, to_hit_score_floats
+from app.inference.online.law import AnnotatorDescription, validated_scores_of_hit_as_floats
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings import belief_models
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs
@@ -91,7 +91,7 @@ class ItemState(NamedTuple):
         """Number of judgments since the last scan."""
         return max(len(self.since) - _POSTERIOR_SIZE, 0) // _NEW_JUDGMENT_SIZE
 
-    def judgment_rows(self) -> Array:
+    def judgment_rows_with_consensus(self) -> Array:
         """All judgments, (judgments, JUDGMENT), NaN where the consensus of the others is unknown; read-only.
 
         Raises ValueError if the scanned judgments are not loaded.
@@ -108,7 +108,7 @@ class ItemState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class AwareChange:
-    """New values after one HIT; the arguments of `apply_aware_hit` are left alone.
+    """New values after one HIT; the arguments of `compute_aware_hit_change` are left alone.
 
     Attributes:
         a: Posteriors Beta(a, b) of the HIT's n items, then of the rescanned items, as b.
@@ -155,28 +155,29 @@ def scanned_places(items: Sequence[ItemState], rescan_count: int, campaign_state
     HIT.
     """
     hit_size = len(items) - rescan_count
-    scans_all = not editions.has_rescans(campaign_state)
-    return [place for place, item in enumerate(items) if scans_all or place >= hit_size or _should_scan(item)]
+    scans_all = not editions.does_edition_rescan_items(campaign_state)
+    return [place for place, item in enumerate(items) if scans_all or place >= hit_size or _is_item_due_for_scan(item)]
 
 
-def _should_scan(item: ItemState) -> bool:
+def _is_item_due_for_scan(item: ItemState) -> bool:
     return item.unscanned_count + 1 >= _MIN_NEW_SHARE * (item.floats // JUDGMENT_SIZE)
 
 
-def annotators_involved_in_hit(
+def numbers_of_annotators_involved_in_hit(
     annotator: int, items: Sequence[ItemState], campaign_state: Sequence[float], *, rescan_count: int = 0
 ) -> list[int]:
-    """Return the annotators whose states `apply_aware_hit` reads and may change, in order.
+    """Return the annotators whose states `compute_aware_hit_change` reads and may change, in order.
 
     These are the HIT's annotator and the annotators of the scanned judgments.
     """
     scanned_annotators = [
-        items[place].judgment_rows()[:, 0] for place in scanned_places(items, rescan_count, campaign_state)
+        items[place].judgment_rows_with_consensus()[:, 0]
+        for place in scanned_places(items, rescan_count, campaign_state)
     ]
     return sorted({annotator, *np.unique(np.concatenate([np.empty(0), *scanned_annotators])).astype(np.int64).tolist()})
 
 
-def apply_aware_hit(
+def compute_aware_hit_change(
     annotator: int,
     scores: Sequence[float],
     *,
@@ -193,7 +194,7 @@ def apply_aware_hit(
         scores: n floats in [0, 1].
         priors: The (a, b) with which each of the items below started.
         items: The n items' states, then those of the rescanned items; `looked` must be loaded at the `scanned_places`.
-        annotator_states: The states of all `annotators_involved_in_hit`, without new annotators.
+        annotator_states: The states of all `numbers_of_annotators_involved_in_hit`, without new annotators.
         campaign_state: The campaign's state, `INITIAL_CAMPAIGN_STATE` before the first HIT.
         rescan_count: The number of rescanned items.
 
@@ -201,16 +202,18 @@ def apply_aware_hit(
         ValueError: A score is NaN or outside [0, 1], lengths differ, or scanned judgments are not loaded.
 
     """
-    floats = to_hit_score_floats(scores, len(items) - rescan_count)
+    floats = validated_scores_of_hit_as_floats(scores, len(items) - rescan_count)
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
     scanned = scanned_places(items, rescan_count, campaign_state)
-    annotator_numbers = annotators_involved_in_hit(annotator, items, campaign_state, rescan_count=rescan_count)
-    scanned_scores = [floats[place] for place in scanned if place < len(floats)]
-    scanned_judgments, others_before = _judgments_and_earlier_consensus(
-        annotator, scanned_scores, [items[place].judgment_rows() for place in scanned], annotator_numbers
+    annotator_numbers = numbers_of_annotators_involved_in_hit(
+        annotator, items, campaign_state, rescan_count=rescan_count
     )
-    beliefs, others_now, new_annotator_states, new_campaign_state = _update_annotator_beliefs(
+    scanned_scores = [floats[place] for place in scanned if place < len(floats)]
+    scanned_judgments, others_before = _judgments_of_items_and_earlier_consensus(
+        annotator, scanned_scores, [items[place].judgment_rows_with_consensus() for place in scanned], annotator_numbers
+    )
+    beliefs, others_now, new_annotator_states, new_campaign_state = _updated_beliefs_consensus_and_states(
         scanned_judgments, others_before, annotator_numbers, annotator_states, campaign_state
     )
     crowd = editions.crowd_of_campaign(new_campaign_state)
@@ -228,7 +231,9 @@ def apply_aware_hit(
         [np.array(annotator_numbers)[scanned_judgments.annotators], scanned_judgments.scores, others_now.T]
     )
     states = {
-        place: _make_scanned_item_state(posteriors[place] if editions.has_rescans(campaign_state) else (), of_item)
+        place: _make_scanned_item_state(
+            posteriors[place] if editions.does_edition_rescan_items(campaign_state) else (), of_item
+        )
         for place, of_item in zip(scanned, _split_rows_by_item(rows, scanned_judgments), strict=True)
     }
     unscanned = sorted(set(range(len(items))) - set(scanned))
@@ -260,7 +265,7 @@ def _make_scanned_item_state(posterior: Sequence[float], rows: Array) -> ItemSta
     return ItemState(posterior, rows.size, rows.flatten())  # a copy: rows are a part of what nobody is to keep
 
 
-def _judgments_and_earlier_consensus(
+def _judgments_of_items_and_earlier_consensus(
     annotator: int, scores: list[float], item_rows: Sequence[Array], annotator_numbers: list[int]
 ) -> tuple[ScoredJudgments, Array]:
     """Return all judgments of these items, and the consensus of the others at the last scan.
@@ -281,7 +286,7 @@ def _judgments_and_earlier_consensus(
     return judgments, np.hstack([rows[:, 2:].T, np.full((OTHERS_SIZE, len(scores)), np.nan)])
 
 
-def _update_annotator_beliefs(
+def _updated_beliefs_consensus_and_states(
     judgments: ScoredJudgments,
     others_before: Array,
     annotator_numbers: list[int],
@@ -300,30 +305,32 @@ def _update_annotator_beliefs(
     totals, crowd = editions.sum_of_annotator_contributions(campaign_state), editions.crowd_of_campaign(campaign_state)
     is_new = np.array([number not in annotator_states for number in annotator_numbers])
     if is_new.any():
-        old_beliefs[is_new] = learning.estimate_beliefs(evidence[is_new], crowd).to_rows()
+        old_beliefs[is_new] = learning.estimate_annotator_beliefs(evidence[is_new], crowd).to_rows()
     others_now, was_scanned = others_before, ~np.isnan(others_before[0])
     if len(judgments.scores):
-        others_now = learning.summarise_other_judgments_of_item(
+        others_now = learning.summaries_of_other_judgments_of_item(
             judgments, AnnotatorBeliefs.from_rows(old_beliefs), crowd
         )
         # What has not been looked at before has no evidence to take back.
         old_evidence = evidence_by_annotator(_select_judgments(judgments, was_scanned), others_before[:, was_scanned])
         evidence = evidence + evidence_by_annotator(judgments, others_now) - old_evidence
-    beliefs = learning.estimate_beliefs(evidence, crowd)
-    if editions.has_rescans(campaign_state):
+    beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
+    if editions.does_edition_rescan_items(campaign_state):
         beliefs = AnnotatorBeliefs.from_rows(
             old_beliefs + np.where(is_new, 1.0, _BELIEF_STEP)[:, None] * (beliefs.to_rows() - old_beliefs)
         )
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
     stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
-    new_level = editions.move_level(
-        editions.crowd_level(campaign_state),
+    new_level = editions.level_floats_after_scan(
+        editions.level_of_campaign_crowd(campaign_state),
         judgments,
         was_scanned,
         editions.sum_of_judgment_biases(evidence, beliefs) - old_biases,
     )
     new_totals = totals + (contributions - old_contributions).sum(axis=0)
-    edition_and_position = campaign_state[: editions.LEVEL_START] if editions.has_rescans(campaign_state) else []
+    edition_and_position = (
+        campaign_state[: editions.LEVEL_START] if editions.does_edition_rescan_items(campaign_state) else []
+    )
     return (
         beliefs,
         others_now,
@@ -359,12 +366,12 @@ def _item_beta_posteriors(
     return [(a, b) for a, b in posteriors.tolist()]
 
 
-def annotator_of_each_judgment(item: ItemState) -> list[int]:
+def annotator_number_of_each_judgment(item: ItemState) -> list[int]:
     """Return the annotator of each judgment of an item, first to last."""
-    return [int(number) for number in item.judgment_rows()[:, 0]]
+    return [int(number) for number in item.judgment_rows_with_consensus()[:, 0]]
 
 
-def current_weights_and_corrected_scores(
+def current_weight_and_score_of_each_judgment(
     item: ItemState, annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> tuple[list[float], list[float]]:
     """Return the weight in (0, 1] and the corrected score in [0, 1] of each judgment of an item, by the present
@@ -376,14 +383,14 @@ def current_weights_and_corrected_scores(
 
     Args:
         item: The item's state.
-        annotator_states: The states of its `annotator_of_each_judgment`.
+        annotator_states: The states of its `annotator_number_of_each_judgment`.
         campaign_state: The campaign's state.
 
     """
     numbers, annotator_positions = np.unique(
-        np.array(annotator_of_each_judgment(item), dtype=np.int64), return_inverse=True
+        np.array(annotator_number_of_each_judgment(item), dtype=np.int64), return_inverse=True
     )
-    scores = item.judgment_rows()[:, 1]
+    scores = item.judgment_rows_with_consensus()[:, 1]
     state_rows = np.reshape([annotator_states[int(k)] for k in numbers], (-1, ANNOTATOR_SIZE))
     beliefs = AnnotatorBeliefs.from_rows(state_rows[:, EVIDENCE_SIZE : EVIDENCE_SIZE + _BELIEFS_SIZE])
     crowd = editions.crowd_of_campaign(campaign_state)
@@ -396,7 +403,7 @@ def current_weights_and_corrected_scores(
     return weight.tolist(), score.tolist()
 
 
-def describe_aware_annotators(
+def aware_annotator_description_by_number(
     annotator_states: Mapping[int, Sequence[float]], campaign_state: Sequence[float]
 ) -> dict[int, AnnotatorDescription]:
     """Describe these annotators, by number, as of their present states.
@@ -410,7 +417,7 @@ def describe_aware_annotators(
         np.array([*annotator_states.values()])[:, :EVIDENCE_SIZE],
         editions.crowd_of_campaign(campaign_state),
     )
-    beliefs = learning.beliefs_for_display(evidence, crowd)
+    beliefs = learning.annotator_beliefs_for_display(evidence, crowd)
     nan_unless_compared = np.where(evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS, 1.0, np.nan)
     columns = (
         beliefs.classes[:, 0],

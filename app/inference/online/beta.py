@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
-from app.inference.ground.arrays import Array, checked_interval_level
+from app.inference.ground.arrays import Array, interval_level_if_valid
 from app.inference.online.law import PosteriorFamily
 
 AlphasAndBetas = tuple[list[float], list[float]]
@@ -51,7 +51,7 @@ def variance(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
 def interval(alpha: npt.ArrayLike, beta: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: Beta quantiles at (1 - level) / 2 and (1 + level) / 2, both in [0, 1]."""
     alpha, beta = _to_beta_arrays(alpha, beta)
-    tail = (1.0 - checked_interval_level(level)) / 2.0
+    tail = (1.0 - interval_level_if_valid(level)) / 2.0
     low, high = betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1.0 - tail)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
@@ -65,7 +65,7 @@ def density(alpha: npt.ArrayLike, beta: npt.ArrayLike, x: npt.ArrayLike) -> Arra
     return np.where(x == inside, np.exp(log_density), 0.0)
 
 
-def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
+def beta_mode_and_variance_in_floats(alpha: float, beta: float) -> tuple[float, float]:
     """Return `score` and `variance` of one posterior in plain floats: the same operations, so the same bits, much
     faster.
     """
@@ -76,9 +76,11 @@ def mode_and_variance(alpha: float, beta: float) -> tuple[float, float]:
     return mode, alpha * beta / (total * total * (total + 1.0))
 
 
-def beta_modes_and_variances(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
+def lists_of_beta_modes_and_variances(alpha: Sequence[float], beta: Sequence[float]) -> AlphasAndBetas:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    modes_and_variances = [mode_and_variance(a, b) for a, b in zip(*to_beta_float_lists(alpha, beta), strict=True)]
+    modes_and_variances = [
+        beta_mode_and_variance_in_floats(a, b) for a, b in zip(*to_beta_float_lists(alpha, beta), strict=True)
+    ]
     return [mode for mode, _ in modes_and_variances], [variance for _, variance in modes_and_variances]
 
 
@@ -116,5 +118,5 @@ BETA = PosteriorFamily(
     variance=variance,
     interval=interval,
     density=density,
-    scores_and_variances=beta_modes_and_variances,
+    scores_and_variances=lists_of_beta_modes_and_variances,
 )

@@ -7,10 +7,10 @@ import math
 from collections.abc import Sequence
 
 from app.inference.online import beta as beta_posterior
-from app.inference.online.beta import mode_and_variance
+from app.inference.online.beta import beta_mode_and_variance_in_floats
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, to_hit_score_floats
-from app.inference.online.pair_updates import Posterior, apply_hit_pairs
+from app.inference.online.law import Columns, LawParameters, validated_scores_of_hit_as_floats
+from app.inference.online.pair_updates import Posterior, posterior_columns_after_hit_pairs
 
 
 def update(
@@ -23,12 +23,12 @@ def update(
     1], or an alpha or beta that is not finite and above 0.
     """
     columns = beta_posterior.to_beta_float_lists(alpha, beta)
-    return apply_hit_pairs(
+    return posterior_columns_after_hit_pairs(
         columns,
-        to_hit_score_floats(scores, len(alpha)),
+        validated_scores_of_hit_as_floats(scores, len(alpha)),
         parameters,
-        apply_win=_apply_beta_win,
-        apply_tie=_apply_beta_tie,
+        apply_win=_beta_posteriors_after_win,
+        apply_tie=_beta_posteriors_after_tie,
     )
 
 
@@ -47,14 +47,16 @@ def win_probability(difference: float, epsilon: float) -> float:
     return odds / (1.0 + odds)
 
 
-def _apply_beta_win(winner: Posterior, loser: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
+def _beta_posteriors_after_win(
+    winner: Posterior, loser: Posterior, parameters: LawParameters
+) -> tuple[Posterior, Posterior]:
     step_w, step_l, difference = _step_sizes_and_mode_difference(winner, loser, parameters.gamma)
     surprise = 1.0 - win_probability(difference, parameters.epsilon)
     (alpha_w, beta_w), (alpha_l, beta_l) = winner, loser
     return (alpha_w + step_w * surprise, beta_w), (alpha_l, beta_l + step_l * surprise)  # (14), (15)
 
 
-def _apply_beta_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
+def _beta_posteriors_after_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tuple[Posterior, Posterior]:
     step_i, step_j, difference = _step_sizes_and_mode_difference(i, j, parameters.gamma)
     epsilon = parameters.epsilon
     surprise = win_probability(difference, epsilon) + win_probability(-difference, epsilon)  # 1 - (22)
@@ -69,8 +71,8 @@ def _apply_beta_tie(i: Posterior, j: Posterior, parameters: LawParameters) -> tu
 
 def _step_sizes_and_mode_difference(i: Posterior, j: Posterior, gamma: float) -> tuple[float, float, float]:
     """Return Var_i / c, Var_j / c and D = M_i - M_j before the update, with c^2 = 2 gamma^2 + Var_i + Var_j."""
-    mode_i, variance_i = mode_and_variance(*i)
-    mode_j, variance_j = mode_and_variance(*j)
+    mode_i, variance_i = beta_mode_and_variance_in_floats(*i)
+    mode_j, variance_j = beta_mode_and_variance_in_floats(*j)
     # The variances first: their sum is the same either way round, so that swapping two items swaps
     # the answer exactly.
     c = math.sqrt(2.0 * gamma * gamma + (variance_i + variance_j))

@@ -68,9 +68,11 @@ def density(*counts_then_x: npt.ArrayLike) -> Array:
     return beta.density(*_beta_parameters_of_likeliest_class(counts), x)
 
 
-def dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
+def lists_of_dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[list[float], list[float]]:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats with the same bits."""
-    scores_and_variances = [_top_share_and_variance(item) for item in zip(*_to_count_float_lists(counts), strict=True)]
+    scores_and_variances = [
+        _likeliest_class_share_and_variance(item) for item in zip(*_to_count_float_lists(counts), strict=True)
+    ]
     return [score for score, _ in scores_and_variances], [variance for _, variance in scores_and_variances]
 
 
@@ -107,7 +109,7 @@ def _to_integer_labels(labels: object, item_count: int, class_count: int) -> lis
     return [int(label) for label in label_numbers]
 
 
-def _top_share_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
+def _likeliest_class_share_and_variance(counts: tuple[float, ...]) -> tuple[float, float]:
     total = reduce(operator.add, counts)  # not `sum`, which rounds otherwise
     gini = reduce(operator.add, [(count / total) * ((total - count) / total) for count in counts])
     return max(counts) / total, gini / (total + 1.0)
@@ -145,7 +147,7 @@ def _to_count_arrays(counts: Sequence[npt.ArrayLike]) -> list[Array]:
 class DirichletLaw(ItemLaw):
     """The law `dirichlet` for some number of classes; the one in the registry is for two."""
 
-    def with_class_count(self, class_count: int) -> "DirichletLaw":
+    def law_with_class_count(self, class_count: int) -> "DirichletLaw":
         """Return the law for this number of classes, at least two."""
         return make_dirichlet_law(class_count)
 
@@ -175,7 +177,7 @@ def make_dirichlet_law(class_count: int) -> DirichletLaw:
             variance=variance,
             interval=interval,
             density=density,
-            scores_and_variances=dirichlet_scores_and_variances,
+            scores_and_variances=lists_of_dirichlet_scores_and_variances,
             counts_classes=True,
         ),
         reads="classes",

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.online import beta as beta_posterior
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, to_hit_score_floats
+from app.inference.online.law import Columns, LawParameters, validated_scores_of_hit_as_floats
 
 
 def update(
@@ -25,7 +25,7 @@ def update(
     not finite and above 0.
     """
     alphas, betas = beta_posterior.to_beta_float_lists(alpha, beta)
-    floats = to_hit_score_floats(scores, len(alphas))
+    floats = validated_scores_of_hit_as_floats(scores, len(alphas))
     return (
         [a + s for a, s in zip(alphas, floats, strict=True)],
         [b + (1.0 - s) for b, s in zip(betas, floats, strict=True)],

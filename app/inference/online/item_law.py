@@ -15,7 +15,7 @@ from app.inference.online.law import (
     Law,
     LawParameters,
     LawState,
-    check_hit_items,
+    refuse_repeated_or_unknown_hit_items,
 )
 from app.inference.online.state_queries import (
     Querying,
@@ -53,9 +53,9 @@ class ItemLaw(Law):
         law_state: LawState | None = None,  # noqa: ARG002  (such laws keep nothing else)
     ) -> "ItemLawBeliefs":
         """Return the beliefs before the first HIT: the posteriors alone."""
-        return ItemLawBeliefs(self, to_prior_array(self, priors), parameters)
+        return ItemLawBeliefs(self, validated_copy_of_priors(self, priors), parameters)
 
-    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Update the posteriors of the HIT's items, and no others. Raises what `update` raises."""
         posteriors: Columns = yield ReadPosteriors(hit.items)
         return HitChange(hit.items, self.update(*posteriors, hit.values, parameters))
@@ -78,7 +78,7 @@ class ItemLawBeliefs:
         """Return an independent copy."""
         return ItemLawBeliefs(self.law, self.state.copy(), self.parameters)
 
-    def to_law_state(self) -> LawState:
+    def law_state_besides_posteriors(self) -> LawState:
         """Return an empty state: such laws keep nothing besides posteriors."""
         return LawState()
 
@@ -86,23 +86,25 @@ class ItemLawBeliefs:
         """Apply HITs, with `update_in_place` where it exists. An invalid HIT is reported by applying the HITs one by
         one.
         """
-        if self.law.update_in_place and (judgments := flatten_hits_if_valid(hits, self.state.shape[1], self.law)):
+        if self.law.update_in_place and (
+            judgments := item_and_value_columns_of_valid_hits(hits, self.state.shape[1], self.law)
+        ):
             self.law.update_in_place(*self.state, *judgments)
             return
-        for _ in self._iterate_updated_columns(hits):
+        for _ in self._iterate_new_columns_of_hits(hits):
             pass
 
     def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one; `state` includes them once all have been applied."""
-        for hit, columns in zip(hits, self._iterate_updated_columns(hits), strict=True):
+        for hit, columns in zip(hits, self._iterate_new_columns_of_hits(hits), strict=True):
             yield HitChange(hit.items, columns)
 
-    def _iterate_updated_columns(self, hits: Sequence[AnsweredHit]) -> Iterator[Columns]:
+    def _iterate_new_columns_of_hits(self, hits: Sequence[AnsweredHit]) -> Iterator[Columns]:
         """Yield the new columns of each HIT's items."""
         count = self.state.shape[1]
         for hit in hits:
-            check_hit_items(hit.items, count)
-        columns = self._state_numbers_by_item(hits)
+            refuse_repeated_or_unknown_hit_items(hit.items, count)
+        columns = self._state_numbers_of_items_in_hits(hits)
         update, parameters = self.law.update, self.parameters
         for _, items, values in hits:
             new_columns = update(*[[column[item] for item in items] for column in columns], values, parameters)
@@ -116,7 +118,7 @@ class ItemLawBeliefs:
             else:
                 row[:] = column
 
-    def _state_numbers_by_item(self, hits: Sequence[AnsweredHit]) -> Sequence[dict[int, float] | list[float]]:
+    def _state_numbers_of_items_in_hits(self, hits: Sequence[AnsweredHit]) -> Sequence[dict[int, float] | list[float]]:
         """Return each number of the state by item: only the HITs' items where converting all items would take longer.
 
         Reading an element is several times faster than from an array, and gives plain floats.
@@ -128,7 +130,7 @@ class ItemLawBeliefs:
         return [dict(zip(touched, column, strict=True)) for column in self.state[:, touched].tolist()]
 
 
-def to_prior_array(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
+def validated_copy_of_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
     """Return a copy of the priors, (numbers, N). Raises ValueError for an invalid prior."""
     columns = [np.array(column, dtype=np.float64) for column in priors]
     for column in columns:
@@ -142,7 +144,7 @@ def to_prior_array(law: Law, priors: Sequence[npt.ArrayLike]) -> Array:
     return np.array(columns)
 
 
-def flatten_hits_if_valid(
+def item_and_value_columns_of_valid_hits(
     hits: Sequence[AnsweredHit], item_count: int, law: ItemLaw
 ) -> tuple[npt.NDArray[np.intp], Array] | None:
     """Return items and values of all HITs, (T,) each, in order; None if `iterate_changes` would refuse one of the

@@ -110,7 +110,7 @@ class LawBeliefs(Protocol):
     def copy(self) -> "LawBeliefs":
         """Return an independent copy."""
 
-    def to_law_state(self) -> LawState:
+    def law_state_besides_posteriors(self) -> LawState:
         """Return the law's state besides posteriors."""
 
     @property
@@ -157,7 +157,7 @@ class PosteriorFamily:
     scores_and_variances: Callable[..., tuple[list[float], list[float]]]
     counts_classes: bool = False
 
-    def states_to_columns(self, states: Sequence[Sequence[float]]) -> Array:
+    def columns_of_item_states(self, states: Sequence[Sequence[float]]) -> Array:
         """Return states of n items, one by one, as columns, (numbers, n)."""
         return np.array(states, np.float64).reshape(-1, len(self.parameter_names)).T
 
@@ -235,18 +235,18 @@ class Law(ABC):
         """
 
     @abstractmethod
-    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Compute the changes by one HIT, yielding `state_queries` for the state that it needs."""
 
-    def edition_of(self, campaign_state: StateFloats | None) -> int:  # noqa: ARG002  (most laws have one edition)
+    def number_of_law_edition(self, campaign_state: StateFloats | None) -> int:  # noqa: ARG002  (most laws have one edition)
         """Return the edition of a campaign that has this state."""
         return self.newest_edition
 
-    def with_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
+    def law_with_class_count(self, class_count: int) -> "Law":  # noqa: ARG002  (most laws read none)
         """Return the law for this number of classes."""
         return self
 
-    def describe_annotators(
+    def annotator_description_by_number(
         self,
         annotator_states: Mapping[int, StateFloats],  # noqa: ARG002  (some laws read it)
         campaign_state: StateFloats,  # noqa: ARG002  (some laws read it)
@@ -254,12 +254,12 @@ class Law(ABC):
         """Describe each annotator by number, given the stored states; most laws describe none."""
         return {}
 
-    def read_judgment_weights(self, item_number: int) -> Querying[JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
+    def judgment_weights_querying_state(self, item_number: int) -> Querying[JudgmentWeights] | None:  # noqa: ARG002  (most laws ask nothing)
         """Return the present weight of each judgment of an item; None where all count alike."""
         return None
 
 
-def to_hit_score_floats(scores: Sequence[float], item_count: int) -> list[float]:
+def validated_scores_of_hit_as_floats(scores: Sequence[float], item_count: int) -> list[float]:
     """Return the scores of one HIT of `item_count` items as plain floats, so that no NumPy scalar slows or leaks out.
 
     Raises ValueError if there are none, not `item_count` of them, or one is NaN or outside [0, 1].
@@ -273,7 +273,7 @@ def to_hit_score_floats(scores: Sequence[float], item_count: int) -> list[float]
     return floats
 
 
-def check_hit_items(items: Sequence[int], item_count: int) -> None:
+def refuse_repeated_or_unknown_hit_items(items: Sequence[int], item_count: int) -> None:
     """Raise ValueError unless the items of a HIT are different numbers from 0 to `item_count` - 1."""
     # Python would take -1 for the last item, and an item shown twice would keep only one of its updates.
     if len(set(items)) != len(items):

@@ -25,10 +25,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, checked_interval_level
+from app.inference.ground.arrays import Array, interval_level_if_valid
 from app.inference.online import normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, PosteriorFamily, to_hit_score_floats
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validated_scores_of_hit_as_floats
 
 LOG_NORMAL_DEFAULT_PRIOR = (0.0, math.pi * math.pi / 3.0)
 """As good as the reference, with the variance of a logistic distribution, whose shares are all equally likely. So it is
@@ -80,7 +80,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: the logistic of mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.sqrt(sigma2)
+    reach = ndtri((1.0 + interval_level_if_valid(level)) / 2.0) * np.sqrt(sigma2)
     return np.asarray(expit(mu - reach), np.float64), np.asarray(expit(mu + reach), np.float64)
 
 
@@ -95,7 +95,9 @@ def density(mu: npt.ArrayLike, sigma2: npt.ArrayLike, x: npt.ArrayLike) -> Array
     return np.where(inside, height / (share * (1.0 - share)), 0.0)
 
 
-def log_normal_scores_and_variances(mu: Sequence[float], sigma2: Sequence[float]) -> tuple[list[float], list[float]]:
+def lists_of_log_normal_scores_and_variances(
+    mu: Sequence[float], sigma2: Sequence[float]
+) -> tuple[list[float], list[float]]:
     """Return `score` and `variance` of the posteriors of one HIT, as two lists of plain floats, by the same
     operations.
     """
@@ -112,7 +114,7 @@ def update(mu: Sequence[float], sigma2: Sequence[float], shares: Sequence[float]
     """
     mus, sigma2s = normal.to_normal_float_lists(mu, sigma2)
     noise = (LOGARITHM_PER_SCORE * parameters.gamma) ** 2
-    log_ratios = [_log_odds(share) for share in to_hit_score_floats(shares, len(mus))]
+    log_ratios = [_log_odds(share) for share in validated_scores_of_hit_as_floats(shares, len(mus))]
     return (
         [(m * noise + x * s2) / (noise + s2) for m, s2, x in zip(mus, sigma2s, log_ratios, strict=True)],
         [s2 * noise / (noise + s2) for s2 in sigma2s],
@@ -141,7 +143,7 @@ LAW = ItemLaw(
         variance=variance,
         interval=interval,
         density=density,
-        scores_and_variances=log_normal_scores_and_variances,
+        scores_and_variances=lists_of_log_normal_scores_and_variances,
     ),
     reads="ratio",
     update=update,

@@ -11,7 +11,7 @@ PairUpdate = Callable[[Posterior, Posterior, LawParameters], tuple[Posterior, Po
 """Function of two posteriors before a judgment of their pair to both after it, in the same order."""
 
 
-def apply_hit_pairs(
+def posterior_columns_after_hit_pairs(
     posterior_columns: Columns,
     scores: Sequence[float],
     parameters: LawParameters,

@@ -1,9 +1,10 @@
 """State queries: a law asks for the state that it needs, and does not know where that state is kept.
 
-A law is pure. Its `compute_hit_change` is a generator that yields a query, is sent the answer, and returns what the HIT
+A law is pure. Its `hit_change_querying_state` is a generator that yields a query, is sent the answer, and returns what
+the HIT
 changes:
 
-    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         alpha, beta = yield ReadPosteriors(hit.items)
         ...
         return HitChange(hit.items, (alpha, beta))
@@ -85,13 +86,13 @@ Querying = Generator[StateQuery, Any, T]
 
 def run_law_steps(steps: Querying[T], answer_query: Callable[[StateQuery], Any]) -> T:
     """Return the result of a law's steps whose queries can all be answered at once."""
-    query_or_result = resume_law_steps(steps, None)
+    query_or_result = next_query_or_result_of_law_steps(steps, None)
     while isinstance(query_or_result, StateQuery):
-        query_or_result = resume_law_steps(steps, answer_query(query_or_result))
+        query_or_result = next_query_or_result_of_law_steps(steps, answer_query(query_or_result))
     return query_or_result
 
 
-def resume_law_steps(steps: Querying[T], answer: Any) -> StateQuery | T:
+def next_query_or_result_of_law_steps(steps: Querying[T], answer: Any) -> StateQuery | T:
     """Send the answer to the last query; return the next query, or the result of the steps."""
     try:
         return steps.send(answer)

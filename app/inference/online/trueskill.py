@@ -12,11 +12,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, checked_interval_level
+from app.inference.ground.arrays import Array, interval_level_if_valid
 from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
-from app.inference.online.law import Columns, LawParameters, PosteriorFamily, to_hit_score_floats
-from app.inference.online.pair_updates import Posterior, apply_hit_pairs
+from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validated_scores_of_hit_as_floats
+from app.inference.online.pair_updates import Posterior, posterior_columns_after_hit_pairs
 
 TRUESKILL_DEFAULT_PRIOR = (0.5, 1.0 / 12.0)
 """Mean and variance of the flat Beta(1, 1), so that match quality starts on the scale of the bounded laws."""
@@ -45,7 +45,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * np.sqrt(sigma2)
+    reach = ndtri((1.0 + interval_level_if_valid(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 
@@ -65,16 +65,16 @@ def update(mu: Sequence[float], sigma2: Sequence[float], scores: Sequence[float]
     0.
     """
     columns = normal.to_normal_float_lists(mu, sigma2)
-    return apply_hit_pairs(
+    return posterior_columns_after_hit_pairs(
         columns,
-        to_hit_score_floats(scores, len(mu)),
+        validated_scores_of_hit_as_floats(scores, len(mu)),
         parameters,
-        apply_win=partial(_apply_normal_outcome, surprise=truncated_normal.win_surprise_v_and_w),
-        apply_tie=partial(_apply_normal_outcome, surprise=truncated_normal.tie_surprise_v_and_w),
+        apply_win=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.surprise_v_and_w_of_win),
+        apply_tie=partial(_normal_posteriors_after_outcome, surprise=truncated_normal.surprise_v_and_w_of_tie),
     )
 
 
-def _apply_normal_outcome(
+def _normal_posteriors_after_outcome(
     i: Posterior,
     j: Posterior,
     parameters: LawParameters,
@@ -87,12 +87,12 @@ def _apply_normal_outcome(
     c = math.sqrt(noise + (sigma2_i + sigma2_j))
     v, w = surprise((mu_i - mu_j) / c, parameters.epsilon / c)
     return (
-        (mu_i + sigma2_i / c * v, _shrink_variance(sigma2_i, noise + sigma2_j, w)),
-        (mu_j - sigma2_j / c * v, _shrink_variance(sigma2_j, noise + sigma2_i, w)),
+        (mu_i + sigma2_i / c * v, _variance_after_outcome(sigma2_i, noise + sigma2_j, w)),
+        (mu_j - sigma2_j / c * v, _variance_after_outcome(sigma2_j, noise + sigma2_i, w)),
     )
 
 
-def _shrink_variance(sigma2: float, other_variance: float, w: float) -> float:
+def _variance_after_outcome(sigma2: float, other_variance: float, w: float) -> float:
     """Return (7), sigma2 (1 - w sigma2 / c^2), written as a quotient that cannot round to 0.
 
     `other_variance` is c^2 - sigma2.

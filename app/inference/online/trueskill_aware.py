@@ -26,7 +26,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.observations.comparisons import is_tie
 from app.inference.online import normal, trueskill, truncated_normal
-from app.inference.online.item_law import to_prior_array
+from app.inference.online.item_law import validated_copy_of_priors
 from app.inference.online.law import (
     AnnotatorDescription,
     AnsweredHit,
@@ -36,8 +36,8 @@ from app.inference.online.law import (
     LawParameters,
     LawState,
     StateFloats,
-    check_hit_items,
-    to_hit_score_floats,
+    refuse_repeated_or_unknown_hit_items,
+    validated_scores_of_hit_as_floats,
 )
 from app.inference.online.pair_updates import Posterior
 from app.inference.online.state_queries import (
@@ -86,9 +86,9 @@ def update_pair(
         c = _noise_of_difference(a, i[1] + j[1], parameters)
         t = a * (i[0] - j[0]) / c
         v, w = (
-            truncated_normal.tie_surprise_v_and_w(t, parameters.epsilon / c)
+            truncated_normal.surprise_v_and_w_of_tie(t, parameters.epsilon / c)
             if is_tied
-            else truncated_normal.win_surprise_v_and_w(t, 0.0)
+            else truncated_normal.surprise_v_and_w_of_win(t, 0.0)
         )
         parts.append((a / c * v, a * a / (c * c) * w))
     return _mix_parts(i, belief, parts, 1.0), _mix_parts(j, belief, parts, -1.0)
@@ -143,21 +143,21 @@ class AwarePairLaw(Law):
         law_state: LawState | None = None,  # noqa: ARG002  (there is one edition)
     ) -> "AwarePairBeliefs":
         """Return the beliefs before the first HIT."""
-        return AwarePairBeliefs(self, parameters, to_prior_array(self, priors), {}, [*INITIAL_CAMPAIGN_STATE])
+        return AwarePairBeliefs(self, parameters, validated_copy_of_priors(self, priors), {}, [*INITIAL_CAMPAIGN_STATE])
 
-    def compute_hit_change(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
+    def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:
         """Update the HIT's items and its annotator. Raises ValueError as `trueskill.update` does."""
         campaign_state: StateFloats = yield ReadCampaignState()
         columns: Columns = yield ReadPosteriors(hit.items)
         annotators: Mapping[int, StateFloats] = yield ReadAnnotatorStates([hit.annotator])
         pairs, *belief = annotators.get(hit.annotator, [0.0, *INITIAL_BELIEF])
-        scores = to_hit_score_floats(hit.values, len(hit.items))
+        scores = validated_scores_of_hit_as_floats(hit.values, len(hit.items))
         mu_sigma2 = list(zip(*normal.to_normal_float_lists(*columns), strict=True))
         posteriors, after, decided = apply_hit(mu_sigma2, scores, belief, parameters)
         state = LawState(campaign_state, {hit.annotator: [pairs + decided, *after]})
         return HitChange(hit.items, ([mu for mu, _ in posteriors], [sigma2 for _, sigma2 in posteriors]), state)
 
-    def describe_annotators(
+    def annotator_description_by_number(
         self,
         annotator_states: Mapping[int, StateFloats],
         campaign_state: StateFloats,  # noqa: ARG002  (it is the edition alone)
@@ -194,7 +194,7 @@ class AwarePairBeliefs:
         """Return an independent copy. States of annotators never change in place, so both share them."""
         return replace(self, state=self.state.copy(), annotators=dict(self.annotators))
 
-    def to_law_state(self) -> LawState:
+    def law_state_besides_posteriors(self) -> LawState:
         """Return the states of the campaign and of its annotators."""
         return LawState(self.campaign_state, self.annotators)
 
@@ -206,8 +206,8 @@ class AwarePairBeliefs:
     def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one, and yield what each changed. Raises ValueError for an invalid HIT."""
         for hit in hits:
-            check_hit_items(hit.items, self.state.shape[1])
-            change = run_law_steps(self.law.compute_hit_change(hit, self.parameters), self._answer_query)
+            refuse_repeated_or_unknown_hit_items(hit.items, self.state.shape[1])
+            change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._answer_query)
             self.state[:, change.items] = change.state
             self.annotators |= change.law_state.annotators
             yield change

@@ -25,7 +25,7 @@ _GAUSS_LEGENDRE_NODES = (
 )
 
 
-def win_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
+def surprise_v_and_w_of_win(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (5) and w (9) of a win: v >= 0 and w in [0, 1], both falling as t - epsilon grows.
 
     Args:
@@ -37,7 +37,7 @@ def win_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
     return hazard, hazard * excess
 
 
-def tie_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
+def surprise_v_and_w_of_tie(t: float, epsilon: float) -> tuple[float, float]:
     """Surprise functions v (6) and w (10) of a draw: v has the sign of -t, w lies in [0, 1].
 
     At epsilon = 0, where (6) and (10) are 0/0, it returns their limits -t and 1.
@@ -47,11 +47,11 @@ def tie_surprise_v_and_w(t: float, epsilon: float) -> tuple[float, float]:
         epsilon: The draw margin, at least 0, divided by c; any finite float.
 
     """
-    v, w = _tie_surprise_when_ahead(abs(t), epsilon)
+    v, w = _surprise_of_tie_when_ahead(abs(t), epsilon)
     return math.copysign(v, -t), min(w, 1.0)  # far out w may round to a little more than 1
 
 
-def _tie_surprise_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
+def _surprise_of_tie_when_ahead(t: float, epsilon: float) -> tuple[float, float]:
     """Return |v| and w for t >= 0: mean and 1 - variance of a normal truncated to t - epsilon .. t + epsilon."""
     if epsilon <= 0.7 and t * epsilon <= 0.5:
         return _tie_surprise_by_quadrature(t, epsilon)

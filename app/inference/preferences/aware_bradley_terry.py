@@ -28,12 +28,12 @@ from scipy.special import expit, log_expit
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
-    check_equal_length,
-    sum_by_number,
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
     to_finite_vector,
-    to_numbers_and_count,
 )
-from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
+from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
 from app.inference.preferences import bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR
@@ -164,10 +164,10 @@ def fit(
         Inestimable: "no_judgments".
 
     """
-    one, other, results, item_count = to_comparison_arrays(first, second, outcomes, n_items)
-    people, annotator_count = to_numbers_and_count("annotators", annotators, n_annotators)
+    one, other, results, item_count = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
+    people, annotator_count = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
     weight = np.ones(len(one)) if weights is None else to_finite_vector("weights", weights)
-    check_equal_length(outcomes=results, annotators=people, weights=weight)
+    refuse_columns_of_unequal_length(outcomes=results, annotators=people, weights=weight)
     if (weight <= 0.0).any():
         raise ValueError("weights must be above 0")
     start = bradley_terry.fit(one, other, results, n_items=item_count)
@@ -195,7 +195,7 @@ class _ComparisonModel:
         for iteration in range(1, max_iterations + 1):
             beliefs, last = self.annotator_beliefs(scores), scores.mean
             scores = self.update_scores(scores, beliefs)
-            scores = scores.scaled(self.update_crowd(scores, beliefs))
+            scores = scores.scaled(self.estimate_crowd_and_return_factor(scores, beliefs))
             if (np.abs(scores.mean - last) <= tolerance * np.sqrt(scores.variance)).all():
                 return self.result(scores, beliefs, iteration, notes, converged=True)
         sentence = f"The scores had not settled after {max_iterations} rounds; these are the nearest."
@@ -235,7 +235,7 @@ class _ComparisonModel:
             slope += (share * slopes).sum(axis=0)
             bend += (share * bends).sum(axis=0)
         gradient = votes.sum_by_item(slope) - scores.mean / self.crowd.score_variance
-        links, diagonal = self.links_and_diagonal(bend)
+        links, diagonal = self.off_diagonal_and_diagonal_precision(bend)
         if votes.n_items > _DENSE_ROUNDS:
             jacobi = LinearOperator(links.shape, lambda x: x / diagonal, dtype=np.float64)
             step, _ = cg(diags_array(diagonal) - links, gradient, M=jacobi, rtol=_CG_TOLERANCE)
@@ -261,7 +261,7 @@ class _ComparisonModel:
             slopes = a * (votes.wins - votes.judged * chance)
             yield by_grid[votes.annotator, block].T, slopes, a * a / width * votes.judged * chance * (1.0 - chance)
 
-    def links_and_diagonal(self, bend: Array) -> tuple[csr_array, Array]:
+    def off_diagonal_and_diagonal_precision(self, bend: Array) -> tuple[csr_array, Array]:
         """Return the precision of the scores: minus its cells off the diagonal, (N, N), and the diagonal, (N,)."""
         votes, n = self.votes, self.votes.n_items
         upper = coo_array((bend, (votes.low, votes.high)), shape=(n, n)).tocsr()
@@ -279,7 +279,7 @@ class _ComparisonModel:
             return np.sqrt(scores.variance)
         blocks = list(self.derivatives_by_grid(scores, beliefs))
         share, slopes, bends = (np.concatenate(each) for each in zip(*blocks, strict=True))
-        links, diagonal = self.links_and_diagonal((share * bends).sum(axis=0))
+        links, diagonal = self.off_diagonal_and_diagonal_precision((share * bends).sum(axis=0))
         precision = np.diag(diagonal) - links.toarray()
         deviation = np.sqrt(share) * (slopes - (share * slopes).sum(axis=0))
         column = votes.annotator + votes.n_annotators * np.arange(len(DISCRIMINATIONS))[:, None]
@@ -298,15 +298,15 @@ class _ComparisonModel:
         """Return standard errors of the distances from the mean of each group, (N,)."""
         sizes, same_group = self.group_sizes[self.members], self.members[:, None] == self.members
         with_group = np.where(same_group, covariance, 0.0).sum(axis=1) / sizes
-        of_group = sum_by_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
+        of_group = array_of_sums_by_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
         variances = np.diag(covariance) - 2.0 * with_group + of_group[self.members]
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def centre(self, scores: Array) -> Array:
-        means = sum_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
+        means = array_of_sums_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
         return np.where(self.estimable, scores - means[self.members], 0.0)
 
-    def update_crowd(self, scores: _ScoreBelief, beliefs: Array) -> float:
+    def estimate_crowd_and_return_factor(self, scores: _ScoreBelief, beliefs: Array) -> float:
         """Estimate the shares, s and v, and return the factor by which the scores are multiplied: the mean of the
         careful a_k.
         """
@@ -333,7 +333,7 @@ class _ComparisonModel:
     ) -> AwareComparisonFit:
         if self.votes.n_items > _DENSE_ERRORS:
             notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
-        pairs = sum_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
+        pairs = array_of_sums_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
         nearly_random = beliefs[:, AT_RANDOM].sum(axis=1) + beliefs[:, CAREFUL, is_near].sum(axis=1)

@@ -8,7 +8,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_finite_vector, to_numbers_and_count
+from app.inference.ground.validation import (
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
 from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
 
 COMPANY_NOTE = Note(
@@ -69,37 +74,37 @@ def fit(
         Inestimable: No HIT has two items ("nothing_side_by_side").
 
     """
-    hits, n_hits = to_numbers_and_count("hits", hits)
-    items, n_items = to_numbers_and_count("items", items, n_items)
+    hits, n_hits = numbers_as_array_and_how_many("hits", hits)
+    items, n_items = numbers_as_array_and_how_many("items", items, n_items)
     scores = to_finite_vector("scores", scores)
-    check_equal_length(hits=hits, items=items, scores=scores)
+    refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
     has_company = size[hits] > 1
     if not has_company.any():
         raise Inestimable("No two items were judged side by side, so none was the best.", code="nothing_side_by_side")
     hits, items, scores = hits[has_company], items[has_company], scores[has_company]
     appearances = np.bincount(items, minlength=n_items)
-    shares = [top_rank_share_of_each_score(hits, signed, n_hits, tie_margin) for signed in (scores, -scores)]
-    best, worst = (sum_by_number(items, share, n_items) for share in shares)
+    shares = [share_of_each_score_in_top_rank(hits, signed, n_hits, tie_margin) for signed in (scores, -scores)]
+    best, worst = (array_of_sums_by_number(items, share, n_items) for share in shares)
     effective = effective_hit_counts(
-        items, number_tuples(hits, items, n_hits)[hits], shares[0] - shares[1], n_items=n_items
+        items, tuple_number_of_each_hit(hits, items, n_hits)[hits], shares[0] - shares[1], n_items=n_items
     )
-    by_chance = sum_by_number(items, 1.0 / size[hits], n_items)
-    score, error = _score_and_error(best, worst, by_chance, appearances, effective)
+    by_chance = array_of_sums_by_number(items, 1.0 / size[hits], n_items)
+    score, error = _best_worst_scores_and_errors(best, worst, by_chance, appearances, effective)
     return BestWorstCounts(
         score, error, appearances, appearances > 0, (COMPANY_NOTE, *_never_compared_item_notes(appearances))
     )
 
 
-def top_rank_share_of_each_score(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
+def share_of_each_score_in_top_rank(hits: Integers, scores: Array, n_hits: int, tie_margin: float) -> Array:
     """Return the share of each score in the highest rank of its HIT, (R,); the shares of a HIT add up to 1."""
     highest = np.full(n_hits, -np.inf)
     np.maximum.at(highest, hits, scores)
     is_top = (scores >= highest[hits] - tie_margin - TIE_SLACK).astype(np.float64)
-    return is_top / sum_by_number(hits, is_top, n_hits)[hits]
+    return is_top / array_of_sums_by_number(hits, is_top, n_hits)[hits]
 
 
-def number_tuples(hits: Integers, items: Integers, n_hits: int) -> Integers:
+def tuple_number_of_each_hit(hits: Integers, items: Integers, n_hits: int) -> Integers:
     """Return the number of each HIT's tuple, (n_hits,): HITs that show the same items have the same number."""
     order = np.lexsort((items, hits))
     size = np.bincount(hits, minlength=n_hits)
@@ -125,16 +130,16 @@ def effective_hit_counts(items: Integers, tuples: Integers, outcomes: Array, *, 
         n_items: The number of items.
 
     """
-    item_of_group, group = _number_item_tuples(items, tuples)
+    item_of_group, group = _items_of_pairs_and_pair_of_each_score(items, tuples)
     in_group, per_item = np.bincount(group).astype(np.float64), np.bincount(items, minlength=n_items)
-    squares_by_item = sum_by_number(item_of_group, in_group**2, n_items)
+    squares_by_item = array_of_sums_by_number(item_of_group, in_group**2, n_items)
     mean_size = squares_by_item / np.maximum(per_item, 1)
     freedom_within = len(items) - len(in_group)
     freedom_between = len(in_group) - np.count_nonzero(per_item)
     if not freedom_within or not freedom_between:
         return per_item.astype(np.float64)
-    group_mean = sum_by_number(group, outcomes, len(in_group)) / in_group
-    item_mean = sum_by_number(items, outcomes, n_items) / np.maximum(per_item, 1)
+    group_mean = array_of_sums_by_number(group, outcomes, len(in_group)) / in_group
+    item_mean = array_of_sums_by_number(items, outcomes, n_items) / np.maximum(per_item, 1)
     within = np.sum((outcomes - group_mean[group]) ** 2) / freedom_within
     between = in_group @ (group_mean - item_mean[item_of_group]) ** 2 / freedom_between
     common = max(0.0, (between - within) * freedom_between / (len(items) - mean_size.sum()))
@@ -143,14 +148,14 @@ def effective_hit_counts(items: Integers, tuples: Integers, outcomes: Array, *, 
     return effective
 
 
-def _number_item_tuples(items: Integers, tuples: Integers) -> tuple[Integers, Integers]:
+def _items_of_pairs_and_pair_of_each_score(items: Integers, tuples: Integers) -> tuple[Integers, Integers]:
     """Return the item of each pair of an item and a tuple, (G,), and the number of each score's pair, (R,)."""
     n_tuples = int(tuples.max()) + 1
     pairs, group = np.unique(items * n_tuples + tuples, return_inverse=True)
     return pairs // n_tuples, group
 
 
-def _score_and_error(
+def _best_worst_scores_and_errors(
     best: Array, worst: Array, by_chance: Array, appearances: Integers, effective: Array
 ) -> tuple[Array, Array]:
     """Return score and standard error from sums over each item's HITs, (n_items,).

@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, Integers, checked_interval_level
+from app.inference.ground.arrays import Array, Integers, interval_level_if_valid
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count
-from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
+from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
+from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
 
 _MIN_ERROR_PER_K = 1e-9  # a smaller spread of resampled ratings is rounding
 _POOLED_DEGREES_OF_FREEDOM = 4.0  # the fewest that `moderated_means` gives the variance of all items
@@ -61,38 +61,38 @@ def fit(
     of each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item in few of these
     blocks is uncertain, so it is moderated towards that of all items (see `moderated_means`), and the interval is the
     rating -+ z errors: it holds the average rating that such judgments lead to. One pass is O(J). Raises ValueError as
-    `to_comparison_arrays`, for k or scale not above 0, `dependence_blocks` of another length, and for resamples without
-    rng; Inestimable without judgments.
+    `validated_comparison_arrays_and_item_count`, for k or scale not above 0, `dependence_blocks` of another length, and
+    for resamples without rng; Inestimable without judgments.
     """
     if not (0.0 < k < np.inf and 0.0 < scale < np.inf and np.isfinite(initial)):
         raise ValueError("k and scale must be finite and above 0, and initial finite")
     if resamples and rng is None:
         raise ValueError("resamples are random: they need rng")
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, n_items)
-    block, n_blocks = to_numbers_and_count(
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
+    block, n_blocks = numbers_as_array_and_how_many(
         "together", np.arange(first.size) if dependence_blocks is None else dependence_blocks
     )
-    check_equal_length(first=first, together=block)
+    refuse_columns_of_unequal_length(first=first, together=block)
     is_judged = np.bincount(first, minlength=n_items) + np.bincount(second, minlength=n_items) > 0
     start = np.where(is_judged, initial, np.nan)
     score = _elo_ratings_after_judgments(first, second, outcomes, start, k=k, scale=scale)
     error = np.full(n_items, np.nan)
     if rng is not None and resamples:
-        draws = (_resample_judgments(block, n_blocks, rng) for _ in range(resamples))
+        draws = (_draw_blocks_and_list_judgments(block, n_blocks, rng) for _ in range(resamples))
         samples = [
             _elo_ratings_after_judgments(first[draw], second[draw], outcomes[draw], start, k=k, scale=scale)
             for draw in draws
         ]
         error = _moderated_standard_errors(
-            np.var(samples, axis=0), _count_blocks_by_item(first, second, block, n_items)
+            np.var(samples, axis=0), _block_count_of_each_item(first, second, block, n_items)
         )
         error[error <= _MIN_ERROR_PER_K * k] = np.nan
-    reach = ndtri((1.0 + checked_interval_level(level)) / 2.0) * error
+    reach = ndtri((1.0 + interval_level_if_valid(level)) / 2.0) * error
     notes = (*_elo_notes(is_judged), *_unknown_error_notes(is_judged & np.isnan(error) if resamples else []))
     return EloRatings(score, error, score - reach, score + reach, is_judged, notes)
 
 
-def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
+def _draw_blocks_and_list_judgments(block: Integers, n_blocks: int, rng: np.random.Generator) -> Integers:
     """Draw as many blocks as there are, with replacement; return their judgments in the order of the draw."""
     sizes, by_block = np.bincount(block, minlength=n_blocks), np.argsort(block, kind="stable")
     drawn_blocks = rng.integers(n_blocks, size=n_blocks)
@@ -102,7 +102,7 @@ def _resample_judgments(block: Integers, n_blocks: int, rng: np.random.Generator
     return judgments
 
 
-def _count_blocks_by_item(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
+def _block_count_of_each_item(first: Integers, second: Integers, block: Integers, n_items: int) -> Integers:
     """Return the number of blocks that include each item, (n_items,)."""
     of_item = np.unique(np.concatenate([first, second]) + n_items * np.tile(block, 2)) % n_items
     return np.bincount(of_item, minlength=n_items)

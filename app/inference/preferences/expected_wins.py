@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
@@ -53,8 +53,8 @@ def fit(
     "ignored" as in WMT13, or "half" a win for each. Opponents have equal weights, however often they met; opponents
     never met do not count (the published program counts them as lost, which works where all have met). The standard
     error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an opponent beaten
-    once out of once is not certain. Raises ValueError as `to_comparison_arrays`, and Inestimable if there are no
-    judgments or only ties.
+    once out of once is not certain. Raises ValueError as `validated_comparison_arrays_and_item_count`, and Inestimable
+    if there are no judgments or only ties.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     tie_worth = {"ignored": 0.0, "half": 0.5}[ties]
@@ -70,9 +70,11 @@ def fit(
     )
     total = low_wins + high_wins
     guess = (low_wins + 0.5) / (total + 1.0)
-    opponents = _sum_pair_values_by_item(decided_pairs, np.ones(total.size), np.ones(total.size))
-    win_shares = _sum_pair_values_by_item(decided_pairs, low_wins / total, high_wins / total)
-    variance = _sum_pair_values_by_item(decided_pairs, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total)
+    opponents = _sum_of_pair_values_of_each_item(decided_pairs, np.ones(total.size), np.ones(total.size))
+    win_shares = _sum_of_pair_values_of_each_item(decided_pairs, low_wins / total, high_wins / total)
+    variance = _sum_of_pair_values_of_each_item(
+        decided_pairs, guess * (1.0 - guess) / total, guess * (1.0 - guess) / total
+    )
     estimable = opponents > 0
     divisor = np.where(estimable, opponents, np.nan)
     return ExpectedWins(
@@ -84,9 +86,11 @@ def fit(
     )
 
 
-def _sum_pair_values_by_item(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
+def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
     n_items = comparisons.n_items
-    return sum_by_number(comparisons.low, low, n_items) + sum_by_number(comparisons.high, high, n_items)
+    return array_of_sums_by_number(comparisons.low, low, n_items) + array_of_sums_by_number(
+        comparisons.high, high, n_items
+    )
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:

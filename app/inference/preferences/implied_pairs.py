@@ -65,7 +65,7 @@ class ImpliedCounts:
             self.answered_reversed + other.answered_reversed,
         )
 
-    def contradicted_share_with_interval(self, level: float = 0.95) -> tuple[float, float, float] | None:
+    def contradicted_share_and_interval_or_none(self, level: float = 0.95) -> tuple[float, float, float] | None:
         """Share of implied pairs answered otherwise, with Wilson's interval (1927); None where none was asked.
 
         Pairs of one annotator share items, so the interval is rather too narrow.
@@ -76,7 +76,7 @@ class ImpliedCounts:
         return float(share[0]), float(low[0]), float(high[0])
 
 
-def pair_outcome(shares: Sequence[float]) -> PairOutcome:
+def outcome_of_pair_of_shares(shares: Sequence[float]) -> PairOutcome:
     """Return the outcome of a pair from two items' shares of a scale; higher is better."""
     first, second = shares
     return 1 if first > second else -1 if second > first else 0
@@ -108,16 +108,16 @@ class Implications:
         It is used only if there are two items, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
-            self.add_outcome(items[0], items[1], pair_outcome(shares))
+            self.add_outcome_and_return_implied(items[0], items[1], outcome_of_pair_of_shares(shares))
 
-    def add_outcome(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
+    def add_outcome_and_return_implied(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
         """Add an answer; return the outcome that was implied for its pair, if any. A pair’s second answer changes
         nothing.
         """
-        a, b = self._find_or_add_row(first), self._find_or_add_row(second)
-        if a is None or b is None or _get_bit(self._told, a, b):
+        a, b = self._find_or_add_row_number(first), self._find_or_add_row_number(second)
+        if a is None or b is None or _is_bit_set(self._told, a, b):
             return None
-        implied = self.implied_outcome(first, second)
+        implied = self.implied_outcome_if_any(first, second)
         _set_bit(self._told, a, b)
         _set_bit(self._told, b, a)
         if implied is not None:
@@ -128,14 +128,14 @@ class Implications:
             )
         return implied
 
-    def implied_outcome(self, first: int, second: int) -> PairOutcome | None:
+    def implied_outcome_if_any(self, first: int, second: int) -> PairOutcome | None:
         """Return the implied outcome of two items, None if there is none."""
         a, b = self._row.get(first), self._row.get(second)
         if a is None or b is None:
             return None
-        return 1 if _get_bit(self._below, a, b) else -1 if _get_bit(self._below, b, a) else None
+        return 1 if _is_bit_set(self._below, a, b) else -1 if _is_bit_set(self._below, b, a) else None
 
-    def items_compared_with(self, item: int) -> Integers:
+    def items_already_compared_with(self, item: int) -> Integers:
         """Return the items with which an item was compared, in no particular order."""
         row = self._row.get(item)
         return self._items[:0] if row is None else self._items_of_bits(self._told[row])
@@ -145,7 +145,7 @@ class Implications:
         row = self._row.get(item)
         if row is None:
             return self._items[:0]
-        return self._items_of_bits((self._below[row] | np.packbits(self._rows_above(row))) & ~self._told[row])
+        return self._items_of_bits((self._below[row] | np.packbits(self._mask_of_rows_above(row))) & ~self._told[row])
 
     def items_in_order_of_arrival(self) -> list[int]:
         """Return the items of the order, in the order in which they came."""
@@ -162,21 +162,23 @@ class Implications:
         Rows that are above both already know the latter. Returns the number of newly implied pairs beyond the answered
         ones.
         """
-        rows = np.append(np.flatnonzero(self._rows_above(winner_row) & ~self._rows_above(loser_row)), winner_row)
+        rows = np.append(
+            np.flatnonzero(self._mask_of_rows_above(winner_row) & ~self._mask_of_rows_above(loser_row)), winner_row
+        )
         lower = self._below[loser_row].copy()
-        lower[loser_row >> 3] |= _column_bit(loser_row)
+        lower[loser_row >> 3] |= _mask_of_column_bit(loser_row)
         new = lower & ~self._below[rows]
         self._below[rows] |= new
         return int(np.bitwise_count(new & ~self._told[rows]).sum())
 
-    def _rows_above(self, row: int) -> npt.NDArray[np.bool_]:
+    def _mask_of_rows_above(self, row: int) -> npt.NDArray[np.bool_]:
         """Return which rows are above this one."""
-        return np.asarray((self._below[:, row >> 3] & _column_bit(row)) != 0)
+        return np.asarray((self._below[:, row >> 3] & _mask_of_column_bit(row)) != 0)
 
     def _items_of_bits(self, bits: BitTable) -> Integers:
         return self._items[np.flatnonzero(np.unpackbits(bits))]
 
-    def _find_or_add_row(self, item: int) -> int | None:
+    def _find_or_add_row_number(self, item: int) -> int | None:
         """Return the item's row, a new one if it has none; None if there is no more room."""
         row = self._row.get(item)
         if row is None and len(self._row) < MAX_IMPLIED_ITEMS:
@@ -199,17 +201,17 @@ def _enlarge_table(table: BitTable, capacity: int) -> BitTable:
     return larger
 
 
-def _column_bit(column: int) -> int:
+def _mask_of_column_bit(column: int) -> int:
     """Return the bit of a column in its byte, as `packbits` orders them."""
     return 128 >> (column & 7)
 
 
-def _get_bit(table: BitTable, row: int, column: int) -> bool:
-    return bool(table.item(row, column >> 3) & _column_bit(column))
+def _is_bit_set(table: BitTable, row: int, column: int) -> bool:
+    return bool(table.item(row, column >> 3) & _mask_of_column_bit(column))
 
 
 def _set_bit(table: BitTable, row: int, column: int) -> None:
-    table[row, column >> 3] |= _column_bit(column)
+    table[row, column >> 3] |= _mask_of_column_bit(column)
 
 
 def implications_and_implied_outcomes(
@@ -223,7 +225,7 @@ def implications_and_implied_outcomes(
     implied_outcomes = []
     for first_item, second_item, outcome, annotator in zip(first, second, outcomes, annotators, strict=True):
         implied_outcomes.append(
-            implications_by_annotator.setdefault(annotator, Implications()).add_outcome(
+            implications_by_annotator.setdefault(annotator, Implications()).add_outcome_and_return_implied(
                 first_item, second_item, outcome
             )
         )

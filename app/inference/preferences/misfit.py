@@ -13,8 +13,12 @@ import numpy.typing as npt
 from scipy.special import expit
 
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
-from app.inference.ground.validation import check_equal_length, sum_by_number, to_numbers_and_count
-from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
+from app.inference.ground.validation import (
+    array_of_sums_by_number,
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+)
+from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
 
 FLAG_DEVIATIONS = 2.0
 MIN_COMPARED_TO_FLAG = 3
@@ -63,9 +67,9 @@ def misfit_of_annotators_and_items(
 
     """
     scores = np.asarray(scores, np.float64)
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, len(scores))
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
-    check_equal_length(first=first, annotators=annotators)
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, len(scores))
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    refuse_columns_of_unequal_length(first=first, annotators=annotators)
     difference = scores[first] - scores[second]
     if not np.isfinite(difference).all():
         raise ValueError("every compared item needs a finite score")
@@ -81,12 +85,14 @@ def misfit_of_annotators_and_items(
 
 def _misfit_by_number(numbers: Integers, squares: Array, variance: Array, count: int) -> Misfit:
     comparisons = np.bincount(numbers, minlength=count)
-    infit = divide_or_nan(sum_by_number(numbers, squares, count), sum_by_number(numbers, variance, count))
-    outfit = divide_or_nan(sum_by_number(numbers, squares / variance, count), comparisons.astype(np.float64))
-    return Misfit(comparisons, infit, outfit, flag_high_infit(infit))
+    infit = divide_or_nan(
+        array_of_sums_by_number(numbers, squares, count), array_of_sums_by_number(numbers, variance, count)
+    )
+    outfit = divide_or_nan(array_of_sums_by_number(numbers, squares / variance, count), comparisons.astype(np.float64))
+    return Misfit(comparisons, infit, outfit, mask_of_high_infit(infit))
 
 
-def flag_high_infit(infit: Array) -> BooleanArray:
+def mask_of_high_infit(infit: Array) -> BooleanArray:
     """Return where infit, (n,), is more than two standard deviations above its mean; nowhere for fewer than three."""
     known = infit[np.isfinite(infit)]
     if len(known) < MIN_COMPARED_TO_FLAG:

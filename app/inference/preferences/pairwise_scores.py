@@ -19,11 +19,11 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
-    connected_group_of_each_item,
+    connected_group_number_of_each_item,
     uncompared_item_notes,
 )
 
@@ -139,18 +139,18 @@ def fit_pairwise_scores(
         raise ValueError(f"prior must be a finite number of at least 0, not {prior}")
     if not 0.0 < tolerance < np.inf:
         raise ValueError(f"tolerance must be a finite number above 0, not {tolerance}")
-    group = connected_group_of_each_item(comparisons, strongly_connected=prior == 0.0)
+    group = connected_group_number_of_each_item(comparisons, strongly_connected=prior == 0.0)
     members = np.flatnonzero(group >= 0)
     if not members.size:
         raise Inestimable(
             "Without a prior no score is finite: every comparison, or chain of comparisons, went one way.",
             code="one_way",
         )
-    inner_comparisons = _comparisons_within_groups(comparisons, group, members)
+    inner_comparisons = _outcome_counts_within_group(comparisons, group, members)
     if threshold is not None and not (inner_comparisons.low_won + inner_comparisons.high_won).any():
         raise Inestimable("All comparisons are ties, so no items can be distinguished.", code="all_ties")
     newton_fit = _NewtonFit(inner_comparisons, group[members], likelihood, prior)
-    best, iterations = newton_fit.maximise(threshold, tolerance)
+    best, iterations = newton_fit.newton_maximum_and_step_count(threshold, tolerance)
     variance, threshold_error, error_notes = newton_fit.uncertainty(best, fits_threshold=threshold is not None)
     return PairwiseScores(
         score=_scatter_member_values(best.score, members, group.size),
@@ -165,7 +165,9 @@ def fit_pairwise_scores(
     )
 
 
-def _comparisons_within_groups(comparisons: PairOutcomeCounts, group: Integers, members: Integers) -> PairOutcomeCounts:
+def _outcome_counts_within_group(
+    comparisons: PairOutcomeCounts, group: Integers, members: Integers
+) -> PairOutcomeCounts:
     """Return the pairs inside a group, with the members of groups numbered from 0."""
     inner_pairs = comparisons.select_pairs(
         (group[comparisons.low] == group[comparisons.high]) & (group[comparisons.low] >= 0)
@@ -202,7 +204,8 @@ def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) 
         members = [make_mention("item", group == number) for number in range(min(sizes.size, 4))]
         others = f", and {sizes.size - 4} other groups" if sizes.size > 4 else ""
         never_met = (
-            prior > 0.0 or connected_group_of_each_item(comparisons, strongly_connected=False).max() == group.max()
+            prior > 0.0
+            or connected_group_number_of_each_item(comparisons, strongly_connected=False).max() == group.max()
         )
         why = "were never compared with each other" if never_met else "did not beat or tie each other in both ways"
         sentence = (
@@ -225,39 +228,47 @@ class _NewtonFit:
         self.size = np.bincount(self.group).astype(np.float64)
         self.row_starts = np.searchsorted(comparisons.low, np.arange(self.n + 1))
 
-    def maximise(self, start_threshold: float | None, tolerance: float) -> tuple[_NewtonPoint, int]:
+    def newton_maximum_and_step_count(
+        self, start_threshold: float | None, tolerance: float
+    ) -> tuple[_NewtonPoint, int]:
         point = self.evaluate(np.zeros(self.n), start_threshold or 0.0)
         for iteration in range(1, _NEWTON_LIMIT + 1):
             try:
-                step, threshold_step = self.newton_step(point, fits_threshold=start_threshold is not None)
+                step, threshold_step = self.newton_step_of_scores_and_threshold(
+                    point, fits_threshold=start_threshold is not None
+                )
             except LinAlgError:  # so far out that the curvature is lost in rounding
                 break
             if max(np.abs(step).max(), abs(threshold_step)) <= tolerance:
                 # What is left after this step is of the order of its square, so the derivatives stay as they are.
                 maximum = replace(
-                    point, score=self.centre_scores(point.score + step), threshold=point.threshold + threshold_step
+                    point,
+                    score=self.scores_centred_in_groups(point.score + step),
+                    threshold=point.threshold + threshold_step,
                 )
                 return maximum, iteration
-            point = self.search_uphill(point, step, threshold_step)
+            point = self.first_point_not_lower_along_step(point, step, threshold_step)
         raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
     def evaluate(self, score: Array, threshold: float) -> _NewtonPoint:
         slopes = self.link(self.comparisons, score[self.comparisons.low] - score[self.comparisons.high], threshold)
         return _NewtonPoint(score, threshold, slopes, slopes.value - 0.5 * self.prior * float(score @ score))
 
-    def search_uphill(self, start: _NewtonPoint, score_step: Array, threshold_step: float) -> _NewtonPoint:
+    def first_point_not_lower_along_step(
+        self, start: _NewtonPoint, score_step: Array, threshold_step: float
+    ) -> _NewtonPoint:
         """Return the first point along the step, halved as often as needed, that is not lower (up to rounding)."""
         slack = 1e-12 * (1.0 + abs(start.value))
         for share in 0.5 ** np.arange(_MAX_STEP_HALVINGS):
             threshold = start.threshold + share * threshold_step
             if start.threshold > 0.0 >= threshold:
                 continue
-            point = self.evaluate(self.centre_scores(start.score + share * score_step), threshold)
+            point = self.evaluate(self.scores_centred_in_groups(start.score + share * score_step), threshold)
             if point.value >= start.value - slack:
                 return point
         raise NotConverged(_NOT_CONVERGED, code="not_converged")
 
-    def newton_step(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float]:
+    def newton_step_of_scores_and_threshold(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float]:
         curvature = self.curvature(point)
         step = curvature.solve(self.gradient_by_item(point.slopes.slope) - self.prior * point.score)
         if not fits_threshold:
@@ -270,7 +281,7 @@ class _NewtonFit:
     def uncertainty(self, point: _NewtonPoint, *, fits_threshold: bool) -> tuple[Array, float, tuple[Note, ...]]:
         """Return variances of the scores, the standard error of the threshold, and notes."""
         curvature = self.curvature(point)
-        variance, notes = curvature.inverse_diagonal_by_batches()
+        variance, notes = curvature.diagonal_of_inverse_by_batches_and_notes()
         if not fits_threshold:
             return variance, np.nan, notes
         direction, threshold_curvature = self.score_shift_and_threshold_curvature(curvature, point)
@@ -292,14 +303,16 @@ class _NewtonFit:
 
     def gradient_by_item(self, slope: Array) -> Array:
         """Return derivatives in the scores, (n,), from derivatives in the differences, (P,)."""
-        return sum_by_number(self.comparisons.low, slope, self.n) - sum_by_number(self.comparisons.high, slope, self.n)
+        return array_of_sums_by_number(self.comparisons.low, slope, self.n) - array_of_sums_by_number(
+            self.comparisons.high, slope, self.n
+        )
 
-    def centre_scores(self, score: Array) -> Array:
-        return _centre_in_groups(score, self.group, self.size)
+    def scores_centred_in_groups(self, score: Array) -> Array:
+        return _scores_centred_in_groups(score, self.group, self.size)
 
 
-def _centre_in_groups(score: Array, group: Integers, size: Array) -> Array:
-    return score - (sum_by_number(group, score, size.size) / size)[group]
+def _scores_centred_in_groups(score: Array, group: Integers, size: Array) -> Array:
+    return score - (array_of_sums_by_number(group, score, size.size) / size)[group]
 
 
 class _Curvature:
@@ -314,14 +327,16 @@ class _Curvature:
         self.diagonal: Array = np.asarray(upper.sum(axis=1) + upper.sum(axis=0) + prior, dtype=np.float64)
 
     def solve(self, right: Array) -> Array:
-        right = _centre_in_groups(right, self.group, self.size)
+        right = _scores_centred_in_groups(right, self.group, self.size)
         if self.n <= _DENSE_SOLVE:
             return cho_solve(cho_factor(self.to_dense(), overwrite_a=True), right)
         solution, failed = cg(
             self.linear_operator(), right, M=self.preconditioner(), rtol=_CG_TOLERANCE, maxiter=_CG_LIMIT
         )
         # A long chain of items is slow this way, and just then a sparse factorisation is quick.
-        return _centre_in_groups(self.solve_by_factorisation(right) if failed else solution, self.group, self.size)
+        return _scores_centred_in_groups(
+            self.solution_by_factorisation(right) if failed else solution, self.group, self.size
+        )
 
     def linear_operator(self) -> LinearOperator:
         shape = (self.n, self.n)
@@ -339,16 +354,16 @@ class _Curvature:
         matrix[np.diag_indices(self.n)] += self.diagonal
         return matrix
 
-    def solve_by_factorisation(self, right: Array) -> Array:
+    def solution_by_factorisation(self, right: Array) -> Array:
         diagonal = self.diagonal.copy()
         if self.prior == 0.0:  # holds the first item of each group at 0
             diagonal[np.unique(self.group, return_index=True)[1]] *= 2.0
         return splu((diags_array(diagonal) - self.upper - self.lower).tocsc()).solve(right)
 
-    def inverse_diagonal_by_batches(self) -> tuple[Array, tuple[Note, ...]]:
+    def diagonal_of_inverse_by_batches_and_notes(self) -> tuple[Array, tuple[Note, ...]]:
         """Return the variances, (n,): exact in groups of up to 2,000 items, else estimated."""
         if self.size.size == 1:
-            return self.inverse_diagonal_in_one_piece()
+            return self.diagonal_of_inverse_in_one_piece_and_notes()
         variance, notes = np.empty(self.n), list[Note]()
         order = np.argsort(self.group, kind="stable")
         weights = (self.upper + self.lower)[order][:, order].tocsr()
@@ -357,7 +372,7 @@ class _Curvature:
             # Halves, so that upper and lower make the whole again.
             upper = weights[items_here, items_here] / 2.0
             block = _Curvature(upper, self.prior, group - groups_here.start, self.size[groups_here])
-            variance[order[items_here]], block_notes = block.inverse_diagonal_in_one_piece()
+            variance[order[items_here]], block_notes = block.diagonal_of_inverse_in_one_piece_and_notes()
             notes += block_notes
         return variance, tuple(notes)
 
@@ -371,13 +386,13 @@ class _Curvature:
         for start, stop in pairwise([0, *cuts.tolist()]):
             yield slice(start, stop), slice(int(ends[start - 1]) if start else 0, int(ends[stop - 1]))
 
-    def inverse_diagonal_in_one_piece(self) -> tuple[Array, tuple[Note, ...]]:
+    def diagonal_of_inverse_in_one_piece_and_notes(self) -> tuple[Array, tuple[Note, ...]]:
         if self.n <= _DENSE_INVERSE:
-            return self.exact_inverse_diagonal(), ()
-        variance, note = self.estimate_inverse_diagonal()
+            return self.exact_diagonal_of_inverse(), ()
+        variance, note = self.estimated_diagonal_of_inverse_and_note()
         return variance, (note,)
 
-    def exact_inverse_diagonal(self) -> Array:
+    def exact_diagonal_of_inverse(self) -> Array:
         # A = L L', so the diagonal of A^-1 is the sum of squares down each column of L^-1.
         factor = cholesky(self.to_dense(), lower=True, overwrite_a=True, check_finite=False)
         inverse: Array = dtrtri(factor, lower=1, overwrite_c=1)[0]
@@ -386,7 +401,7 @@ class _Curvature:
         variance: Array = np.square(inverse).sum(axis=0) - 1.0 / (added * self.size[self.group])
         return variance
 
-    def estimate_inverse_diagonal(self) -> tuple[Array, Note]:
+    def estimated_diagonal_of_inverse_and_note(self) -> tuple[Array, Note]:
         """Hutchinson's estimate: the mean of z times inverse z over vectors z of random signs, the same each time."""
         rng = np.random.default_rng(_PROBE_SEED)
         probes = rng.choice([-1.0, 1.0], (_PROBES, self.n))

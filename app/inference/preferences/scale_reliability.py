@@ -13,8 +13,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import pearson
-from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
-from app.inference.observations.comparisons import BooleanArray, to_comparison_arrays
+from app.inference.ground.validation import (
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
+from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
 from app.inference.preferences import best_worst_counts, bradley_terry
 
 DEFAULT_SPLITS = 100
@@ -115,9 +119,9 @@ def split_half_by_annotators(
         Inestimable: "no_judgments", "one_judge", "halves_without_scale".
 
     """
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes, n_items)
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators)
-    check_equal_length(first=first, annotators=annotators)
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators)
+    refuse_columns_of_unequal_length(first=first, annotators=annotators)
     people = np.unique(annotators)
     if len(people) < 2:
         raise Inestimable("All comparisons are by one annotator, so they cannot be split.", code="one_judge")
@@ -167,11 +171,11 @@ def split_half_by_answers(
         Inestimable: "nothing_side_by_side", "halves_without_scale".
 
     """
-    hits, n_hits = to_numbers_and_count("hits", hits)
-    items, n_items = to_numbers_and_count("items", items, n_items)
+    hits, n_hits = numbers_as_array_and_how_many("hits", hits)
+    items, n_items = numbers_as_array_and_how_many("items", items, n_items)
     scores = to_finite_vector("scores", scores)
-    check_equal_length(hits=hits, items=items, scores=scores)
-    tuples = best_worst_counts.number_tuples(hits, items, n_hits)
+    refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
+    tuples = best_worst_counts.tuple_number_of_each_hit(hits, items, n_hits)
 
     def fit_half(mask: BooleanArray) -> Array:
         return best_worst_counts.fit(

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_numbers_and_count
+from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
 from app.inference.observations.comparisons import (
     BooleanArray,
-    count_equal_followers,
+    equal_follower_count_of_each_key,
     follower_position_pairs,
-    to_comparison_arrays,
+    validated_comparison_arrays_and_item_count,
 )
 
 CHANCE_OF_TRANSITIVE_TRIAD = 13 / 27
@@ -70,13 +70,14 @@ def fit(
     transitive if "at least as good as" is (a weak order). If an annotator judged a pair more than once, the first
     judgment counts; `retest` is about the others. Pairs from scores in one HIT are transitive by construction, so with
     `hits` given, (J,), a triad counts only if its pairs come from three different HITs. Time grows with the judgments
-    and the triads examined, not with the number of items. Raises ValueError as `to_comparison_arrays`, and Inestimable
+    and the triads examined, not with the number of items. Raises ValueError as
+    `validated_comparison_arrays_and_item_count`, and Inestimable
     if there is no triad (code "no_triads") or no judgment.
     """
-    first, second, outcomes, n_items = to_comparison_arrays(first, second, outcomes)
-    annotators, n_annotators = to_numbers_and_count("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else to_numbers_and_count("hits", hits)
-    check_equal_length(first=first, annotators=annotators, hits=hits)
+    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes)
+    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else numbers_as_array_and_how_many("hits", hits)
+    refuse_columns_of_unequal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
     edges = _make_comparison_edges(
         annotators * n_items + first, annotators * n_items + second, outcomes, annotators, hits
@@ -166,7 +167,7 @@ def _make_comparison_edges(
 def _iterate_triad_batches(edges: _ComparisonEdges) -> Iterator[tuple[Integers, BooleanArray, BooleanArray]]:
     """Yield all triads, a few million candidates at a time: annotator, whether transitive, whether free of ties."""
     keys = edges.source * edges.n_nodes + edges.target
-    follower_counts = count_equal_followers(edges.source)
+    follower_counts = equal_follower_count_of_each_key(edges.source)
     cuts = (np.flatnonzero(np.diff(np.cumsum(follower_counts) // _WEDGES_AT_ONCE, append=-1)) + 1).tolist()
     for start, stop in zip([0, *cuts[:-1]], cuts, strict=True):
         ab, ac = follower_position_pairs(follower_counts, start, stop)

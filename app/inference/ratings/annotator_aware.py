@@ -12,7 +12,11 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
+from app.inference.ground.validation import (
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
 from app.inference.ratings.annotator_evidence import (
@@ -22,7 +26,7 @@ from app.inference.ratings.annotator_evidence import (
     ScoredJudgments,
     evidence_by_annotator,
 )
-from app.inference.ratings.annotator_fixed_point import FixedPoint, iterate_to_fixed_point, level_of_crowd
+from app.inference.ratings.annotator_fixed_point import FixedPoint, crowd_level_of_scores, iterate_to_fixed_point
 
 Mask = npt.NDArray[np.bool_]
 
@@ -100,22 +104,22 @@ def fit(
     """
     if trust is not None and not 0.0 <= trust < 1.0:
         raise ValueError(f"trust must be at least 0 and less than 1, but is {trust}")
-    judgments = to_scored_judgments(items, annotators, scores, n_items, n_annotators)
+    judgments = validated_scored_judgments(items, annotators, scores, n_items, n_annotators)
     fixed_point = iterate_to_fixed_point(judgments, max_rounds=max_iterations, tolerance=tolerance)
     evidence = evidence_by_annotator(
-        judgments, learning.summarise_other_judgments_of_item(judgments, fixed_point.beliefs, fixed_point.crowd)
+        judgments, learning.summaries_of_other_judgments_of_item(judgments, fixed_point.beliefs, fixed_point.crowd)
     )
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(
         learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0),
-        level_of_crowd(judgments, fixed_point.beliefs),
+        crowd_level_of_scores(judgments, fixed_point.beliefs),
     )
     if trust is not None:
         crowd = replace(crowd, trust=trust)
     return _make_scores_from_fixed_point(judgments, fixed_point, crowd, evidence, tolerance)
 
 
-def to_scored_judgments(
+def validated_scored_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -123,10 +127,10 @@ def to_scored_judgments(
     n_annotators: int | None,
 ) -> ScoredJudgments:
     """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
-    items, item_count = to_numbers_and_count("items", items, n_items)
-    annotators, annotator_count = to_numbers_and_count("annotators", annotators, n_annotators)
+    items, item_count = numbers_as_array_and_how_many("items", items, n_items)
+    annotators, annotator_count = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
-    check_equal_length(items=items, annotators=annotators, scores=values)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
         raise Inestimable("There are no judgments yet, so nothing can be estimated.", code="no_judgments")
     if values.min() < 0.0 or values.max() > 1.0:
@@ -147,7 +151,7 @@ def _make_scores_from_fixed_point(
     is_judged = total > 0.0
     mean = np.where(is_judged, above, np.nan) / np.where(is_judged, above + below, 1.0)
     is_compared = evidence[:, COMPARED] >= MIN_EVIDENCE_JUDGMENTS
-    displayed = learning.beliefs_for_display(evidence, crowd)
+    displayed = learning.annotator_beliefs_for_display(evidence, crowd)
     own_weight = 1.0 + crowd.trust * (np.minimum(beliefs.information / crowd.typical_information, 1.0) - 1.0)
 
     def nan_unless_compared(values: Array) -> Array:

@@ -201,14 +201,14 @@ def crowd_from_totals(totals: Array, level: CrowdLevel | None = None) -> Crowd:
         scale_sd=float(np.sqrt((max(totals[SCALE2], 0.0) + prior_square) / careful)),
         typical_information=float(max(mean_information, 1e-9)),
         headroom=float(max(headroom / judgments, 0.01)),
-        trust=_trust_in_correction(totals, 0),
-        scale_trust=_trust_in_correction(totals, 1),
+        trust=_james_stein_factor_of_gain(totals, 0),
+        scale_trust=_james_stein_factor_of_gain(totals, 1),
         mean_bias=0.0 if level is None else level.mean_bias(float(totals[JUDGMENT_TOTAL])),
         model=JUDGMENT_CENTRED_MODEL if level is None else ITEM_CENTRED_MODEL,
     )
 
 
-def _trust_in_correction(totals: Array, gain_number: int) -> float:
+def _james_stein_factor_of_gain(totals: Array, gain_number: int) -> float:
     """Positive part of James & Stein's factor for one of the two mean gains; 0 for about four annotators or fewer.
 
     The standard error of a mean over few annotators may be far too small by chance, so its square is multiplied by k /
@@ -226,13 +226,15 @@ def _trust_in_correction(totals: Array, gain_number: int) -> float:
     )
 
 
-def estimate_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
+def estimate_annotator_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     """Return the beliefs from `evidence`, (A, EVIDENCE) or its first COMPARED columns; without evidence, those of the
     crowd.
     """
     return _estimate_in_blocks(
         evidence,
-        lambda block: _beliefs_from_grid(*_log_weights_and_bias_moments(block, crowd), crowd.model.log_scale_grid),
+        lambda block: _annotator_beliefs_from_grid(
+            *_log_probabilities_and_bias_moments(block, crowd), crowd.model.log_scale_grid
+        ),
     )
 
 
@@ -240,13 +242,13 @@ def log_probability_of_answers(evidence: Array, crowd: Crowd) -> float:
     """Return the log-probability of each annotator's answers given the others', added up over those who answered."""
     answered = evidence[evidence[:, N] > 0.0]
     blocks = (
-        _log_weights_and_bias_moments(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
+        _log_probabilities_and_bias_moments(answered[k : k + _ANNOTATORS_PER_BLOCK], crowd)[0]
         for k in range(0, len(answered), _ANNOTATORS_PER_BLOCK)
     )
     return float(sum(logsumexp(block, axis=(1, 2)).sum() for block in blocks))
 
 
-def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
+def annotator_beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
     """Return beliefs for people to read: here a few careful annotators may be as far from the others as random ones
     are.
 
@@ -260,18 +262,18 @@ def beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBeliefs:
 
     def describe_block(block: Array) -> AnnotatorBeliefs:
         (alike, *more), (odd, *odd_more) = (
-            _log_weights_and_bias_moments(block, crowd),
-            _log_weights_and_bias_moments(block, wide_crowd),
+            _log_probabilities_and_bias_moments(block, crowd),
+            _log_probabilities_and_bias_moments(block, wide_crowd),
         )
         log_weight = np.concatenate([alike + math.log(1.0 - _ODD_SHARE), odd + math.log(_ODD_SHARE)], axis=2)
         bias, bias_variance = (np.concatenate(pair, axis=2) for pair in zip(more, odd_more, strict=True))
-        log_weight[_is_near_others(block), 0] = -np.inf
-        return _beliefs_from_grid(log_weight, bias, bias_variance, np.tile(crowd.model.log_scale_grid, 2))
+        log_weight[_mask_of_annotators_near_others(block), 0] = -np.inf
+        return _annotator_beliefs_from_grid(log_weight, bias, bias_variance, np.tile(crowd.model.log_scale_grid, 2))
 
     return _estimate_in_blocks(evidence, describe_block)
 
 
-def _is_near_others(evidence: Array) -> Mask:
+def _mask_of_annotators_near_others(evidence: Array) -> Mask:
     """Return whether each annotator is less than half as far from the others' mean as even answers would be, (A,).
 
     Distances are root mean squares. An even answer u has the expected square E(u - c)^2 = 1/3 - c + c^2.
@@ -291,7 +293,7 @@ def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBe
     return AnnotatorBeliefs.from_rows(np.concatenate([block.to_rows() for block in blocks]))
 
 
-def _log_weights_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
+def _log_probabilities_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array, Array, Array]:
     """Return log-probabilities of answers, reliability and scale, up to a constant, and mean and variance of the bias.
 
     The bias is integrated out exactly; each array is (A, CLASSES, S).
@@ -300,7 +302,9 @@ def _log_weights_and_bias_moments(evidence: Array, crowd: Crowd) -> tuple[Array,
     return log_likelihood + portable_log(crowd.shares)[:, None] + _log_scale_prior(crowd), bias, bias_variance
 
 
-def _beliefs_from_grid(log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array) -> AnnotatorBeliefs:
+def _annotator_beliefs_from_grid(
+    log_weight: Array, bias: Array, bias_variance: Array, log_scale: Array
+) -> AnnotatorBeliefs:
     """Return the posterior over a grid of reliability and scale; log_scale (CLASSES, S), the others (A, CLASSES, S)."""
     weight = portable_exp(log_weight - log_weight.max(axis=(1, 2), keepdims=True))
     weight /= weight.sum(axis=(1, 2), keepdims=True)
@@ -384,7 +388,7 @@ def logit_bias_of_each_annotator(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Arr
     return np.clip(relative_bias * crowd.spread / crowd.headroom, -_MAX_LOGIT_BIAS, _MAX_LOGIT_BIAS)
 
 
-def summarise_other_judgments_of_item(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
+def summaries_of_other_judgments_of_item(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     """Summarise the other annotators' judgments of the same item, for each judgment; (OTHERS, J).
 
     m and v are mean and variance of t; then the mean score and its weight, plain, corrected for bias, and for scale
@@ -395,9 +399,9 @@ def summarise_other_judgments_of_item(judgments: ScoredJudgments, beliefs: Annot
         weight, score = judgment_weights_and_corrected_scores(
             judgments, beliefs, crowd, trust=trust, scale_trust=scale_trust
         )
-        total = judgments.sum_of_others(weight)
+        total = judgments.sum_of_others_on_item_by_judgment(weight)
         has_others = total > _ZERO_WEIGHT
-        mean = judgments.sum_of_others(weight * score) / np.where(has_others, total, 1.0)
+        mean = judgments.sum_of_others_on_item_by_judgment(weight * score) / np.where(has_others, total, 1.0)
         columns += [np.where(has_others, mean, 0.0), np.where(has_others, total, 0.0)]
     return np.array(columns)
 
@@ -410,8 +414,10 @@ def consensus_mean_and_variance_of_others(
     """
     standardised_scores = (judgments.scores - crowd.centre) / crowd.spread
     weighted_votes = beliefs.slope[judgments.annotators] * standardised_scores - beliefs.offset[judgments.annotators]
-    precision = 1.0 + np.maximum(judgments.sum_of_others(beliefs.information[judgments.annotators]), 0.0)
-    return judgments.sum_of_others(weighted_votes) / precision, 1.0 / precision
+    precision = 1.0 + np.maximum(
+        judgments.sum_of_others_on_item_by_judgment(beliefs.information[judgments.annotators]), 0.0
+    )
+    return judgments.sum_of_others_on_item_by_judgment(weighted_votes) / precision, 1.0 / precision
 
 
 def annotator_contributions(evidence: Array, beliefs: AnnotatorBeliefs, typical_information: float) -> Array:

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 
 MIN_EVIDENCE_JUDGMENTS: Final = 3
 """Fewest judgments on items that others have judged too, before an annotator's agreement means anything."""
@@ -54,19 +54,19 @@ class ScoredJudgments:
 
     def sum_by_item(self, values: Array) -> Array:
         """Return sums over each item's judgments, (n_items,)."""
-        return sum_by_number(self.items, values, self.n_items)
+        return array_of_sums_by_number(self.items, values, self.n_items)
 
     def sum_by_annotator(self, values: Array) -> Array:
         """Return sums over each annotator's judgments, (n_annotators,)."""
-        return sum_by_number(self.annotators, values, self.n_annotators)
+        return array_of_sums_by_number(self.annotators, values, self.n_annotators)
 
-    def sum_of_others(self, values: Array) -> Array:
+    def sum_of_others_on_item_by_judgment(self, values: Array) -> Array:
         """Return, for each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        own = values if self.same is None else sum_by_number(self.same, values, len(values))[self.same]
+        own = values if self.same is None else array_of_sums_by_number(self.same, values, len(values))[self.same]
         return self.sum_by_item(values)[self.items] - own
 
 
-def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
+def moments_of_answers_by_annotator(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
     """Return the moments (n_annotators, COMPARED) of answers and of the consensus of the others."""
     y = judgments.scores
     columns = (np.ones(len(y)), y, y * y, m, m * m, m * y, v)
@@ -76,14 +76,16 @@ def answer_moments(judgments: ScoredJudgments, m: Array, v: Array) -> Array:
 def evidence_by_annotator(judgments: ScoredJudgments, others: Array) -> Array:
     """Return the evidence (n_annotators, EVIDENCE) from judgments and summaries of others.
 
-    `others` comes from `summarise_other_judgments_of_item`; (OTHERS, J).
+    `others` comes from `summaries_of_other_judgments_of_item`; (OTHERS, J).
     """
     y = judgments.scores
     columns = [(others[3] > 0.0) * 1.0]
     for mean_kind in range(MEAN_KIND_COUNT):
         c, w = others[2 + 2 * mean_kind : 4 + 2 * mean_kind]
         columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
-    return np.column_stack([answer_moments(judgments, *others[:2]), *map(judgments.sum_by_annotator, columns)])
+    return np.column_stack(
+        [moments_of_answers_by_annotator(judgments, *others[:2]), *map(judgments.sum_by_annotator, columns)]
+    )
 
 
 def correlation_with_mean_of_others(moments: Array) -> Array:

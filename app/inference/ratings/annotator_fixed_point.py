@@ -17,7 +17,7 @@ import numpy as np
 from app.inference.ground.arrays import Array
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import AnnotatorBeliefs, Crowd, CrowdLevel
-from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, answer_moments
+from app.inference.ratings.annotator_evidence import COMPARED, ScoredJudgments, moments_of_answers_by_annotator
 from app.inference.ratings.belief_models import RELIABILITY_COUNT
 
 _STEP_SHARE = 0.5  # of each step is taken
@@ -77,15 +77,17 @@ def iterate_to_fixed_point(
 
     It is reached when one more round would change nothing by more than `tolerance`, on a logarithmic scale.
     """
-    counted_crowd = _crowd_from_counts(judgments)
-    ends = [_iterate_from_start(judgments, counted_crowd, information, max_rounds, tolerance) for information in starts]
+    counted_crowd = _initial_crowd_from_answer_counts(judgments)
+    ends = [
+        _fixed_point_from_start(judgments, counted_crowd, information, max_rounds, tolerance) for information in starts
+    ]
     converged = [end for end in ends if end.residual <= tolerance]
     if not converged:
         return min(ends, key=lambda end: end.residual)
     return max(converged, key=lambda end: end.log_probability)
 
 
-def level_of_crowd(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
+def crowd_level_of_scores(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
     """Return the level of these scores, and of biases under these beliefs."""
     counts = judgments.sum_by_item(np.ones(len(judgments.scores)))
     item_means = judgments.sum_by_item(judgments.scores) / np.maximum(counts, 1.0)
@@ -96,12 +98,12 @@ def level_of_crowd(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> Cro
     )
 
 
-def _crowd_from_counts(judgments: ScoredJudgments) -> Crowd:
+def _initial_crowd_from_answer_counts(judgments: ScoredJudgments) -> Crowd:
     """Return the crowd before any beliefs, from counts of answers."""
     none = np.zeros((2, len(judgments.scores)))
-    evidence = answer_moments(judgments, *none)
-    beliefs = learning.estimate_beliefs(evidence, _crowd_before_any_answer())
-    return _crowd_from_beliefs(evidence, beliefs, level_of_crowd(judgments, beliefs))
+    evidence = moments_of_answers_by_annotator(judgments, *none)
+    beliefs = learning.estimate_annotator_beliefs(evidence, _crowd_before_any_answer())
+    return _crowd_from_beliefs(evidence, beliefs, crowd_level_of_scores(judgments, beliefs))
 
 
 def _crowd_before_any_answer() -> Crowd:
@@ -118,7 +120,7 @@ def _crowd_from_beliefs(evidence: Array, beliefs: AnnotatorBeliefs, level: Crowd
 def _make_starting_point(n_annotators: int, information: float) -> Array:
     """Return a point where every annotator is as expected before an answer, but a judgment has this information."""
     crowd = _crowd_before_any_answer()
-    beliefs = learning.estimate_beliefs(np.zeros((n_annotators, COMPARED)), crowd)
+    beliefs = learning.estimate_annotator_beliefs(np.zeros((n_annotators, COMPARED)), crowd)
     start_information = np.full(n_annotators, information)
     # With reliability r their information is h = r^2 / (1 - r^2), with the slope r / (1 - r^2).
     return _point_from_beliefs(
@@ -136,7 +138,7 @@ def _point_from_beliefs(beliefs: AnnotatorBeliefs, crowd: Crowd) -> Array:
     return np.concatenate([np.log(np.maximum(np.concatenate(positive), _MIN_INFORMATION)), beliefs.offset])
 
 
-def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Crowd) -> _Round:
+def _round_of_consensus_and_beliefs(point: Array, judgments: ScoredJudgments, counted_crowd: Crowd) -> _Round:
     """Compute the consensus of the others from the beliefs, and new beliefs from the answers and that consensus."""
     a = judgments.n_annotators
     positive, offset = np.exp(point[:-a]), point[-a:]
@@ -146,27 +148,31 @@ def _evaluate_round(point: Array, judgments: ScoredJudgments, counted_crowd: Cro
         np.zeros((a, RELIABILITY_COUNT)), information, slope, offset, unknown, unknown, unknown, unknown
     )
     crowd = replace(counted_crowd, shares=shares / shares.sum(), bias_sd=float(bias_sd), scale_sd=float(scale_sd))
-    evidence = answer_moments(
+    evidence = moments_of_answers_by_annotator(
         judgments, *learning.consensus_mean_and_variance_of_others(judgments, point_beliefs, crowd)
     )
-    beliefs = learning.estimate_beliefs(evidence, crowd)
+    beliefs = learning.estimate_annotator_beliefs(evidence, crowd)
     step = _point_from_beliefs(beliefs, _crowd_from_beliefs(evidence, beliefs, CrowdLevel())) - point
     return _Round(point, step, evidence, beliefs, crowd)
 
 
-def _iterate_from_start(
+def _fixed_point_from_start(
     judgments: ScoredJudgments, counted_crowd: Crowd, information: float, max_rounds: int, tolerance: float
 ) -> FixedPoint:
     """Return the end of the rounds from one start."""
-    current = _evaluate_round(_make_starting_point(judgments.n_annotators, information), judgments, counted_crowd)
+    current = _round_of_consensus_and_beliefs(
+        _make_starting_point(judgments.n_annotators, information), judgments, counted_crowd
+    )
     nearest, recent_rounds, waiting, rounds, share = current, [current], 0, 1, _STEP_SHARE
     while nearest.residual > tolerance and rounds < max_rounds:
         rounds += 1
         extrapolated = (
-            None if waiting or current.residual > _MAX_STEP_TO_EXTRAPOLATE else _extrapolate_rounds(recent_rounds)
+            None
+            if waiting or current.residual > _MAX_STEP_TO_EXTRAPOLATE
+            else _extrapolated_point_or_none(recent_rounds)
         )
         with np.errstate(all="ignore" if extrapolated is not None else None):  # a leap may end where numbers do
-            next_round = _evaluate_round(
+            next_round = _round_of_consensus_and_beliefs(
                 current.point + share * current.step if extrapolated is None else extrapolated,
                 judgments,
                 counted_crowd,
@@ -182,7 +188,7 @@ def _iterate_from_start(
         )
         nearest = min(nearest, current, key=lambda end: end.residual)
     log_probability = learning.log_probability_of_answers(nearest.evidence, nearest.crowd)
-    level = level_of_crowd(judgments, nearest.beliefs)
+    level = crowd_level_of_scores(judgments, nearest.beliefs)
     crowd = replace(nearest.crowd, mean_bias=level.mean_bias(len(judgments.scores)))
     return FixedPoint(nearest.beliefs, crowd, nearest.residual, log_probability, rounds)
 
@@ -197,7 +203,7 @@ def next_step_share(share: float, step: Array, next_step: Array) -> float:
     return min(share * _STEP_GROWTH, _MAX_STEP_SHARE) if keeps_direction else _STEP_SHARE
 
 
-def _extrapolate_rounds(recent_rounds: list[_Round]) -> Array | None:
+def _extrapolated_point_or_none(recent_rounds: list[_Round]) -> Array | None:
     """Return half a step from the combination of the kept rounds whose step is smallest.
 
     None if that leads backwards. Changes can shrink and grow again on the way; the point where they are smallest is

@@ -43,8 +43,10 @@ def fit(judgments: ScoredJudgments) -> AttentionMixture:
         attentive = (1 - at_random)[judgments.annotators]
         centre = attentive @ y / attentive.sum()
         between = max(_MIN_VARIANCE, float(attentive @ (y - centre) ** 2 / attentive.sum()) - variance)
-        precision = 1 / between + judgments.sum_of_others(attentive) / variance
-        expected = (centre / between + judgments.sum_of_others(attentive * y) / variance) / precision
+        precision = 1 / between + judgments.sum_of_others_on_item_by_judgment(attentive) / variance
+        expected = (
+            centre / between + judgments.sum_of_others_on_item_by_judgment(attentive * y) / variance
+        ) / precision
         spread = variance + 1 / precision
         square = (y - expected) ** 2 / spread
         log_likelihood = judgments.sum_by_annotator(-0.5 * (square + np.log(2 * np.pi * spread)))

@@ -12,12 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.arrays import Array, Integers, checked_interval_level
+from app.inference.ground.arrays import Array, Integers, interval_level_if_valid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import check_equal_length, to_finite_vector, to_numbers_and_count
+from app.inference.ground.validation import (
+    numbers_as_array_and_how_many,
+    refuse_columns_of_unequal_length,
+    to_finite_vector,
+)
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderated_means_of_tally
 
 Mask = npt.NDArray[np.bool_]
 
@@ -105,7 +109,9 @@ def fit(
         Inestimable: "no_judgments".
 
     """
-    items, annotators, values, count, _ = _to_assessment_arrays(items, annotators, scores, n_items, n_annotators)
+    items, annotators, values, count, _ = _validated_assessment_arrays_and_counts(
+        items, annotators, scores, n_items, n_annotators
+    )
     return _assessment_and_moderated_means(items, annotators, values, count, scale=scale, level=level)[0]
 
 
@@ -120,13 +126,15 @@ def mean_and_median_labels(
     level: float = 0.95,
 ) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, label_count = to_numbers_and_count("labels", labels, n_labels)
-    items, annotators, values, count, _ = _to_assessment_arrays(items, annotators, labels, n_items, n_annotators)
+    labels, label_count = numbers_as_array_and_how_many("labels", labels, n_labels)
+    items, annotators, values, count, _ = _validated_assessment_arrays_and_counts(
+        items, annotators, labels, n_items, n_annotators
+    )
     scale = (0.0, label_count - 1.0) if label_count > 1 else None
     mean, means = _assessment_and_moderated_means(items, annotators, values, count, scale=scale, level=level)
     median, error = (
         _item_medians(items, labels, mean.judgments),
-        means.standard_error * _median_error_ratio(mean.judgments),
+        means.standard_error * _standard_error_ratio_of_median(mean.judgments),
     )
     low, high = replace(means, mean=median, standard_error=error).interval(level)
     return MeanAndMedian(mean, median, error, low, high)
@@ -149,7 +157,7 @@ def assess_standardised_scores(
     z-scores; an error in one annotator's mean is part of how far annotators differ. Arrays and errors as for `fit`;
     also `Inestimable` (`nothing_varies`) if no annotator has z-scores.
     """
-    items, annotators, values, count, annotator_count = _to_assessment_arrays(
+    items, annotators, values, count, annotator_count = _validated_assessment_arrays_and_counts(
         items, annotators, scores, n_items, n_annotators
     )
     mean, sd, judgment_counts = _group_means_deviations_and_counts(annotators, values, annotator_count)
@@ -173,7 +181,7 @@ def assess_standardised_scores(
     return StandardisedScores(scored, mean, sd, usable)
 
 
-def _to_assessment_arrays(
+def _validated_assessment_arrays_and_counts(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -181,10 +189,10 @@ def _to_assessment_arrays(
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
     """Return the judgments as arrays, and the numbers of items and annotators."""
-    items, item_count = to_numbers_and_count("items", items, n_items)
-    annotators, annotator_count = to_numbers_and_count("annotators", annotators, n_annotators)
+    items, item_count = numbers_as_array_and_how_many("items", items, n_items)
+    annotators, annotator_count = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
     values = to_finite_vector("scores", scores)
-    check_equal_length(items=items, annotators=annotators, scores=values)
+    refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count
 
 
@@ -198,12 +206,12 @@ def _assessment_and_moderated_means(
     level: float,
     notes: tuple[Note, ...] = (),
 ) -> tuple[DirectAssessment, ModeratedMeans]:
-    checked_interval_level(level)
+    interval_level_if_valid(level)
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
     mean, _, judgments = _group_means_deviations_and_counts(items, values, item_count)
     tally = Tally.empty(item_count).add_judgments(items, annotators, values)
-    means = replace(moderate_means(tally, scale), mean=mean)
+    means = replace(moderated_means_of_tally(tally, scale), mean=mean)
     low, high = means.interval(level)
     notes = (*notes, *_assessment_notes(tally, means))
     return DirectAssessment(mean, means.standard_error, low, high, judgments, judgments > 0, notes), means
@@ -239,7 +247,7 @@ def _item_medians(items: Integers, labels: Integers, judgments: Integers) -> Arr
     return median
 
 
-def _median_error_ratio(judgments: Integers) -> Array:
+def _standard_error_ratio_of_median(judgments: Integers) -> Array:
     """Return the standard error of the median of n Normal judgments, as a ratio to that of their mean.
 
     It is 1 for n of 1 and 2, then, to 1 %, sqrt(pi / 2 n / (n + h)), h being 1/2 for an odd number and 6/5 for an even
@@ -255,16 +263,16 @@ def _assessment_notes(tally: Tally, means: ModeratedMeans) -> tuple[Note, ...]:
     judged_again = int((tally.judgments > tally.annotators).sum())
     notes = []
     if unjudged:
-        notes.append(Note("no_score", f"{_item_count_with_verb(unjudged, 'has', 'have')} no judgment and no score."))
+        notes.append(Note("no_score", f"{_items_with_verb(unjudged, 'has', 'have')} no judgment and no score."))
     if np.isnan(means.standard_error).all():
         notes.append(_no_intervals_note(tally))
     elif single:
         sentence = (
-            f"{_item_count_with_verb(single, 'has', 'have')} one judgment: its error is estimated from the other items."
+            f"{_items_with_verb(single, 'has', 'have')} one judgment: its error is estimated from the other items."
         )
         notes.append(Note("one_judgment", sentence))
     if judged_again:
-        subject = _item_count_with_verb(judged_again, "was", "were")
+        subject = _items_with_verb(judged_again, "was", "were")
         sentence = f"{subject} judged again by the same annotator, which does not narrow any interval."
         notes.append(Note("judged_again", sentence))
     return tuple(notes)
@@ -277,7 +285,7 @@ def _no_intervals_note(tally: Tally) -> Note:
     return Note("no_intervals", f"{why}, so their differences are unknown and there are no intervals.")
 
 
-def _item_count_with_verb(count: int, singular_verb: str, plural_verb: str) -> str:
+def _items_with_verb(count: int, singular_verb: str, plural_verb: str) -> str:
     return f"1 item {singular_verb}" if count == 1 else f"{count:,} items {plural_verb}"
 
 

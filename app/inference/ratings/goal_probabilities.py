@@ -18,7 +18,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ratings.moderated_means import ModeratedMeans, shrink_means, variance_between_items
+from app.inference.ratings.moderated_means import (
+    ModeratedMeans,
+    centre_kept_shares_and_shrunken_means,
+    variance_between_items,
+)
 
 _PLACE_COUNT = 200  # at which the highest of some items may lie
 _MAX_PLACE_HALVINGS, _MAX_ROUGHNESS = (
@@ -96,7 +100,7 @@ def _interpolate_table(standardised_places: Array, table: Array) -> Array:
     return probabilities
 
 
-def beliefs_with_and_without_prior(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
+def beliefs_about_means_with_and_without_prior(moderated_means: ModeratedMeans) -> tuple[BelievedMeans, ...]:
     """Return the beliefs about all items, with the prior and without; unjudged items are distributed as the others.
 
     Empty where the judgments do not tell how far annotators differ, or how far items do.
@@ -107,7 +111,7 @@ def beliefs_with_and_without_prior(moderated_means: ModeratedMeans) -> tuple[Bel
     mean, noise = moderated_means.mean[has_error], moderated_means.standard_error[has_error] ** 2
     if (between := variance_between_items(mean, noise)) <= 0:
         return ()
-    middle, kept_share, shrunk_means = shrink_means(mean, noise)
+    middle, kept_share, shrunk_means = centre_kept_shares_and_shrunken_means(mean, noise)
     freedom = np.where(has_error, moderated_means.freedom, moderated_means.freedom[has_error].min())
     errors = [np.full(len(has_error), np.sqrt(between)) for _ in range(2)]
     centres = [np.full(len(has_error), middle) for _ in range(2)]
@@ -122,7 +126,7 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
 
     It integrates over the value of the best of the others: all of the best must be above that value.
     """
-    order = _best_and_other_items(score, best_count)
+    order = _numbers_of_best_and_other_items(score, best_count)
     if not len(order[1]):
         return 1.0
     best_items, others = map(believed.select_items, order)
@@ -141,11 +145,11 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
         above = _log_joint_probability(best_items, lambda some: 1 - some.probability_below(places[:, None] - margin))
         return np.exp([below, above])
 
-    highest, above = _refine_chances(chances, np.array([low, high]))
-    return min(1.0, float(np.diff(highest, prepend=0.0) @ _means_of_neighbouring_values(above)))
+    highest, above = _chances_at_places_and_between(chances, np.array([low, high]))
+    return min(1.0, float(np.diff(highest, prepend=0.0) @ _mean_of_each_value_and_previous(above)))
 
 
-def _refine_chances(chances_at: Callable[[Array], Array], places: Array) -> Array:
+def _chances_at_places_and_between(chances_at: Callable[[Array], Array], places: Array) -> Array:
     """Return the chances at the places and at more between them, in order, (2, P).
 
     Both are monotone, so the error between two places is at most the product of both differences; where that is
@@ -169,25 +173,25 @@ def item_chances_of_right_side_of_best(believed: BelievedMeans, score: Array, be
     another item, that all of the best are above it. Either is sufficient for the item to be on the right side, and not
     necessary: the true probability is no smaller.
     """
-    best_items, others = _best_and_other_items(score, best_count)
+    best_items, others = _numbers_of_best_and_other_items(score, best_count)
     chances = np.ones(len(score))
     if len(others):
-        chances[best_items] = _chances_above_others(
+        chances[best_items] = _chance_above_all_others_by_item(
             believed.select_items(best_items), believed.select_items(others), margin
         )
-        chances[others] = _chances_above_others(
+        chances[others] = _chance_above_all_others_by_item(
             believed.select_items(others).mirror_image, believed.select_items(best_items).mirror_image, margin
         )
     return chances
 
 
-def _best_and_other_items(score: Array, best_count: int) -> tuple[Integers, Integers]:
+def _numbers_of_best_and_other_items(score: Array, best_count: int) -> tuple[Integers, Integers]:
     """Return the numbers of the `best_count` highest items, and of the others."""
     order = np.argsort(-score, kind="stable")
     return order[:best_count], order[best_count:]
 
 
-def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
+def _values_and_probabilities_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
     """Return possible values of the highest item, and the probability that it lies between each and the previous one.
 
     (P,) each; the first probability is that of lying below the first value.
@@ -202,14 +206,14 @@ def _distribution_of_highest(believed: BelievedMeans) -> tuple[Array, Array]:
     return places, np.diff(highest, prepend=0.0)
 
 
-def _means_of_neighbouring_values(at_places: Array) -> Array:
+def _mean_of_each_value_and_previous(at_places: Array) -> Array:
     """Return the means of neighbouring values, (P,) or (P, n), halfway between each place and the previous one."""
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
 
-def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin: float) -> Array:
+def _chance_above_all_others_by_item(believed: BelievedMeans, others: BelievedMeans, margin: float) -> Array:
     """Return the probability that all of the others are below each item, (n,), except for differences of `margin`."""
-    places, steps = _distribution_of_highest(others)
+    places, steps = _values_and_probabilities_of_highest(others)
     chances = 1 - believed.probability_below(places[-1] - margin)  # right for those that are above all places, or below
     undecided_items = np.flatnonzero(
         (believed.probability_below(places[0] - margin) < 1 - _NEGLIGIBLE_PROBABILITY)
@@ -217,7 +221,7 @@ def _chances_above_others(believed: BelievedMeans, others: BelievedMeans, margin
     )
     for start in range(0, len(undecided_items), _ITEMS_PER_BLOCK):
         item_block = undecided_items[start : start + _ITEMS_PER_BLOCK]
-        chances[item_block] = steps @ _means_of_neighbouring_values(
+        chances[item_block] = steps @ _mean_of_each_value_and_previous(
             1 - believed.select_items(item_block).probability_below(places[:, None] - margin)
         )
     return np.minimum(chances, 1.0)

@@ -10,19 +10,19 @@ import numpy as np
 from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
 from app.inference.ratings import annotator_aware
-from app.inference.ratings.moderated_means import ModeratedMeans, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 
 MIN_AWARE_DEGREES_OF_FREEDOM = 20  # degrees of freedom: with fewer, how far annotators differ is mostly chance
 MAX_BELIEF_ROUNDS, BELIEF_TOLERANCE = 200, 1e-4  # of beliefs about annotators, on a logarithmic scale
 
 
-def moderate_aware_means(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
+def moderated_means_by_annotator_aware_fit(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
     """Return the means of all items, on 0 to 1.
 
     None where the judgments do not tell how far annotators differ, or the fit does not settle. `tally` holds the sums
     of the same judgments.
     """
-    if moderate_means(tally).degrees_of_freedom_limit < MIN_AWARE_DEGREES_OF_FREEDOM:
+    if moderated_means_of_tally(tally).degrees_of_freedom_limit < MIN_AWARE_DEGREES_OF_FREEDOM:
         return None
     annotator_numbers = np.unique(judgments.annotators, return_inverse=True)[1]
     columns = judgments.items, annotator_numbers, judgments.scores

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from app.inference.ground.arrays import Array, Integers, checked_interval_level
+from app.inference.ground.arrays import Array, Integers, interval_level_if_valid
 from app.inference.observations.tally import Tally
 
 ScoreBounds = tuple[float, float]
@@ -68,7 +68,7 @@ class ModeratedMeans:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the interval (4): low and high, (N,) each."""
-        reach = stdtrit(self.freedom, (1.0 + checked_interval_level(level)) / 2.0) * self.standard_error
+        reach = stdtrit(self.freedom, (1.0 + interval_level_if_valid(level)) / 2.0) * self.standard_error
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 
@@ -76,8 +76,8 @@ class ModeratedMeans:
         """Compare other intervals, low to high, (N,) each, with these.
 
         Given all judgments, the true mean of an item is distributed around its mean, shrunk towards that of all
-        (`shrink_means`), as a t distribution, on the scale; each interval holds it with the probability between its
-        ends, however it was made.
+        (`centre_kept_shares_and_shrunken_means`), as a t distribution, on the scale; each interval holds it with the
+        probability between its ends, however it was made.
 
         This assumes that an interval knows no more of the truth than the means do. An interval from the order of an
         annotator's scores does: strictness moves the means, but not the order. So its share is too low where
@@ -93,7 +93,7 @@ class ModeratedMeans:
         if not has_error.any():
             return np.nan, np.nan
         known_means = self.select_items(np.flatnonzero(has_error))
-        _, kept, centre = shrink_means(known_means.mean, known_means.standard_error**2)
+        _, kept, centre = centre_kept_shares_and_shrunken_means(known_means.mean, known_means.standard_error**2)
         error = np.sqrt(kept) * known_means.standard_error
 
         def probability_below(ends: npt.ArrayLike) -> Array:
@@ -113,7 +113,7 @@ class ModeratedMeans:
         return float(coverage.mean()), float(np.median((high - low)[has_error] / (own_high - own_low)))
 
 
-def moderate_means(
+def moderated_means_of_tally(
     tally: Tally, scale: ScoreBounds | None = (0.0, 1.0), *, typical_judgments: float = 0.0
 ) -> ModeratedMeans:
     """Compute (1) to (4) for all items; linear in their number.
@@ -131,7 +131,7 @@ def moderate_means(
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
     prior = prior_item_variances(tally, squares, freedom, scale, typical_judgments)
-    strength = _prior_degrees_of_freedom(squares, freedom, prior)
+    strength = _degrees_of_freedom_of_prior_variance(squares, freedom, prior)
     all_freedom = strength + freedom
     judged = n > 0
     variance = (strength * prior + squares) / all_freedom
@@ -150,7 +150,7 @@ def variance_between_items(means: Array, error_variances: Array) -> float:
     return float(means.var(ddof=1) - error_variances.mean()) if len(means) > 1 else 0.0
 
 
-def shrink_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
+def centre_kept_shares_and_shrunken_means(means: Array, error_variances: Array) -> tuple[float, Array, Array]:
     """Shrink each mean towards that of all items: a Normal prior of variance `variance_between_items` (Efron & Morris
     1975).
 
@@ -186,7 +186,7 @@ def prior_item_variances(
 ) -> Array:
     """Return (1), (N,), where some two annotators gave an item different scores.
 
-    `degrees_of_freedom` is (N,), n - 1, at least 0; `typical_judgments` is that of `moderate_means`.
+    `degrees_of_freedom` is (N,), n - 1, at least 0; `typical_judgments` is that of `moderated_means_of_tally`.
     """
     pooled = squares.sum() / degrees_of_freedom.sum()
     if scale is None:
@@ -202,7 +202,7 @@ def prior_item_variances(
     return prior
 
 
-def variance_spread_beyond_chance(
+def variance_spread_beyond_and_by_chance(
     squares: Array, degrees_of_freedom: Integers, expected_variances: Array
 ) -> tuple[float, float]:
     """Return the squared spread of items' variances around (1), as a share of it, beyond chance, and that by chance
@@ -222,8 +222,10 @@ def variance_spread_beyond_chance(
     return float(weight @ (ratio - mean) ** 2 / mean**2) - chance, chance
 
 
-def _prior_degrees_of_freedom(squares: Array, degrees_of_freedom: Integers, expected_variances: Array) -> float:
+def _degrees_of_freedom_of_prior_variance(
+    squares: Array, degrees_of_freedom: Integers, expected_variances: Array
+) -> float:
     """Return (2): d0."""
-    beyond, chance = variance_spread_beyond_chance(squares, degrees_of_freedom, expected_variances)
+    beyond, chance = variance_spread_beyond_and_by_chance(squares, degrees_of_freedom, expected_variances)
     cv2 = max(beyond / (1.0 + chance), _MIN_CV2)
     return float(min(4.0 + 2.0 / cv2, _MAX_PRIOR_STRENGTH))

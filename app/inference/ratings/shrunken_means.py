@@ -25,9 +25,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, stdtr
 
-from app.inference.ground.arrays import Array, Integers, checked_interval_level
+from app.inference.ground.arrays import Array, Integers, interval_level_if_valid
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderate_means
+from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderated_means_of_tally
 
 BASE_ITEMS, TYPICAL_JUDGMENTS = 20.0, 3.0
 _BIN_COUNT, _SMOOTHING_WIDTH, _ITERATIONS = 100, 0.05, 60  # the width is a share of the scale
@@ -58,7 +58,7 @@ class ItemPrior:
 
     def shrink(self, means: ModeratedMeans, level: float = 0.95) -> ShrunkenMeans:
         """Return (4) for these items, each by itself."""
-        checked_interval_level(level)
+        interval_level_if_valid(level)
         columns = np.full((3, len(means.mean)), np.nan)
         known = np.flatnonzero(np.isfinite(means.standard_error))
         for start in range(0, len(known), _ITEMS_PER_BLOCK):
@@ -96,7 +96,7 @@ class ItemShrinkage:
 
 def fit_item_shrinkage(tally: Tally, scale: ScoreBounds = (0.0, 1.0)) -> ItemShrinkage:
     """Return (1) and (3) from the judgments of all items, with scores on this scale."""
-    means = moderate_means(tally, scale, typical_judgments=TYPICAL_JUDGMENTS)
+    means = moderated_means_of_tally(tally, scale, typical_judgments=TYPICAL_JUDGMENTS)
     return ItemShrinkage(means, estimate_item_prior(means))
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import sum_by_number
+from app.inference.ground.validation import array_of_sums_by_number
 
 _TERMS_AT_ONCE = 8192
 """Number of terms, times the nodes, that stay in the processor's cache."""
@@ -103,10 +103,12 @@ def make_logistic_terms(systems: Integers, judges: Integers, segments: Integers,
     rows = np.concatenate([first, second])
     threshold = np.concatenate([segments[first], n_segments + segments[second]])
     positive = np.concatenate([tied[first], ~tied[second]]).astype(np.intp)
-    (system, judge, bound, is_positive), count = _count_tuples(
+    (system, judge, bound, is_positive), count = _distinct_tuples_and_counts(
         (systems[rows], judges[rows], threshold, positive), (n_systems, n_judges, 2 * n_segments, 2)
     )
-    (tie_judge, tie_segment), tie_count = _count_tuples((judges[tied], segments[tied]), (n_judges, n_segments))
+    (tie_judge, tie_segment), tie_count = _distinct_tuples_and_counts(
+        (judges[tied], segments[tied]), (n_judges, n_segments)
+    )
     return LogisticTerms(
         system=system,
         judge=judge,
@@ -122,7 +124,7 @@ def make_logistic_terms(systems: Integers, judges: Integers, segments: Integers,
     )
 
 
-def _count_tuples(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
+def _distinct_tuples_and_counts(columns: tuple[Integers, ...], sizes: tuple[int, ...]) -> tuple[list[Integers], Array]:
     """Return the distinct tuples of numbers, sorted, and how often each occurs."""
     key, count = np.unique(np.ravel_multi_index(columns, sizes), return_counts=True)
     return list(np.unravel_index(key, sizes)), count.astype(np.float64)
@@ -140,7 +142,7 @@ def posterior_modes_and_curvatures(
     slope = terms.sign * np.exp(log_a)[terms.judge]
     offset = slope * b[terms.threshold]
     # Where the derivative is 0, theta = tau^2 sum(slope * S(-z)), which is at most this.
-    high = prior.tau**2 * sum_by_number(terms.system, terms.count * np.abs(slope), terms.n_systems)
+    high = prior.tau**2 * array_of_sums_by_number(terms.system, terms.count * np.abs(slope), terms.n_systems)
     low = -high
     theta = np.zeros(terms.n_systems) if start is None else np.clip(start, low, high)
     curvature = theta
@@ -161,8 +163,8 @@ def _log_posterior_slope_and_curvature(
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
     rest = logistic_of_minus(z, np.exp(-np.abs(z)))
-    first = sum_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
-    second = sum_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
+    first = array_of_sums_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
+    second = array_of_sums_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
 
 
@@ -196,8 +198,8 @@ def log_marginal_and_gradient(
         value += expectation.log_integral.sum()
         rest = expectation.count * np.einsum("mt,mt->m", expectation.rest, expectation.weight)
         rest_z = expectation.count * np.einsum("mt,mt,mt->m", expectation.rest, expectation.weight, expectation.z)
-        by_log_a += sum_by_number(expectation.judge, rest_z, len(log_a))
-        by_b -= sum_by_number(expectation.threshold, expectation.slope * rest, len(b))
+        by_log_a += array_of_sums_by_number(expectation.judge, rest_z, len(log_a))
+        by_b -= array_of_sums_by_number(expectation.threshold, expectation.slope * rest, len(b))
     return value, by_log_a, by_b
 
 
@@ -231,14 +233,14 @@ def _iterate_expectations(
 ) -> Iterator[_Expectation]:
     slope = terms.sign * np.exp(log_a)[terms.judge]
     starts = np.searchsorted(terms.system, np.arange(terms.n_systems + 1))
-    for low, high in _iterate_system_blocks(starts, max_systems):
+    for low, high in _iterate_ranges_of_systems(starts, max_systems):
         rows = slice(starts[low], starts[high])
         local, count = terms.system[rows] - low, terms.count[rows]
         z = slope[rows, None] * (nodes.theta[low:high][local] - b[terms.threshold[rows], None])
         fraction = np.exp(-np.abs(z))
         log_likelihood = count[:, None] * (np.minimum(z, 0.0) - np.log1p(fraction))
         joint = np.add.reduceat(log_likelihood, starts[low:high] - starts[low]) + nodes.log_weight[low:high]
-        share, log_integral = _normalise_log_weights(joint)
+        share, log_integral = _normalised_weights_and_log_sums(joint)
         yield _Expectation(
             judge=terms.judge[rows],
             threshold=terms.threshold[rows],
@@ -253,7 +255,7 @@ def _iterate_expectations(
         )
 
 
-def _normalise_log_weights(log_weight: Array) -> tuple[Array, Array]:
+def _normalised_weights_and_log_sums(log_weight: Array) -> tuple[Array, Array]:
     """Return the weights of each row, (n, T), with the sum 1, and the logarithm of their sum before, (n,)."""
     largest = log_weight.max(axis=1, keepdims=True)
     weight = np.exp(log_weight - largest)
@@ -261,7 +263,7 @@ def _normalise_log_weights(log_weight: Array) -> tuple[Array, Array]:
     return weight / total, (largest + np.log(total))[:, 0]
 
 
-def _iterate_system_blocks(starts: Integers, max_systems: int) -> Iterator[tuple[int, int]]:
+def _iterate_ranges_of_systems(starts: Integers, max_systems: int) -> Iterator[tuple[int, int]]:
     """Yield ranges of neighbouring systems with few enough terms together; one alone where it has more."""
     low = 0
     while low < len(starts) - 1:
@@ -295,8 +297,8 @@ def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Arra
     value = float(terms.tie_count @ np.log(-np.expm1(-distance)))
     with np.errstate(over="ignore"):
         pull = terms.tie_count / np.expm1(distance)
-    by_log_a = sum_by_number(terms.tie_judge, pull * distance, len(log_a))
-    by_width = sum_by_number(terms.tie_segment, pull * a, len(lower))
+    by_log_a = array_of_sums_by_number(terms.tie_judge, pull * distance, len(log_a))
+    by_width = array_of_sums_by_number(terms.tie_segment, pull * a, len(lower))
     return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
@@ -309,7 +311,7 @@ def observed_information_matrix(
     """
     judges, size = len(log_a), len(log_a) + len(b)
     matrix = np.zeros((size, size))
-    _add_prior_information(matrix, prior, judges, b)
+    _add_prior_information_to_matrix(matrix, prior, judges, b)
     _add_tie_information(matrix, terms, log_a, b)
     max_systems = max(1, _FLOATS_PER_BLOCK // (size * nodes.theta.shape[1]))
     for expectation in _iterate_expectations(terms, log_a, b, nodes, max_systems):
@@ -332,7 +334,7 @@ def observed_information_matrix(
     return matrix
 
 
-def _add_prior_information(matrix: Array, prior: Prior, judge_count: int, b: Array) -> None:
+def _add_prior_information_to_matrix(matrix: Array, prior: Prior, judge_count: int, b: Array) -> None:
     lower, upper = b.reshape(2, -1)
     diagonal = np.arange(len(matrix))
     matrix[diagonal[:judge_count], diagonal[:judge_count]] += prior.sigma_a**-2
@@ -360,7 +362,7 @@ def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: A
     with np.errstate(over="ignore"):
         first = terms.tie_count / np.expm1(distance)
         bend = terms.tie_count / (4.0 * np.sinh(distance / 2.0) ** 2)
-    by_width = sum_by_number(terms.tie_segment, bend * a * a, segments)
+    by_width = array_of_sums_by_number(terms.tie_segment, bend * a * a, segments)
     _add_width_information(matrix, judges, by_width)
     np.add.at(matrix, (terms.tie_judge, terms.tie_judge), distance * (bend * distance - first))
     by_both = a * (bend * distance - first)

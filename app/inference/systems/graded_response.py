@@ -22,7 +22,7 @@ from app.inference.observations.baseline import (
     Mask,
     notes_on_limits_of_baseline_judgments,
     refuse_uninformative_outcomes,
-    to_baseline_judgments,
+    validated_baseline_judgments,
 )
 from app.inference.systems.graded_errors import errors_given_other_parameters, errors_of_all_parameters
 from app.inference.systems.graded_marginal import (
@@ -121,13 +121,13 @@ def fit(
         ValueError: The arrays are not as above.
 
     """
-    columns = to_baseline_judgments(
+    columns = validated_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_uninformative_outcomes(columns.outcomes)
     prior = prior or Prior()
     terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
-    maximum = _maximise_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
+    maximum = _maximum_of_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
     theta, curvature = posterior_modes_and_curvatures(terms, prior, maximum.log_a, maximum.b)
     errors = (
         errors_of_all_parameters(
@@ -182,7 +182,7 @@ class _Maximum:
     nodes: QuadratureNodes
 
 
-def _maximise_posterior(
+def _maximum_of_posterior(
     terms: LogisticTerms, prior: Prior, node_count: int, max_iterations: int, *, adaptive: bool
 ) -> _Maximum:
     """Run L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
@@ -198,7 +198,7 @@ def _maximise_posterior(
         return quadrature_nodes(mode, curvature, prior, node_count)
 
     def loss(point: Array) -> tuple[float, Array]:
-        log_a, b = _unpack_parameters(point, judge_count)
+        log_a, b = _log_a_and_b_of_point(point, judge_count)
         value, by_log_a, by_b = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
         lower, upper = by_b.reshape(2, -1)
         half_width = np.exp(point[judge_count + segment_count :]) / 2.0
@@ -215,11 +215,11 @@ def _maximise_posterior(
     )
     if not result.success:
         raise NotConverged(f"The fit did not converge within {result.nit} steps.", code="not_converged")
-    log_a, b = _unpack_parameters(result.x, judge_count)
+    log_a, b = _log_a_and_b_of_point(result.x, judge_count)
     return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
 
 
-def _unpack_parameters(point: Array, judge_count: int) -> tuple[Array, Array]:
+def _log_a_and_b_of_point(point: Array, judge_count: int) -> tuple[Array, Array]:
     """Return log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
     centre, log_width = point[judge_count:].reshape(2, -1)
     half_width = np.exp(log_width) / 2.0

@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr
 
 from app.inference.ground.arrays import Array, Integers, Mask
-from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, draw_resample_counts
+from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, draw_item_counts_of_resamples
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Mention, Note
 
@@ -85,15 +85,15 @@ def fit(
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
     position = np.zeros(n_systems, np.intp)
     position[judged_systems] = np.arange(len(judged_systems))
-    normal, sums = normal_equations_by_hit(hit, position[system], value, len(judged_systems))
+    normal, sums = normal_matrix_and_sums_by_hit(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     unit_weights = np.ones((1, normal.shape[0]))
-    score = middle + solve_effects(unit_weights @ normal, unit_weights @ sums)[0]
-    drawn = middle + bootstrap_effects(normal, sums, draws, rng)
+    score = middle + solved_effects_with_mean_zero(unit_weights @ normal, unit_weights @ sums)[0]
+    drawn = middle + effects_of_bootstrap_draws(normal, sums, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
     rank = rank_scores(score)
     p_values = difference_p_values(score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]]))
-    best, worst = rank_ranges(score, reject_by_holm(p_values, 1.0 - level))
+    best, worst = ranks_at_tails_of_draws(score, mask_of_pairs_differing_by_holm(p_values, 1.0 - level))
     all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
     all_systems[0][:, judged_systems] = score, low, high
     all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_of_each_system(rank, best, worst)
@@ -134,7 +134,7 @@ def difference_p_values(score: Array, drawn: Array, hit_counts: Integers) -> Arr
     return p_values
 
 
-def reject_by_holm(p_values: Array, error_rate: float) -> Mask:
+def mask_of_pairs_differing_by_holm(p_values: Array, error_rate: float) -> Mask:
     """Return which pairs of n systems differ, (n, n), by Holm's procedure over the pairs.
 
     The chance that a pair of equal systems is among them, whichever systems are equal, is at most `error_rate`.
@@ -149,7 +149,7 @@ def reject_by_holm(p_values: Array, error_rate: float) -> Mask:
     return is_different | is_different.T
 
 
-def rank_ranges(score: Array, is_different: Mask) -> tuple[Integers, Integers]:
+def ranks_at_tails_of_draws(score: Array, is_different: Mask) -> tuple[Integers, Integers]:
     """Return the best and the worst rank of each system, (n,), if those that differ, (n, n), are in the right order."""
     is_higher = score > score[:, None]
     return 1 + (is_different & is_higher).sum(axis=1), len(score) - (is_different & ~is_higher).sum(axis=1)
@@ -169,7 +169,7 @@ def cluster_number_of_each_system(rank: Integers, rank_low: Integers, rank_high:
     return cluster
 
 
-def normal_equations_by_hit(
+def normal_matrix_and_sums_by_hit(
     hit: Integers, system: Integers, value: Array, n_systems: int
 ) -> tuple["csr_array", "csr_array"]:
     """Return the contribution of each of H HITs to the normal equations: (H, n * n) and (H, n).
@@ -209,7 +209,7 @@ def system_pairs_within_hits(
     return first, second, np.repeat(hit, repeats)
 
 
-def solve_effects(matrices_flat: Array, sums: Array) -> Array:
+def solved_effects_with_mean_zero(matrices_flat: Array, sums: Array) -> Array:
     """Return the effects (D, n) that solve (D, n * n) equations, with mean 0."""
     n = sums.shape[1]
     matrices = matrices_flat.reshape(-1, n, n)
@@ -217,14 +217,16 @@ def solve_effects(matrices_flat: Array, sums: Array) -> Array:
     return effects
 
 
-def bootstrap_effects(normal_matrices: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator) -> Array:
+def effects_of_bootstrap_draws(
+    normal_matrices: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator
+) -> Array:
     """Return the effects (draws, n) in HITs drawn with replacement."""
     count, n = sums.shape
     block = max(1, CELLS_PER_BLOCK // max(count, n * n))
     effects = []
     for start in range(0, draws, block):
-        weights = draw_resample_counts(count, min(block, draws - start), rng)
-        effects.append(solve_effects(weights @ normal_matrices, weights @ sums))
+        weights = draw_item_counts_of_resamples(count, min(block, draws - start), rng)
+        effects.append(solved_effects_with_mean_zero(weights @ normal_matrices, weights @ sums))
     return np.concatenate(effects)
 
 

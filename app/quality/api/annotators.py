@@ -9,7 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field
 
 from app.accounts.guards import program_router
-from app.http.dependencies import Database, Now, RowId, Transaction, document_refusals
+from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.quality import actions, annotator_answers, annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS, find_annotator_id
 from app.quality.dependencies import Comparisons, Medians, Revisions
@@ -127,7 +127,7 @@ class AnswerOfAnnotator(BaseModel):
     withdrawn: bool
 
 
-@router.get("/annotators", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/annotators", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def list_annotators(
     connection: Transaction,
     slug: str,
@@ -143,7 +143,7 @@ async def list_annotators(
     largest value does.
     """
     campaign = await load_campaign_by_slug(connection, slug)
-    lines = await annotators.list_annotator_lines(
+    lines = await annotators.load_annotator_lines(
         connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, median_seconds=medians
     )
     comparison = await comparisons.load_newest(connection, campaign)
@@ -154,18 +154,18 @@ async def list_annotators(
     )
 
 
-@router.get("/annotators/{annotator}", responses=document_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
+@router.get("/annotators/{annotator}", responses=openapi_description_of_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
 async def get_annotator(
     connection: Transaction, comparisons: Comparisons, slug: str, annotator: AnnotatorNameOrPseudonym
 ) -> Annotator:
     """Return one annotator."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
-    (line,) = await annotators.list_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
+    (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     return Annotator.from_line(line, (await comparisons.load_newest(connection, campaign)).for_annotator(annotator_id))
 
 
-@router.get("/annotators/{annotator}/answers", responses=document_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
+@router.get("/annotators/{annotator}/answers", responses=openapi_description_of_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))
 async def list_answers(
     connection: Transaction,
     slug: str,
@@ -176,7 +176,7 @@ async def list_answers(
     """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await find_annotator_id(connection, campaign, annotator)
-    lines = await annotator_answers.list_answers_of_annotator(
+    lines = await annotator_answers.load_answer_lines_of_annotator(
         connection, campaign, annotator_id, limit=limit, offset=offset
     )
     return [AnswerOfAnnotator(number=line.seq, **asdict(line)) for line in lines]
@@ -185,7 +185,7 @@ async def list_answers(
 @router.post(
     "/annotators/{annotator}/{action}",
     status_code=204,
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         ANNOTATOR_NOT_FOUND_REFUSALS
         | {
             409: "`already_held`, `already_excluded`, `not_held`, `not_excluded`, `not_launched`, `not_replayable`",
@@ -208,14 +208,16 @@ async def act_on_annotator(
     The reply comes when the posteriors include the decision; annotation continues meanwhile. The decision is valid from
     the start, even if the reply does not arrive.
     """
-    campaign_id = await actions.decide_on_annotator(database, slug, annotator, action, reason=body.reason, now=now)
+    campaign_id = await actions.apply_decision_and_return_campaign_id(
+        database, slug, annotator, action, reason=body.reason, now=now
+    )
     await revisions.start_revision_and_wait(campaign_id, now=now)
 
 
 @router.post(
     "/answers/{answer}/{action}",
     status_code=204,
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `response_not_found`",
             409: "`already_excluded`, `not_excluded`, `answer_withdrawn`, `not_replayable`",
@@ -246,7 +248,7 @@ class CampaignLawEdition(BaseModel):
     newest: int = Field(description="The edition that new campaigns get.")
 
 
-@router.get("/law-edition", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/law-edition", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdition:
     """Return the edition of the campaign's update law."""
     edition = await law_editions.load_law_edition(connection, await load_campaign_by_slug(connection, slug))
@@ -255,7 +257,7 @@ async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdit
 
 @router.post(
     "/law-edition/newest",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {404: "`campaign_not_found`", 409: "`not_launched`, `newest_edition`, `not_replayable`"}
     ),
 )
@@ -264,5 +266,5 @@ async def move_campaign_to_newest_edition(database: Database, slug: str, now: No
 
     Annotation continues meanwhile. The reply comes when the new posteriors are the present ones.
     """
-    before = await law_editions.move_to_newest_edition(database, slug, now=now)
+    before = await law_editions.move_to_newest_edition_and_return_former(database, slug, now=now)
     return CampaignLawEdition(law=before.law, edition=before.newest, newest=before.newest)

@@ -9,7 +9,7 @@ from fastapi import Query
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
-from app.http.dependencies import Database, Now, Transaction, document_refusals
+from app.http.dependencies import Database, Now, Transaction, openapi_description_of_refusals
 from app.quality import inbox, listings
 from app.quality.bulk_decisions import MAX_ANNOTATORS_AT_ONCE, AnnotatorState, BulkAction, decide_on_annotators
 from app.quality.decisions import MAX_REASON_CHARACTERS
@@ -49,7 +49,7 @@ class BulkDecisionOutcome(BaseModel):
 
 @router.post(
     "/annotators/decisions",
-    responses=document_refusals(
+    responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `annotator_not_found`",
             409: "`not_launched`, `not_replayable`",
@@ -116,7 +116,7 @@ class QualityMatrix(BaseModel):
     annotators: list[MatrixAnnotator]
 
 
-@router.get("/quality-matrix", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/quality-matrix", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_quality_matrix(
     connection: Transaction,
     slug: str,
@@ -166,7 +166,7 @@ class CheckItemSummary(BaseModel):
     histogram: list[int] = Field(description="Answers in each tenth of the scale, or of each class; empty for places.")
 
 
-@router.get("/findings", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/findings", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
     """Return the newest 200 findings, newest first."""
     campaign = await load_campaign_for_page(connection, slug)
@@ -174,12 +174,12 @@ async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
 
 
-@router.get("/checks", responses=document_refusals({404: "`campaign_not_found`"}))
+@router.get("/checks", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
     """Return all gold and attention items with the number of times annotators failed them."""
     return [
         CheckItemSummary(**asdict(line))
-        for line in await listings.list_checks_with_outcome_counts(
+        for line in await listings.load_check_lines_with_outcome_counts(
             connection, await load_campaign_for_page(connection, slug)
         )
     ]

@@ -13,11 +13,11 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
+    ends_of_sequential_correlation_interval,
     is_share_exceeded,
     median_of_others,
     min_consecutive_events,
     pearson_correlation_or_zero,
-    sequential_correlation_interval,
 )
 from app.text.numbers import format_with_places
 
@@ -54,7 +54,7 @@ class AgreementWithOthers(QualityRule):
         description="Items with fewer others are not compared.",
     )  # fmt: skip
 
-    def comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
+    def mask_of_comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
         """Return which judgments are of items with enough other annotators."""
         return behaviour.other_judge_counts >= self.fewest_others
 
@@ -62,7 +62,7 @@ class AgreementWithOthers(QualityRule):
         """Return the correlation with the others' means; for labels, the share equal to the others' most frequent
         label.
         """
-        comparable = self.comparable_judgments(behaviour)
+        comparable = self.mask_of_comparable_judgments(behaviour)
         if comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return nan
         if behaviour.answer_kind == "classes":
@@ -81,7 +81,7 @@ class AgreementWithOthers(QualityRule):
         enough = (
             n
             for n in count(MIN_COMPARED_JUDGMENTS)
-            if sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
+            if ends_of_sequential_correlation_interval(0.0, n, 2 * false_alarm_rate)[1] < min_share
         )
         return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random")
 
@@ -89,14 +89,14 @@ class AgreementWithOthers(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if even the upper end of the interval is too low."""
-        usual, comparable = median_of_others(other_measures), self.comparable_judgments(behaviour)
+        usual, comparable = median_of_others(other_measures), self.mask_of_comparable_judgments(behaviour)
         if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
-        return (self.evaluate_labels if behaviour.answer_kind == "classes" else self.evaluate_scores)(
-            behaviour, comparable, usual, false_alarm_rate
-        )
+        return (
+            self.evaluate_label_agreement if behaviour.answer_kind == "classes" else self.evaluate_score_correlation
+        )(behaviour, comparable, usual, false_alarm_rate)
 
-    def evaluate_scores(
+    def evaluate_score_correlation(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find by the correlation. The places in a HIT of n items have n - 1 degrees of freedom."""
@@ -105,7 +105,7 @@ class AgreementWithOthers(QualityRule):
             degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
         agreement = pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
         # Only the upper end can raise an alarm, so the interval gets twice the rate.
-        low, high = sequential_correlation_interval(agreement, degrees_of_freedom, 2 * false_alarm_rate)
+        low, high = ends_of_sequential_correlation_interval(agreement, degrees_of_freedom, 2 * false_alarm_rate)
         if usual < MIN_USUAL_CORRELATION or high >= self.share_percent / 100 * usual:
             return None
         sentence = (
@@ -115,7 +115,7 @@ class AgreementWithOthers(QualityRule):
         )
         return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
 
-    def evaluate_labels(
+    def evaluate_label_agreement(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find by how often the label differs from the others'. By chance, an annotator agrees as often as the others

@@ -13,7 +13,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
-from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, halfway_to_always
+from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, share_halfway_from_usual_to_always
 from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
 
 REGION_TOLERANCE = 0.05  # of the scale
@@ -50,7 +50,7 @@ class ScaleRegionRule(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
-            min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate),
+            min_consecutive_events(share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate),
             "judgment",
             MIN_REPEATABLE_ANSWERS,
         )
@@ -64,7 +64,7 @@ class ScaleRegionRule(QualityRule):
             return None
         inside_count, answer_count = int(self.inside_mask(behaviour.share).sum()), len(behaviour.share)
         if not is_share_exceeded(
-            inside_count, answer_count, halfway_to_always(usual, self.least_percent), false_alarm_rate
+            inside_count, answer_count, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None
         share = format_share(inside_count / answer_count)

@@ -75,7 +75,7 @@ class PooledSigns(QualityRule):
         counts = (
             count_repeated_values(behaviour, within_hits=True),
             count_repeated_values(behaviour, within_hits=False),
-            count_reversed_pairs(behaviour),
+            count_reversed_and_ordered_pairs(behaviour),
         )
         shares = [events / cases if cases >= MIN_CASES else nan for events, cases in counts]
         return (*shares, float(np.median(seconds)) if len(seconds) else nan)
@@ -89,8 +89,8 @@ class PooledSigns(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all have the same value and the others' never do."""
         max_share, limit = self.max_repeated_share(0.0), -math.log(false_alarm_rate)
-        factors = ((n, log_mean(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
-        repeats = next(n for n, factor in factors if log_staked_half(factor) >= limit)
+        factors = ((n, log_of_mean_of_logs(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
+        repeats = next(n for n, factor in factors if log_factor_with_half_stake_kept(factor) >= limit)
         return RuleRequirement(
             1 + repeats, "judgment", 1 + MIN_CASES, "anyone who always gives the same value", MIN_OTHERS_WITH_SIGNS
         )
@@ -102,42 +102,46 @@ class PooledSigns(QualityRule):
         """Find the annotator if all signs together are too strong for an accident."""
         if not self.supports(behaviour.answer_kind, behaviour.class_count):
             return None
-        signs = self.find_signs(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
-        log_evidence = sum(log_staked_half(sign.log_factor) for sign in signs)
+        signs = self.signs_that_can_be_judged(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
+        log_evidence = sum(log_factor_with_half_stake_kept(sign.log_factor) for sign in signs)
         if log_evidence < -math.log(false_alarm_rate):
             return None
         shown = sorted((sign for sign in signs if sign.log_factor > 0), key=lambda sign: -sign.log_factor)
         measures = {sign.name: float(sign.events) for sign in shown}
         return RuleFinding(measures | {"evidence": log_evidence}, f"{'; '.join(sign.sentence for sign in shown)}.")
 
-    def find_signs(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
+    def signs_that_can_be_judged(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
         """Return all signs that can be judged. `other_measures` is (O, 3)."""
-        usual = [median_of_few(other_measures[:, place]) for place in range(len(MEASURES))]
+        usual = [median_or_nan_if_too_few(other_measures[:, place]) for place in range(len(MEASURES))]
         signs = [
             check_sign("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
             check_sign("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
         ]
         if not (math.isnan(usual[0]) and math.isnan(usual[1])):
-            signs.append(self.repetition_sign(behaviour, usual[0], usual[1]))
+            signs.append(self.stronger_repetition_sign(behaviour, usual[0], usual[1]))
         if not math.isnan(usual[2]):
             signs.append(reversal_sign(behaviour, usual[2]))
         if not math.isnan(usual[3]):
             signs.append(haste_sign(behaviour, usual[3]))
         return signs
 
-    def repetition_sign(self, behaviour: AnnotatorBehaviour, usual_in_hits: float, usual_overall: float) -> Sign:
+    def stronger_repetition_sign(
+        self, behaviour: AnnotatorBehaviour, usual_in_hits: float, usual_overall: float
+    ) -> Sign:
         """Return how often clearly different items got the same value, in a HIT or overall, whichever tells more.
 
         The mean of the two Bayes factors is a martingale, too, although both read the same values.
         """
         in_hits, overall = (
-            self.repetitions(behaviour, usual, within_hits=within_hits)
+            self.repetition_sign_of_values(behaviour, usual, within_hits=within_hits)
             for usual, within_hits in ((usual_in_hits, True), (usual_overall, False))
         )
         stronger = max(in_hits, overall, key=lambda sign: sign.log_factor)
-        return stronger._replace(log_factor=log_mean(in_hits.log_factor, overall.log_factor))
+        return stronger._replace(log_factor=log_of_mean_of_logs(in_hits.log_factor, overall.log_factor))
 
-    def repetitions(self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool) -> Sign:
+    def repetition_sign_of_values(
+        self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool
+    ) -> Sign:
         """Return how often the value of a clearly different item was repeated; no case without a usual share."""
         events, cases = (0, 0) if math.isnan(usual_share) else count_repeated_values(behaviour, within_hits=within_hits)
         factor = log_factor(events, cases, self.max_repeated_share(usual_share))
@@ -157,17 +161,17 @@ def log_factor(events: int, cases: int, max_share: float) -> float:
     return log_bayes_factor(events, cases, max_share) if cases else 0.0
 
 
-def log_mean(first: float, second: float) -> float:
+def log_of_mean_of_logs(first: float, second: float) -> float:
     """Logarithm of the mean of two numbers that are given as logarithms."""
     return float(np.logaddexp(first, second)) - math.log(2.0)
 
 
-def log_staked_half(factor: float) -> float:
+def log_factor_with_half_stake_kept(factor: float) -> float:
     """Logarithm of (1 + factor) / 2, given the factor as a logarithm: half of the stake was kept."""
-    return log_mean(0.0, factor)
+    return log_of_mean_of_logs(0.0, factor)
 
 
-def median_of_few(values: Array) -> float:
+def median_or_nan_if_too_few(values: Array) -> float:
     """Median of the known values, NaN below `MIN_OTHERS_WITH_SIGNS`."""
     known = values[~np.isnan(values)]
     return float(np.median(known)) if len(known) >= MIN_OTHERS_WITH_SIGNS else nan
@@ -194,7 +198,7 @@ def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
 
     A careful annotator may reverse up to half-way from the usual share to chance.
     """
-    events, cases = count_reversed_pairs(behaviour)
+    events, cases = count_reversed_and_ordered_pairs(behaviour)
     max_share = (max(usual_share, 0.01) + CHANCE_OF_REVERSAL) / 2 if usual_share < CHANCE_OF_REVERSAL else 0.99
     sentence = (
         f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
@@ -203,7 +207,7 @@ def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
     return Sign("reversed", events, cases, log_factor(events, cases, max_share), sentence)
 
 
-def min_contrast(behaviour: AnnotatorBehaviour) -> float:
+def least_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:
     """Return from which difference of the others' means on two items are clearly different: two labels at least."""
     return max(MIN_CONTRAST, 2.0 / (behaviour.class_count - 1) if behaviour.class_count > 1 else 0.0)
 
@@ -222,7 +226,7 @@ def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -
     highest, lowest = (index_of_running_maximum(values + step)[:-1] for values in (others, -others))
     is_high_farther = np.abs(others[highest] - others[1:]) >= np.abs(others[lowest] - others[1:])
     farthest = np.where(is_high_farther, highest, lowest)
-    is_clear = np.abs(others[farthest] - others[1:]) >= min_contrast(behaviour)
+    is_clear = np.abs(others[farthest] - others[1:]) >= least_clear_difference_of_means(behaviour)
     if within_hits:
         is_clear &= hit[farthest] == hit[1:]
     is_same = np.abs(own[farthest] - own[1:]) <= REPEAT_TOLERANCE
@@ -236,7 +240,7 @@ def index_of_running_maximum(values: Array) -> Integers:
     return np.maximum.accumulate(np.where(is_new, np.arange(len(values)), 0)).astype(np.intp)
 
 
-def count_reversed_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
+def count_reversed_and_ordered_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return how many pairs of clearly different items are in the reversed order, and how many have different values.
 
     Each judgment is in one pair only, with the one before or after it, so that one odd answer counts once.
@@ -245,6 +249,6 @@ def count_reversed_pairs(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     length = int(judged.sum()) // 2 * 2
     own, others = behaviour.share[judged][:length], behaviour.others_share[judged][:length]
     own_difference, others_difference = own[1::2] - own[::2], others[1::2] - others[::2]
-    is_clear = np.abs(others_difference) >= min_contrast(behaviour)
+    is_clear = np.abs(others_difference) >= least_clear_difference_of_means(behaviour)
     is_case = is_clear & (np.abs(own_difference) > SAME_VALUE_TOLERANCE)
     return int((is_case & (own_difference * others_difference < 0)).sum()), int(is_case.sum())

@@ -43,7 +43,9 @@ class StraightLining(QualityRule):
         """Return the amount that suffices if all answers are like the one before, and no other annotator repeats
         answers. The first answer has none before it.
         """
-        consecutive_repeats = min_consecutive_events(halfway_to_always(0.0, self.least_percent), false_alarm_rate)
+        consecutive_repeats = min_consecutive_events(
+            share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate
+        )
         return RuleRequirement(
             1 + consecutive_repeats, "task" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
         )
@@ -55,7 +57,7 @@ class StraightLining(QualityRule):
         usual = median_of_others(other_measures)
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         if np.isnan(usual) or not is_share_exceeded(
-            repeats, repeatable, halfway_to_always(usual, self.least_percent), false_alarm_rate
+            repeats, repeatable, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None
         sentence = (
@@ -65,7 +67,7 @@ class StraightLining(QualityRule):
         return RuleFinding({"alike": repeats, "answers": repeatable, "usual": usual}, sentence)
 
 
-def halfway_to_always(usual_share: float, least_percent: float) -> float:
+def share_halfway_from_usual_to_always(usual_share: float, least_percent: float) -> float:
     """Return the share half-way from the usual one to 1, but at least `least_percent`."""
     return min(max(least_percent / 100, (1.0 + usual_share) / 2.0), 0.99)
 

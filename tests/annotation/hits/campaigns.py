@@ -19,7 +19,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.campaign import Campaign, pack_sections
+from app.designs.campaign import Campaign, column_values_with_packed_sections
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -49,19 +49,19 @@ async def create_annotator(
         return await find_or_create_assignment(connection, campaign.id, platform, arrival, now=NOW)
 
 
-async def find_next_hit(
+async def find_or_lease_next_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.NextHit:
     async with borrow_autocommit_driver(engine) as connection:
-        return await leases.find_next_hit(
+        return await leases.find_or_lease_next_hit(
             connection, cache or PosteriorCache(), assignment_query_by_id(assignment), now=now
         )
 
 
-async def lease_hit(
+async def try_to_lease_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
 ) -> leases.HitOnPage:
-    work = await find_next_hit(engine, assignment, now=now, cache=cache)
+    work = await find_or_lease_next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
 
@@ -77,7 +77,7 @@ async def submit_scores(
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
-        return await submission.submit_answer(connection, assignment, hit.id, answer, now=now)
+        return await submission.store_answer_of_hit(connection, assignment, hit.id, answer, now=now)
 
 
 def form_fields(html: str) -> dict[str, str]:
@@ -109,7 +109,7 @@ async def execute_sql(engine: AsyncEngine, statement: str, **parameters: Any) ->
 
 async def store_settings(engine: AsyncEngine, **settings: Any) -> None:
     """Change settings that are stored in sections, of all campaigns."""
-    for section, values in pack_sections(settings).items():
+    for section, values in column_values_with_packed_sections(settings).items():
         statement = f"UPDATE campaigns SET {section} = {section} || CAST(:values AS jsonb)"
         await execute_sql(engine, statement, values=json.dumps(values))
 

@@ -16,7 +16,7 @@ from app.designs.answer import Answer, AnswerByCriterion, Touch
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.inference.online.laws import ONLINE_LAWS
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, find_next_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, find_or_lease_next_hit
 
 NAMES = ("adequacy", "fluency", "style")
 
@@ -43,7 +43,7 @@ async def submit_by_criterion(
     """By the name of each criterion, the values of the HIT's items."""
     answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.submit_answer(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
+        return await submission.store_answer_of_hit(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
 
 
 def simulate_answers(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
@@ -59,7 +59,7 @@ async def answer_all_hits(
     rng, cache = np.random.default_rng(7), PosteriorCache()
     them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(people)]
     for me in them * hits:
-        work = await find_next_hit(engine, me, cache=cache)
+        work = await find_or_lease_next_hit(engine, me, cache=cache)
         if work.hit is not None:
             touches = {item: Touch(700, 2, "mouse") for item in work.hit.items}
             known: dict[str, Any] = {"touches": touches, "viewport": "390x844"} if touched else {}

@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.designs.campaign import Campaign
-from tests.annotation.hits.campaigns import create_annotator, find_next_hit, lease_hit, submit_scores
+from tests.annotation.hits.campaigns import create_annotator, find_or_lease_next_hit, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 
 SYSTEMS = ("ape", "bee", "cat", "doe")
@@ -36,8 +36,8 @@ async def answer_hits_of_systems(engine: AsyncEngine, campaign: Campaign, *, by:
     for name in range(by):
         me = await create_annotator(engine, campaign, f"ann {name}")
         for _ in range(each):
-            if (await find_next_hit(engine, me, cache=cache)).hit is None:
+            if (await find_or_lease_next_hit(engine, me, cache=cache)).hit is None:
                 break
-            hit = await lease_hit(engine, me, cache=cache)
+            hit = await try_to_lease_hit(engine, me, cache=cache)
             seen = campaign.design.simulate_answer([item / 10 for item in hit.items])
             await submit_scores(engine, me, hit, scores=seen)

@@ -39,7 +39,7 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
+    find_or_lease_next_hit,
 )
 
 T = TypeVar("T")
@@ -114,7 +114,7 @@ class AnyOrder(RuleBasedStateMachine):
         async def change() -> None:
             async with self.engine.begin() as connection:
                 text = {"consent": f"Version {self.texts + 1}"}
-                await settings_edits.edit_settings(
+                await settings_edits.store_changed_settings(
                     connection, self.campaign.slug, lambda before: before.model_copy(update=text)
                 )
 
@@ -122,7 +122,9 @@ class AnyOrder(RuleBasedStateMachine):
         self.texts += 1
 
     def asks(self, who: int, process: int) -> None:
-        work = self.run(find_next_hit(self.engine, self.people[who], cache=self.caches[process % len(self.caches)]))
+        work = self.run(
+            find_or_lease_next_hit(self.engine, self.people[who], cache=self.caches[process % len(self.caches)])
+        )
         if work.hit is None:
             assert self.may_be_told(who, work), work.reason
             return
@@ -164,7 +166,7 @@ class AnyOrder(RuleBasedStateMachine):
     async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> submission.AnswerReceipt:
         answer = Answer(dict(zip(hit.items, said, strict=False)))
         async with borrow_autocommit_driver(self.engine) as connection:
-            return await submission.submit_answer(connection, self.people[who], hit.id, answer, now=NOW)
+            return await submission.store_answer_of_hit(connection, self.people[who], hit.id, answer, now=NOW)
 
     def changes_the_last_answer(self, who: int, said: list[float]) -> None:
         try:

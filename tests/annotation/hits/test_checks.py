@@ -7,23 +7,23 @@ import pytest
 
 from app.annotation.hits import undo
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.draw_hit import propose_hit
+from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.campaigns import lifecycle, settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.quality import inputs
-from app.quality.check_positions import PlacedCheck, draw_check_places, page_numbers_of_items_and_checks
+from app.quality.check_positions import PlacedCheck, draw_placed_checks_for_hit, page_numbers_of_items_and_checks
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
+    find_or_lease_next_hit,
     form_fields,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import apply_action, create_draft, create_launched_campaign, import_items, replay_is_clean
 
@@ -39,7 +39,7 @@ async def hits_with_checks(engine, campaign, *, want=1, tries=60):
     """Of one person's HITs, answered one after another with 42 for everything, those that showed a check."""
     me, found = await create_annotator(engine, campaign), []
     for _ in range(tries):
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         if {"g1", "g2", "a1"} & {*hit.ids}:
             found.append(hit)
         await submit_scores(engine, me, hit, scores=[42.0] * len(hit.items))
@@ -74,8 +74,8 @@ async def test_a_check_is_at_its_place_again_after_a_reload(engine):
     campaign = await with_checks(engine)
     me = await create_annotator(engine, campaign)
     for _ in range(40):
-        hit = await lease_hit(engine, me)
-        again = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
+        again = await try_to_lease_hit(engine, me)
         assert (again.items, again.ids, again.texts) == (hit.items, hit.ids, hit.texts)
         if not all(name.startswith("v") for name in hit.ids):
             return
@@ -93,10 +93,10 @@ async def test_nobody_sees_a_check_twice_and_when_all_were_seen_no_hit_has_one(e
 async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
     campaign = await with_checks(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
         await submit_scores(engine, me, hit, scores=[1.0] * 5)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
     place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
     short = hit.items[:place] + hit.items[place + 1 :]
     with pytest.raises(Invalid, match=f"Not all items have a score yet: {place + 1} of 5"):
@@ -107,10 +107,10 @@ async def test_a_check_that_is_left_out_is_missing_like_any_item(engine):
 async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check(engine):
     campaign = await with_checks(engine, checks_percent=50)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
         await submit_scores(engine, me, hit, scores=[1.0] * 5)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
     told = await submit_scores(engine, me, hit, scores=[42.0] * 5)
     changed = Answer(dict.fromkeys(hit.items, 90.0))
     async with borrow_autocommit_driver(engine) as connection:
@@ -162,14 +162,14 @@ async def test_where_no_place_is_free_a_check_is_a_hit_of_its_own_that_counts_as
     campaign = await create_launched_campaign(engine, PAIRS + rows, judgments_per_item=9, checks_percent=50, **settings)
     me = await create_annotator(engine, campaign)
     places = {1: [50.0], 2: [1.0, 2.0], 4: [1.0, 2.0, 2.0, 3.0]}[wanted]
-    answered, hit = 0, await lease_hit(engine, me)
+    answered, hit = 0, await try_to_lease_hit(engine, me)
     while any(name.startswith("v") for name in hit.ids):
         await submit_scores(engine, me, hit, scores=places)
-        answered, hit = answered + 1, await lease_hit(engine, me)
+        answered, hit = answered + 1, await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit, scores=places)
     assert len(hit.ids) == len({*hit.items}) == wanted
     assert await fetch_value(engine, "SELECT count(*) FROM check_answers") == wanted
-    assert (await find_next_hit(engine, me)).assignment.hits_answered == answered + 1
+    assert (await find_or_lease_next_hit(engine, me)).assignment.hits_answered == answered + 1
     assert await replay_is_clean(engine, campaign.slug)
 
 
@@ -210,7 +210,7 @@ def test_a_check_stands_where_it_is_put():
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])
 def test_a_check_has_a_number_that_nobody_has_read_another_text_under_as_long_as_there_is_one(seen, lent):
-    hits = [draw_check_places([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
+    hits = [draw_placed_checks_for_hit([7], range(5), 30, np.random.default_rng(seed), seen) for seed in range(30)]
     assert {one.shown_number for hit in hits for one in hit or ()} <= lent
 
 
@@ -219,15 +219,15 @@ async def test_a_hit_with_a_check_is_asked_afresh_when_another_revision_comes_me
     me, cache, asked = await create_annotator(engine, campaign), PosteriorCache(), []
 
     async def and_then_it_comes(*where, **how):
-        proposal = await propose_hit(*where, **how)
+        proposal = await propose_hit_or_none(*where, **how)
         asked.append(proposal)
         if len(asked) % 2:
             cache.indexes.clear()
         return proposal
 
-    monkeypatch.setattr("app.annotation.hits.leases.propose_hit", and_then_it_comes)
+    monkeypatch.setattr("app.annotation.hits.leases.propose_hit_or_none", and_then_it_comes)
     for _ in range(20):
-        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache), scores=[42.0] * 5)
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache), scores=[42.0] * 5)
         asked.clear()
     assert await fetch_value(engine, "SELECT count(*) FROM check_answers") == 3
 
@@ -271,7 +271,9 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     await import_items(engine, campaign, ITEMS + GOLD)
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(connection, campaign.slug, lambda before: before.model_copy(update=chosen))
+        await settings_edits.store_changed_settings(
+            connection, campaign.slug, lambda before: before.model_copy(update=chosen)
+        )
     with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is not a possible") as refused:
         await apply_action(engine, campaign)
     assert refused.value.code == "expected_impossible"

@@ -16,9 +16,9 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_rows,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import replay_is_clean
 
@@ -37,13 +37,15 @@ async def answer_some(engine, campaign, times, *, caches=(None,), names="abcdefg
     rng = np.random.default_rng(seed)
     for k in range(times):
         me = await create_annotator(engine, campaign, names[k % len(names)])
-        hit = await lease_hit(engine, me, cache=caches[k % len(caches)])
+        hit = await try_to_lease_hit(engine, me, cache=caches[k % len(caches)])
         await submit_scores(engine, me, hit, scores=better_number_first(hit.items, rng))
 
 
 async def log_of_reader(engine, campaign, cache):
     """The comparisons of a process, after it was asked for a HIT."""
-    await find_next_hit(engine, await create_annotator(engine, campaign, f"reader {next(READERS)}"), cache=cache)
+    await find_or_lease_next_hit(
+        engine, await create_annotator(engine, campaign, f"reader {next(READERS)}"), cache=cache
+    )
     return cache.indexes[campaign.id].index.log
 
 
@@ -83,7 +85,7 @@ async def test_the_answers_of_an_excluded_annotator_are_forgotten(engine):
     assert len((await log_of_reader(engine, campaign, cache)).hits) == 28
     ((excluded,),) = await fetch_rows(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", excluded, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
@@ -101,7 +103,7 @@ async def test_every_two_items_of_a_larger_hit_are_compared(engine, design):
     cache, values = PosteriorCache(), {"ranking": [1.0, 2.0, 3.0, 3.0], "best_worst": [1.0, 2.0, 2.0, 3.0]}
     for k in range(12):
         me = await create_annotator(engine, campaign, f"a{k}")
-        hit = await lease_hit(engine, me, cache=cache)
+        hit = await try_to_lease_hit(engine, me, cache=cache)
         await submit_scores(engine, me, hit, scores=values.get(design, [90.0, 50.0, 20.0, 10.0]))
     log = await log_of_reader(engine, campaign, cache)
     assert len(log.hits) == 12
@@ -112,7 +114,7 @@ async def test_every_two_items_of_a_larger_hit_are_compared(engine, design):
 
 async def compare_until_done(engine, campaign, assignment, cache, rng):
     while True:
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:

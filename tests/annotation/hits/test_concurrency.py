@@ -17,16 +17,16 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 
 async def work_until_done(engine, assignment, cache, rng):
     """One annotator who posts every answer twice and sometimes asks twice."""
     while True:
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -69,7 +69,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     rng = np.random.default_rng(5)
     cache = PosteriorCache()
     for _ in range(12):
-        hit = await lease_hit(engine, first, cache=cache)
+        hit = await try_to_lease_hit(engine, first, cache=cache)
         await submit_scores(engine, first, hit, scores=rng.integers(0, 101, 2).astype(float).tolist())
     rows = await fetch_rows(engine, "SELECT score, variance FROM current_posteriors ORDER BY number")
     score, variance = np.array(rows).T
@@ -81,7 +81,7 @@ async def test_served_companions_follow_the_match_quality_of_algorithm_1(engine)
     async with begin_transaction(engine) as connection:
         here = await load_assignment_and_update_cache(connection, cache, assignment_query_by_id(someone))
         for _ in range(1500):
-            proposal = await draw_hit.propose_hit(connection, here, cache, now=NOW)
+            proposal = await draw_hit.propose_hit_or_none(connection, here, cache, now=NOW)
             assert proposal is not None
             assert proposal.leader == leader
             (companion,) = set(proposal.items) - {leader}

@@ -7,7 +7,7 @@ import pytest
 from app.annotation.hits import media_report
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import borrow_autocommit_driver
-from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_value, lease_hit
+from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_value, try_to_lease_hit
 from tests.campaigns.drafts import apply_action, create_draft, import_items
 from tests.media.files import png, with_files
 
@@ -52,7 +52,7 @@ async def test_source_and_reference_stand_beside_the_items(engine, client):
 async def test_what_does_not_load_is_reported_once_for_each_annotator_and_item(engine):
     campaign = await with_files(engine, FIVE, content="image")
     first, second = [await create_annotator(engine, campaign, name) for name in ("w1", "w2")]
-    hit = await lease_hit(engine, first)
+    hit = await try_to_lease_hit(engine, first)
     async with borrow_autocommit_driver(engine) as connection:
         for who in (first, first, second):
             await media_report.store_media_report(connection, who, hit.id, hit.items[0], now=NOW)

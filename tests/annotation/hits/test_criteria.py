@@ -16,7 +16,7 @@ from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from app.record.campaign_law import response_as_law_hit as read_by_law
+from app.record.campaign_law import hit_of_response_for_law as read_by_law
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -25,8 +25,8 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.criteria import (
     NAMES,
@@ -62,7 +62,7 @@ async def responses(engine):
 async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_another(engine, count):
     campaign = await create_campaign_with_criteria(engine, count)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(3))
     first = await submit_by_criterion(engine, me, hit, said)
     again = await submit_by_criterion(engine, me, hit, said)
@@ -120,7 +120,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
     somebody = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     for kind in ("exclude", "include"):
         async with engine.begin() as connection:
-            await revisions.record_decision(
+            await revisions.store_decision_and_return_number(
                 connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
             )
         await revisions.revise_posteriors(engine, campaign.id, now=NOW)
@@ -135,12 +135,12 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     (me, *_) = await answer_all_hits(engine, campaign, hits=1)
     somebody = await fetch_value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
     assert (await verified(engine, campaign)).is_clean
@@ -159,11 +159,11 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
 async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(engine, sent, code):
     campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.submit_answer(connection, me, hit.id, sent(answers), now=NOW)
+            await submission.store_answer_of_hit(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
     assert (await verified(engine, campaign)).is_clean
@@ -174,7 +174,7 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
 async def test_a_campaign_without_criteria_takes_none(engine):
     campaign = await create_running_campaign(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     with pytest.raises(Invalid) as refused:
         await submit_by_criterion(engine, me, hit, {"adequacy": [50.0] * len(hit.items)})
     assert refused.value.code == "criterion_unknown"
@@ -183,11 +183,11 @@ async def test_a_campaign_without_criteria_takes_none(engine):
 async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
     campaign = await create_campaign_with_criteria(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.submit_answer(connection, me, hit.id, bare, now=NOW)
+            await submission.store_answer_of_hit(connection, me, hit.id, bare, now=NOW)
     assert refused.value.code == "scores_missing"
     assert await responses(engine) == []
 
@@ -195,11 +195,11 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
 async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     campaign = await create_campaign_with_criteria(engine, cannot_be_judged=True)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
     fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Form(fields, "form"), now=NOW)
     ((_, _, items, stored, extra),) = await responses(engine)
     count = len(items)
     assert [math.isnan(number) for number in stored] == [k % count == 0 for k in range(2 * count)]
@@ -223,7 +223,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
     cache, rng, asked = PosteriorCache(), np.random.default_rng(2), 0
     for name in ("ann", "bob", "cem", "dan"):
         me = await create_annotator(engine, campaign, name)
-        while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+        while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
             hit = work.hit
             judged = [item for item in hit.items if item != 3]
             said = {
@@ -234,7 +234,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
                 for view in campaign.criteria
             }
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.submit_answer(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
+                await submission.store_answer_of_hit(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
             asked += 3 in hit.items
     assert asked == 2
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
@@ -249,7 +249,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
 
 async def answer_until_done(engine, campaign, me, cache, rng):
     while True:
-        work = await find_next_hit(engine, me, cache=cache)
+        work = await find_or_lease_next_hit(engine, me, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -288,11 +288,11 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     (me, *_) = await answer_all_hits(engine, campaign, hits=2)
     somebody = await fetch_value(engine, "SELECT annotator_id FROM assignments WHERE id = :assignment", **me.parameters)
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
     other = await create_annotator(engine, campaign, "other")
-    hit = await lease_hit(engine, other)
+    hit = await try_to_lease_hit(engine, other)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(5))
     await asyncio.gather(
         revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by_criterion(engine, other, hit, said)
@@ -343,7 +343,7 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
 
 async def answer_until_done_by_one(engine, campaign, me, cache):
     rng = np.random.default_rng(1)
-    while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
         await submit_by_criterion(engine, me, work.hit, simulate_answers(campaign, work.hit.items, rng))
     return work.reason
 
@@ -357,13 +357,13 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
     cache, rng = PosteriorCache(), np.random.default_rng(4)
     for k in range(3):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+        while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
             answers = {
                 name: Answer(dict(zip(work.hit.items, rng.uniform(0, 100, len(work.hit.items)).tolist(), strict=True)))
                 for name in NAMES[:2]
             }
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.submit_answer(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
+                await submission.store_answer_of_hit(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await fetch_rows(engine, lengths) == [(2,)]
     assert (await verified(engine, campaign)).is_clean
@@ -383,7 +383,7 @@ async def test_each_annotator_keeps_an_order_of_their_own(engine):
 async def test_touches_are_kept_by_criterion(engine):
     campaign = await create_campaign_with_criteria(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     touch = {hit.items[0]: Touch(700, 2, "mouse")}
     await submit_by_criterion(
         engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)), touches=touch

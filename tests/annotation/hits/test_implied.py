@@ -8,17 +8,17 @@ import pytest
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
 from app.inference.preferences.implied_pairs import Implications
-from app.record.revisions import record_decision, revise_posteriors
-from app.selection.implied_pairs import mask_of_implied_pairs_to_ask
+from app.record.revisions import revise_posteriors, store_decision_and_return_number
+from app.selection.implied_pairs import mask_of_implied_pairs_asked_anyway
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 ITEMS = 9
@@ -33,7 +33,7 @@ async def create_pairwise_campaign(engine, *, items=ITEMS, percent=10, **more):
 async def judge(engine, assignment, cache, hits=1000):
     """Prefer the item of the higher number, until nothing is left; the reason."""
     for _ in range(hits):
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.hit is None:
             return work.reason
         await submit_scores(engine, assignment, work.hit, scores=places(work.hit.items))
@@ -59,8 +59,8 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
     assert await judge(engine, me, PosteriorCache()) == "seen_all"
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
-        anyway = mask_of_implied_pairs_to_ask(campaign.seed, who, first, [second], 10).item()
-        assert known.add_outcome(first, second, 1 if given[0] < given[1] else -1) is None or anyway
+        anyway = mask_of_implied_pairs_asked_anyway(campaign.seed, who, first, [second], 10).item()
+        assert known.add_outcome_and_return_implied(first, second, 1 if given[0] < given[1] else -1) is None or anyway
     assert known.tally.answered + known.tally.not_asked == PAIRS
     assert known.tally.not_asked > PAIRS // 3
     assert known.tally.answered_otherwise == 0
@@ -133,7 +133,7 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
     before = await answers_of(engine, campaign)
     first = await fetch_value(engine, "SELECT min(seq) FROM responses")
     async with engine.begin() as connection:
-        await record_decision(
+        await store_decision_and_return_number(
             connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
         )
     await revise_posteriors(engine, campaign.id, now=NOW)
@@ -153,5 +153,7 @@ async def test_who_has_answered_all_pairs_is_not_asked_to_wait(engine, items):
     campaign = await create_pairwise_campaign(engine, items=items, percent=100)
     me, cache = await create_annotator(engine, campaign), PosteriorCache()
     assert await judge(engine, me, cache) == "seen_all"
-    assert (await find_next_hit(engine, me, cache=cache)).reason == "seen_all"
-    assert len((await lease_hit(engine, await create_annotator(engine, campaign, "bob"), cache=cache)).items) == 2
+    assert (await find_or_lease_next_hit(engine, me, cache=cache)).reason == "seen_all"
+    assert (
+        len((await try_to_lease_hit(engine, await create_annotator(engine, campaign, "bob"), cache=cache)).items) == 2
+    )

@@ -12,10 +12,10 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 
@@ -24,7 +24,7 @@ async def answer_iteration(engine, campaign, cache, name, hits):
     me = await create_annotator(engine, campaign, name)
     leased = []
     for _ in range(hits):
-        hit = await lease_hit(engine, me, cache=cache)
+        hit = await try_to_lease_hit(engine, me, cache=cache)
         leased.append(hit)
         await submit_scores(engine, me, hit)
     return leased
@@ -54,11 +54,11 @@ async def test_an_iteration_waits_for_its_open_hits(engine):
     campaign = await create_running_campaign(engine, items=10, selection="iterations")
     cache = PosteriorCache()
     slow, quick = await create_annotator(engine, campaign, "slow"), await create_annotator(engine, campaign, "quick")
-    held = await lease_hit(engine, slow, cache=cache)
-    await submit_scores(engine, quick, await lease_hit(engine, quick, cache=cache))
-    assert (await find_next_hit(engine, quick, cache=cache)).reason == "wait"
+    held = await try_to_lease_hit(engine, slow, cache=cache)
+    await submit_scores(engine, quick, await try_to_lease_hit(engine, quick, cache=cache))
+    assert (await find_or_lease_next_hit(engine, quick, cache=cache)).reason == "wait"
     await submit_scores(engine, slow, held)
-    assert (await find_next_hit(engine, quick, cache=cache)).hit is not None
+    assert (await find_or_lease_next_hit(engine, quick, cache=cache)).hit is not None
     assert await fetch_value(engine, "SELECT iteration FROM campaigns") == 1
 
 
@@ -66,12 +66,12 @@ async def test_the_place_of_an_expired_hit_goes_to_someone_else(engine):
     campaign = await create_running_campaign(engine, items=10, selection="iterations")
     cache = PosteriorCache()
     slow, quick = await create_annotator(engine, campaign, "slow"), await create_annotator(engine, campaign, "quick")
-    held = await lease_hit(engine, slow, cache=cache)
-    await submit_scores(engine, quick, await lease_hit(engine, quick, cache=cache))
+    held = await try_to_lease_hit(engine, slow, cache=cache)
+    await submit_scores(engine, quick, await try_to_lease_hit(engine, quick, cache=cache))
     await expire_leases(engine)
-    taken = await lease_hit(engine, quick, cache=cache)
+    taken = await try_to_lease_hit(engine, quick, cache=cache)
     assert sorted(taken.items) == sorted(held.items)
-    assert (await find_next_hit(engine, slow, cache=cache)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, slow, cache=cache)).reason == "wait"
 
 
 async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine):
@@ -79,7 +79,7 @@ async def test_many_who_find_an_iteration_finished_plan_the_next_one_once(engine
     cache = PosteriorCache()
     await answer_iteration(engine, campaign, cache, "ann", 2)
     crowd = [await create_annotator(engine, campaign, f"a{k}") for k in range(6)]
-    works = await asyncio.gather(*(find_next_hit(engine, one, cache=PosteriorCache()) for one in crowd))
+    works = await asyncio.gather(*(find_or_lease_next_hit(engine, one, cache=PosteriorCache()) for one in crowd))
     assert sum(work.hit is not None for work in works) == 2
     assert await fetch_rows(engine, "SELECT iteration, count(*) FROM planned_hits GROUP BY 1 ORDER BY 1") == [
         (0, 2),
@@ -93,7 +93,7 @@ async def test_a_campaign_by_iterations_ends_with_every_item_judged_as_often_as_
     )
     cache = PosteriorCache()
     me = await create_annotator(engine, campaign)
-    while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
         await submit_scores(engine, me, work.hit)
     assert work.reason == "all_done"
     assert set(await fetch_rows(engine, "SELECT judgments FROM posteriors")) == {(3,)}
@@ -104,7 +104,7 @@ async def test_without_repeats_an_annotator_gets_no_place_with_an_item_they_scor
     cache = PosteriorCache()
     await answer_iteration(engine, campaign, cache, "ann", 2)
     me = await create_annotator(engine, campaign, "ann")
-    assert (await find_next_hit(engine, me, cache=cache)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, me, cache=cache)).reason == "seen_all"
 
 
 async def test_without_repeats_a_place_is_answered_without_the_items_already_scored(engine):
@@ -115,7 +115,7 @@ async def test_without_repeats_a_place_is_answered_without_the_items_already_sco
     (first,) = await answer_iteration(engine, campaign, cache, "ann", 1)
     await answer_iteration(engine, campaign, cache, "bob", 1)
     me = await create_annotator(engine, campaign, "ann")
-    hit = await lease_hit(engine, me, cache=cache)
+    hit = await try_to_lease_hit(engine, me, cache=cache)
     assert not set(hit.items) & set(first.items)
 
 
@@ -139,16 +139,16 @@ async def test_who_has_scored_all_that_is_free_is_not_asked_to_wait_for_nobody(e
     )
     cache = PosteriorCache()
     ann, bob, cleo = [await create_annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
-    mine = await lease_hit(engine, ann, cache=cache)
+    mine = await try_to_lease_hit(engine, ann, cache=cache)
     await submit_scores(engine, ann, mine)
-    await submit_scores(engine, bob, await lease_hit(engine, bob, cache=cache))
-    theirs = await lease_hit(engine, cleo, cache=cache)
+    await submit_scores(engine, bob, await try_to_lease_hit(engine, bob, cache=cache))
+    theirs = await try_to_lease_hit(engine, cleo, cache=cache)
     async with engine.begin() as connection:
         free = text("UPDATE planned_hits SET items = :items, leader = :leader WHERE iteration = 1")
         await connection.execute(free, {"items": mine.items, "leader": mine.items[0]})
-    assert (await find_next_hit(engine, ann, cache=cache)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, ann, cache=cache)).reason == "wait"
     await submit_scores(engine, cleo, theirs)
-    assert (await find_next_hit(engine, ann, cache=cache)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, ann, cache=cache)).reason == "seen_all"
 
 
 async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engine):
@@ -158,11 +158,11 @@ async def test_an_iteration_is_planned_on_the_last_answer_of_the_one_before(engi
     )
     ann, bob, cleo = [await create_annotator(engine, campaign, name) for name in ("ann", "bob", "cleo")]
     here = PosteriorCache()
-    first, last = await lease_hit(engine, ann, cache=here), await lease_hit(engine, bob)
+    first, last = await try_to_lease_hit(engine, ann, cache=here), await try_to_lease_hit(engine, bob)
     await submit_scores(engine, ann, first, scores=[50, 51])
     async with engine.begin() as holding:
         await holding.execute(text("LOCK TABLE planned_hits"))
-        asking = asyncio.create_task(lease_hit(engine, cleo, cache=here))
+        asking = asyncio.create_task(try_to_lease_hit(engine, cleo, cache=here))
         await wait_until(
             engine, requests_are_waiting_sql(1)
         )  # it knows of the first answer, and looks for a place in the plan
@@ -178,16 +178,16 @@ async def test_an_iteration_does_not_wait_for_a_hit_that_is_held_for_much_longer
     campaign = await create_running_campaign(engine, items=15, selection="iterations", judgments_per_item=2)
     cache = PosteriorCache()
     gone, ann, bob = [await create_annotator(engine, campaign, name) for name in ("gone", "ann", "bob")]
-    held = await lease_hit(engine, gone, cache=cache)
+    held = await try_to_lease_hit(engine, gone, cache=cache)
     for person in (ann, bob):
-        hit = await lease_hit(engine, person, cache=cache)
+        hit = await try_to_lease_hit(engine, person, cache=cache)
         await submit_scores(engine, person, hit, now=NOW + timedelta(seconds=30))
     for seconds, reason in ((45, "wait"), (89, "wait"), (91, None)):
-        work = await find_next_hit(engine, ann, now=NOW + timedelta(seconds=seconds), cache=cache)
+        work = await find_or_lease_next_hit(engine, ann, now=NOW + timedelta(seconds=seconds), cache=cache)
         assert work.reason == reason
     assert await fetch_value(engine, "SELECT iteration FROM campaigns") == 1
     await submit_scores(engine, gone, held)
-    while (work := await find_next_hit(engine, ann, cache=cache)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, ann, cache=cache)).hit is not None:
         await submit_scores(engine, ann, work.hit)
     assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM posteriors") == [(2,)]
 
@@ -196,12 +196,12 @@ async def test_what_an_abandoned_hit_holds_is_not_planned_beyond_the_wanted_numb
     campaign = await create_running_campaign(engine, items=10, selection="iterations", judgments_per_item=1)
     cache = PosteriorCache()
     gone, ann = [await create_annotator(engine, campaign, name) for name in ("gone", "ann")]
-    held = await lease_hit(engine, gone, cache=cache)
-    await submit_scores(engine, ann, await lease_hit(engine, ann, cache=cache), now=NOW + timedelta(seconds=5))
+    held = await try_to_lease_hit(engine, gone, cache=cache)
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann, cache=cache), now=NOW + timedelta(seconds=5))
     late = NOW + timedelta(minutes=10)
-    assert (await find_next_hit(engine, ann, now=late, cache=cache)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, ann, now=late, cache=cache)).reason == "wait"
     await expire_leases(engine)
-    assert sorted((await lease_hit(engine, ann, now=late, cache=cache)).items) == sorted(held.items)
+    assert sorted((await try_to_lease_hit(engine, ann, now=late, cache=cache)).items) == sorted(held.items)
 
 
 async def test_what_is_left_of_a_place_gets_companions(engine):
@@ -209,14 +209,14 @@ async def test_what_is_left_of_a_place_gets_companions(engine):
     campaign = await create_running_campaign(
         engine, items=20, selection="iterations", judgments_per_item=3, items_per_hit=4
     )
-    await lease_hit(engine, await create_annotator(engine, campaign, "first"))
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"))
     ((left, *full),) = await fetch_rows(
         engine, "SELECT items[1], items[2], items[3], items[4] FROM planned_hits WHERE ordinal = 2"
     )
     async with engine.begin() as connection:
         answered = text("UPDATE posteriors SET judgments = 3 WHERE subject = ANY(:full)")
         await connection.execute(answered, {"full": full})
-    hit = await lease_hit(engine, await create_annotator(engine, campaign, "second"))
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, "second"))
     assert left in hit.items
     assert len(hit.items) == 4
     assert not set(hit.items) & set(full)

@@ -21,9 +21,9 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.conftest import http_client
@@ -38,7 +38,7 @@ async def label_until_done(engine, campaign, assignment, cache, rng):
     """One annotator, right three times in four, who posts every answer twice."""
     design = campaign.design
     while True:
-        work = await find_next_hit(engine, assignment, cache=cache)
+        work = await find_or_lease_next_hit(engine, assignment, cache=cache)
         if work.reason == "wait":
             await asyncio.sleep(0.01)
         elif work.hit is None:
@@ -82,7 +82,7 @@ async def test_an_item_on_which_all_agree_is_asked_less_often_than_those_that_di
     turns = {1: count(), 2: count()}
     for k in range(18):
         me = await create_annotator(engine, campaign, f"a{k}")
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         (item,) = hit.items
         await submit_scores(engine, me, hit, scores=[float(next(turns[item]) % 4) if item in turns else 3.0])
     judgments = dict(await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors"))
@@ -154,7 +154,7 @@ async def test_an_item_without_a_label_or_with_as_many_of_two_has_no_likeliest_o
     for who, label in (("a", 0.0), ("b", 3.0)):
         me = await create_annotator(engine, campaign, who)
         await execute_sql(engine, "UPDATE posteriors SET variance = 9 WHERE subject = 0")
-        await submit_scores(engine, me, await lease_hit(engine, me), scores=[label])
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me), scores=[label])
     found = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/posteriors")).json()["posteriors"]
     assert [item["label"] for item in found] == [None, None]
     assert [item["judgments"] for item in found] == [2, 0]

@@ -9,9 +9,9 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 # Stores no lease, as when another request has just taken the items, and counts how often that came about.
@@ -28,7 +28,7 @@ async def test_who_loses_every_race_is_asked_to_wait(engine):
     me = await create_annotator(engine, await create_running_campaign(engine))
     for statement in (COUNTER, TOO_LATE, ALWAYS):
         await execute_sql(engine, statement)
-    work = await find_next_hit(engine, me)
+    work = await find_or_lease_next_hit(engine, me)
     assert (work.hit, work.reason) == (None, "wait")
     assert await fetch_value(engine, "SELECT last_value FROM races_lost") == leases.MAX_LEASE_ATTEMPTS
     assert await fetch_rows(engine, "SELECT id FROM hits") == []
@@ -37,19 +37,19 @@ async def test_who_loses_every_race_is_asked_to_wait(engine):
 async def test_who_could_go_on_with_what_another_holds_is_asked_to_wait(engine):
     campaign = await create_running_campaign(engine, items=10, judgments_per_item=1, repeat_items=False)
     me, other = await create_annotator(engine, campaign), await create_annotator(engine, campaign, "other")
-    mine, held = await lease_hit(engine, me), await lease_hit(engine, other)
+    mine, held = await try_to_lease_hit(engine, me), await try_to_lease_hit(engine, other)
     await submit_scores(engine, me, mine)
     assert not set(mine.items) & set(held.items)
-    assert (await find_next_hit(engine, me)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, me)).reason == "wait"
 
 
 async def test_an_iteration_is_not_planned_when_the_last_answer_came_a_moment_before(engine):
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=1, selection="iterations")
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     # As the campaign looks to a request that read it before that answer was committed.
     async with engine.begin() as connection:
         await connection.exec_driver_sql("UPDATE campaigns SET status = 'running'")
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "late"))).reason == "all_done"
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "late"))).reason == "all_done"
     assert await fetch_rows(engine, "SELECT status, iteration FROM campaigns") == [("finished", 0)]

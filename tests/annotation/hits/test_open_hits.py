@@ -16,9 +16,9 @@ from tests.annotation.hits.campaigns import (
     execute_sql,
     expire_leases,
     fetch_rows,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.campaigns.drafts import import_results
 
@@ -54,7 +54,7 @@ async def held(engine: AsyncEngine) -> list[int]:
 async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     campaign, time = await crowded(engine, free=20), [100.0]
     cache = PosteriorCache(clock=lambda: time[0])
-    await lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
     me = assignment_query_by_id(await create_annotator(engine, campaign, "second"))
     async with borrow_autocommit_driver(engine) as connection:
         assert (await load_assignment_and_update_cache(connection, cache, me)).held is None
@@ -68,7 +68,7 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
 
 async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     campaign, cache = await create_running_campaign(engine, items=20), PosteriorCache(clock=lambda: 100.0)
-    await lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
     async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment_and_update_cache(
             connection, cache, assignment_query_by_id(await create_annotator(engine, campaign, "second"))
@@ -80,8 +80,8 @@ async def test_no_item_is_leased_too_often_by_a_process_that_remembers_what_was_
     campaign, cache = await crowded(engine, free=30), PosteriorCache(clock=lambda: 100.0)
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(7)]
     for k, person in enumerate(people[:6]):
-        await lease_hit(engine, person, cache=cache if k % 2 == 0 else None)
-    assert (await find_next_hit(engine, people[6], cache=cache)).reason == "wait"
+        await try_to_lease_hit(engine, person, cache=cache if k % 2 == 0 else None)
+    assert (await find_or_lease_next_hit(engine, people[6], cache=cache)).reason == "wait"
     assert await held(engine) == list(range(5 * MANY_OPEN_HITS + 30))
 
 
@@ -89,63 +89,63 @@ async def test_items_that_were_given_back_are_found_within_a_second_by_a_process
     campaign, time = await crowded(engine, free=10), [100.0]
     cache = PosteriorCache(clock=lambda: time[0])
     slow, quick, late = [await create_annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
-    given_back = await lease_hit(engine, slow, cache=cache)
-    await lease_hit(engine, quick, cache=cache)
+    given_back = await try_to_lease_hit(engine, slow, cache=cache)
+    await try_to_lease_hit(engine, quick, cache=cache)
     await expire_leases(engine, given_back)
-    assert (await find_next_hit(engine, late, cache=cache)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, late, cache=cache)).reason == "wait"
     time[0] += 1.1
-    assert sorted((await lease_hit(engine, late, cache=cache)).items) == sorted(given_back.items)
+    assert sorted((await try_to_lease_hit(engine, late, cache=cache)).items) == sorted(given_back.items)
 
 
 async def test_whoever_waits_is_told_so_without_another_draw_until_what_others_hold_is_read_anew(engine):
     campaign, time = await crowded(engine, free=5), [100.0]
     cache = PosteriorCache(clock=lambda: time[0])
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(3)]
-    await lease_hit(engine, people[0], cache=cache)
-    assert (await find_next_hit(engine, people[1], cache=cache)).reason == "wait"
+    await try_to_lease_hit(engine, people[0], cache=cache)
+    assert (await find_or_lease_next_hit(engine, people[1], cache=cache)).reason == "wait"
     (copy,) = cache.indexes.values()
     copy.index.draw = no_draw  # type: ignore[method-assign]  # fails loudly
-    assert (await find_next_hit(engine, people[2], cache=cache)).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, people[2], cache=cache)).reason == "wait"
     time[0] += 1.1
     with pytest.raises(AssertionError, match="drawn"):
-        await find_next_hit(engine, people[2], cache=cache)
+        await find_or_lease_next_hit(engine, people[2], cache=cache)
 
 
 async def test_one_who_has_seen_all_that_is_free_leaves_it_to_others(engine):
     campaign, cache = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
     me, other = [await create_annotator(engine, campaign, name) for name in ("me", "other")]
-    hit = await lease_hit(engine, me, cache=cache)
+    hit = await try_to_lease_hit(engine, me, cache=cache)
     await submit_scores(engine, me, hit)
     await execute_sql(engine, "UPDATE posteriors SET judgments = 0")
     cache.indexes.clear()
-    assert (await find_next_hit(engine, me, cache=cache)).hit is None
-    assert sorted((await lease_hit(engine, other, cache=cache)).items) == sorted(hit.items)
+    assert (await find_or_lease_next_hit(engine, me, cache=cache)).hit is None
+    assert sorted((await try_to_lease_hit(engine, other, cache=cache)).items) == sorted(hit.items)
 
 
 async def test_a_hit_is_whole_where_items_were_given_back_that_a_process_remembers_as_held(engine):
     campaign, cache = await crowded(engine, free=11), PosteriorCache(clock=lambda: 100.0)
     slow, quick, late = [await create_annotator(engine, campaign, name) for name in ("slow", "quick", "late")]
-    given_back = await lease_hit(engine, slow, cache=cache)
-    await lease_hit(engine, quick, cache=cache)
+    given_back = await try_to_lease_hit(engine, slow, cache=cache)
+    await try_to_lease_hit(engine, quick, cache=cache)
     await expire_leases(engine, given_back)
-    assert len((await lease_hit(engine, late, cache=cache)).items) == 5
+    assert len((await try_to_lease_hit(engine, late, cache=cache)).items) == 5
 
 
 async def test_whoever_has_seen_all_is_told_so_beside_many_open_hits(engine):
     campaign, cache = await crowded(engine, free=5, repeat_items=False), PosteriorCache(clock=lambda: 100.0)
     me = await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me, cache=cache))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache))
     everything = "UPDATE responses SET items = ARRAY(SELECT generate_series(0, CAST(:last AS int)))"
     await execute_sql(engine, everything, last=5 * MANY_OPEN_HITS + 4)
-    assert (await find_next_hit(engine, me, cache=cache)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, me, cache=cache)).reason == "seen_all"
 
 
 async def test_a_campaign_whose_items_an_import_filled_is_over_beside_many_open_hits(engine):
     campaign, cache = await crowded(engine, free=5), PosteriorCache(clock=lambda: 100.0)
     first, second = [await create_annotator(engine, campaign, name) for name in ("first", "second")]
-    await lease_hit(engine, first, cache=cache)
+    await try_to_lease_hit(engine, first, cache=cache)
     columns = ",".join([*(f"Input.id{k}" for k in range(1, 6)), *(f"Answer.range{k}" for k in range(1, 6))])
     hits = [[f"v{item}" for item in range(first, first + 5)] for first in range(0, 5 * MANY_OPEN_HITS + 5, 5)]
     await import_results(engine, campaign, "\n".join([columns, *(",".join([*hit, "1,2,3,4,5"]) for hit in hits)]))
     await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
-    assert (await find_next_hit(engine, second, cache=cache)).reason == "all_done"
+    assert (await find_or_lease_next_hit(engine, second, cache=cache)).reason == "all_done"

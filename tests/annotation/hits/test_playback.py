@@ -13,8 +13,14 @@ from app.designs.answer import Form
 from app.designs.presentation import PresentationSettings
 from app.errors import Invalid
 from app.quality import inputs
-from app.quality.rule_reach import load_rule_reaches
-from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, fetch_value, lease_hit
+from app.quality.rule_reach import load_rule_reach_by_name
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_value,
+    try_to_lease_hit,
+)
 from tests.annotation.hits.test_checks import load_design_and_inputs
 
 SCORES = {"score-00": "20", "score-01": "70"}
@@ -24,9 +30,9 @@ ENOUGH |= {"plays-01": "1", "seconds_heard-01": "3", "seconds_long-01": "3"}
 
 async def answer(engine, campaign, fields, name="ann", source="page"):
     me = await create_annotator(engine, campaign, name)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Form(SCORES | fields, source), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Form(SCORES | fields, source), now=NOW)
     return hit
 
 
@@ -109,7 +115,7 @@ async def test_a_campaign_that_plays_nothing_has_no_use_for_the_rule_about_playi
     for must_play, starts_at in (("none", ""), ("start", "After 5 judgments by one person.")):
         campaign = await recordings(engine, must_play)
         async with engine.begin() as connection:
-            reaches = await load_rule_reaches(connection, campaign, item_count=60)
+            reaches = await load_rule_reach_by_name(connection, campaign, item_count=60)
         assert reaches["played"].starts_at == starts_at
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.annotation.hits import campaign_index, submission
 from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.draw_hit import propose_hit
+from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
 from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
@@ -22,8 +22,8 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     fetch_rows,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 
 
@@ -38,7 +38,7 @@ async def test_a_copy_follows_every_answer(engine):
     copy, me = PosteriorCache(), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     for _ in range(6):
-        await submit_scores(engine, me, await lease_hit(engine, me))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me))
         stored = [
             count for (count,) in await fetch_rows(engine, "SELECT judgments FROM current_posteriors ORDER BY number")
         ]
@@ -71,9 +71,11 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
     """Its number is lower than one that was read already: following the highest number would lose it."""
     campaign = await create_running_campaign(engine, judgments_per_item=50)
     slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
-    slow_hit, quick_hit = await lease_hit(engine, slow), None
+    slow_hit, quick_hit = await try_to_lease_hit(engine, slow), None
     while quick_hit is None or set(quick_hit.items) & set(slow_hit.items):
-        quick_hit = await lease_hit(engine, quick := await create_annotator(engine, campaign, f"quick {quick_hit}"))
+        quick_hit = await try_to_lease_hit(
+            engine, quick := await create_annotator(engine, campaign, f"quick {quick_hit}")
+        )
     copy = PosteriorCache()
     await judgment_counts(engine, campaign, copy)
     async with engine.connect() as connection:
@@ -81,7 +83,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         open_transaction = driver.transaction()
         await open_transaction.start()
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
-        await submission.submit_answer(driver, slow, slow_hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit(driver, slow, slow_hit.id, answer, now=NOW)
         await submit_scores(engine, quick, quick_hit)
         before = await judgment_counts(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5
@@ -108,7 +110,7 @@ async def test_a_campaign_is_loaded_once_however_many_ask(engine, monkeypatch):
 async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(engine, monkeypatch):
     campaign, cache = await create_running_campaign(engine), PosteriorCache()
     people = [await create_annotator(engine, campaign, name) for name in ("one", "two", "three")]
-    await lease_hit(engine, people[0], cache=cache)
+    await try_to_lease_hit(engine, people[0], cache=cache)
     old, load, may_load = cache.indexes[campaign.id], campaign_index.load_campaign_index, asyncio.Event()
     begun = asyncio.Event()
 
@@ -120,9 +122,9 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     monkeypatch.setattr(campaign_index, "load_campaign_index", slow)
     await execute_sql(engine, "UPDATE posteriors SET revision = 1")
     await execute_sql(engine, "UPDATE campaigns SET revision = 1")
-    first = asyncio.create_task(lease_hit(engine, people[1], cache=cache))  # who notices it
+    first = asyncio.create_task(try_to_lease_hit(engine, people[1], cache=cache))  # who notices it
     await begun.wait()
-    assert (await lease_hit(engine, people[2], cache=cache)).items
+    assert (await try_to_lease_hit(engine, people[2], cache=cache)).items
     assert not first.done()
     assert cache.index_if_loaded(campaign.id) is old
     assert cache.index_if_loaded(campaign.id, [11]) is old
@@ -161,7 +163,7 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
         delayed.arrive.set()
         assert await look is old
     assert list(copy.indexes) == [other.id]
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     assert sum(await judgment_counts(engine, campaign, copy)) == 5
     assert copy.indexes[campaign.id] is not old
 
@@ -184,14 +186,14 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     campaign = await create_running_campaign(engine, items=5)
     copy, me = PosteriorCache(), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
-    first = await lease_hit(engine, me)
+    first = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, first)
     async with begin_transaction(engine) as one, begin_transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.load_current_index(old, campaign))]
         await old.read.wait()
-        second = await lease_hit(engine, me)
+        second = await try_to_lease_hit(engine, me)
         await submit_scores(engine, me, second)
         stored = await judgment_counts(engine, campaign, copy)
         looks.append(asyncio.create_task(copy.load_current_index(new, campaign)))
@@ -206,14 +208,14 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
     """The transaction ids of another database may lie far ahead of this one's."""
     campaign = await create_running_campaign(engine, judgments_per_item=50)
     copy, me = PosteriorCache(), await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '99999999999'"))
     async with engine.begin() as connection:
         await reset_restored_transaction_ids(connection)
     assert await fetch_rows(engine, "SELECT transaction_id::text FROM responses") == [("3",)]
     assert sum(await judgment_counts(engine, campaign, copy)) == 5
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     assert sum(await judgment_counts(engine, campaign, copy)) == 10
 
 
@@ -221,7 +223,7 @@ async def index_after_request(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment_and_update_cache(connection, cache, assignment_query_by_id(someone))
-        await propose_hit(connection, here, cache, now=NOW)
+        await propose_hit_or_none(connection, here, cache, now=NOW)
     return cache.indexes[here.id]
 
 
@@ -230,7 +232,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     me = await create_annotator(engine, campaign)
     cache = PosteriorCache()
     await index_after_request(engine, cache, me)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
         cache.apply_changes(
@@ -245,7 +247,7 @@ async def test_each_campaign_is_asked_from_its_own_watermark_on(engine):
     me, you = await create_annotator(engine, first), await create_annotator(engine, second)
     cache = PosteriorCache()
     await index_after_request(engine, cache, me)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit)
     await index_after_request(engine, cache, you)
     copy = await index_after_request(engine, cache, me)
@@ -256,12 +258,12 @@ async def test_an_id_that_a_crashed_server_gives_out_again_is_not_missed(engine)
     """A transaction that was rolled back has left no trace: after a crash another one may have its id."""
     campaign = await create_running_campaign(engine, judgments_per_item=50)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.connect() as connection:
         lost = await connection.scalar(text("SELECT pg_current_xact_id()::text"))
         await connection.rollback()
     await index_after_request(engine, cache, me)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
         again = text(
             "UPDATE responses SET transaction_id = CAST(CAST(:lost AS text) AS xid8) "
@@ -277,7 +279,7 @@ async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine
     cache, me = PosteriorCache(), await create_annotator(engine, campaign)
     copy = await index_after_request(engine, cache, me)
     copy.server_started -= timedelta(seconds=1)
-    await submit_scores(engine, me, await lease_hit(engine, me))
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE responses SET transaction_id = '3'"))
     if look == "asked":

@@ -23,7 +23,7 @@ from app.annotation.hits import (
 from app.annotation.platforms import assignments
 from app.database import campaign
 from app.record import changes, law_storage, posterior_storage
-from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, lease_hit
+from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, try_to_lease_hit
 
 MODULES = (
     assignments,
@@ -111,7 +111,7 @@ async def hits_have_pages(engine):
         if await connection.scalar(HAS_PAGES):
             return
     campaign = await create_running_campaign(engine)
-    await lease_hit(engine, await create_annotator(engine, campaign))
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     async with engine.begin() as connection:
         await connection.execute(GROWN)
 

@@ -23,8 +23,8 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     form_fields,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.systems import create_campaign_of_systems
 from tests.annotation.hits.test_checks import with_checks
@@ -54,11 +54,11 @@ async def page_of(client, campaign):
 async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):
     """Somebody who is shown an item flags it, or what else they flag."""
     me = await create_annotator(engine, campaign, name)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await execute_sql(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
     given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={about or str(item): Remark(flag=reason)}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.submit_answer(connection, me, hit.id, given, now=NOW)
+        return await submission.store_answer_of_hit(connection, me, hit.id, given, now=NOW)
 
 
 async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_posterior(client, engine):
@@ -123,11 +123,11 @@ async def test_what_is_no_longer_asked_for_costs_nobody_their_answer(client, eng
 async def statements_of(engine, campaign):
     """Return the statements that an answer without remarks sends to the database."""
     me = await create_annotator(engine, campaign)
-    hit, sent = await lease_hit(engine, me), []
+    hit, sent = await try_to_lease_hit(engine, me), []
     async with borrow_autocommit_driver(engine) as connection:
         with connection.query_logger(lambda query: sent.append(query.query)):
             answer = Answer(dict.fromkeys(hit.items, 50.0), source="page")
-            await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
+            await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
     return sent
 
 
@@ -192,10 +192,10 @@ async def test_who_changes_their_answer_finds_what_they_said_and_can_take_it_bac
 async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
     campaign = await asking(engine, flag_people=2)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     flagged = Answer(dict.fromkeys(hit.items, 5.0), remarks={str(hit.items[0]): Remark(flag=BROKEN)}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        told = await submission.submit_answer(connection, me, hit.id, flagged, now=NOW)
+        told = await submission.store_answer_of_hit(connection, me, hit.id, flagged, now=NOW)
         await undo.replace_answer(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
     await flag(engine, campaign, "bob", item=hit.items[0] if hit.items[0] > 1 else 2)
     assert await fetch_rows(engine, ALERTS) == []
@@ -204,15 +204,15 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
 async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check(engine):
     campaign = await with_checks(engine, comment_on="items", flag_on="both", flag_people=1, flag_reasons=REASONS)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
         await submit_scores(engine, me, hit)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
     place = next(place for place, name in enumerate(hit.ids) if not name.startswith("v"))
     said = {str(hit.items[place]): Remark("Why?", BROKEN)}
     answer = Answer(dict.fromkeys(hit.items, 5.0), remarks=said, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        told = await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
+        told = await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
     stored = await fetch_value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
     number = await fetch_value(engine, "SELECT check_number FROM check_answers")
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
@@ -226,13 +226,13 @@ async def test_an_output_is_flagged_for_its_segment_alone(engine):
     campaign = await create_campaign_of_systems(engine, flag_on="both", flag_people=2, flag_reasons=[])
     for name, segment in (("ann", 0), ("bob", 1), ("eve", 0)):
         me = await create_annotator(engine, campaign, name)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         await execute_sql(
             engine, "UPDATE hits SET items = '{0,1}', segment = :segment WHERE id = :hit", segment=segment, hit=hit.id
         )
         given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
         async with borrow_autocommit_driver(engine) as connection:
-            await submission.submit_answer(connection, me, hit.id, given, now=NOW)
+            await submission.store_answer_of_hit(connection, me, hit.id, given, now=NOW)
     assert await fetch_rows(engine, ALERTS) == [("item ape for s0", "2 annotators")]
 
 
@@ -257,12 +257,12 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
         engine, ALIKE, items_per_hit=3, flag_on="both", comment_on="HIT", flag_reasons=[]
     )
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     names = item_names(len(hit.items))
     same = names[[text.startswith("same") for text in hit.texts].index(True)]
     form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Form(form, "form"), now=NOW)
         again = await undo.load_last_answer_for_change(connection, me, now=NOW)
     extra = await fetch_value(engine, "SELECT extra FROM responses")
     assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}

@@ -51,7 +51,7 @@ async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_s
 async def test_a_hit_and_its_answer_through_the_api_send_eight_statements(app, client, count_statements):
     campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_first_user(connection, now=NOW)
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
         token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     who = {"annotator": "ann"}

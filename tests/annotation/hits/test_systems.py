@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import law_storage, unjudged
-from app.record.revisions import record_decision, revise_posteriors
+from app.record.revisions import revise_posteriors, store_decision_and_return_number
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -21,10 +21,10 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 from tests.annotation.hits.systems import SYSTEMS, answer_hits_of_systems, create_campaign_of_systems, outputs_table
@@ -33,10 +33,10 @@ from tests.campaigns.drafts import import_items, replay_is_clean
 
 async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(above=True), items_per_hit=3)
-    hit = await lease_hit(engine, await create_annotator(engine, campaign))
+    hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign))
     assert hit.texts == [f"{system} on {hit.segment}" for system in hit.ids]
     assert hit.source_and_reference == (f"source {hit.segment}", f"reference {hit.segment}")
-    assert (await lease_hit(engine, await create_annotator(engine, campaign))) == hit  # a reload shows the same
+    assert (await try_to_lease_hit(engine, await create_annotator(engine, campaign))) == hit  # a reload shows the same
 
 
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
@@ -72,12 +72,12 @@ async def test_segments_that_others_hold_count_as_used(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=4), judgments_per_item=100)
     people = [await create_annotator(engine, campaign, f"ann {k}") for k in range(8)]
     caches = [PosteriorCache(), PosteriorCache()]
-    hits = [await lease_hit(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
+    hits = [await try_to_lease_hit(engine, me, cache=caches[k % 2]) for k, me in enumerate(people)]
     assert Counter(hit.segment for hit in hits) == dict.fromkeys(range(4), 2)
     more = [await create_annotator(engine, campaign, f"more {k}") for k in range(4)]
     async with engine.begin() as storing:  # so that nobody gets a lease before all have chosen
         await storing.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
-        choosing = [asyncio.create_task(lease_hit(engine, me, cache=caches[0])) for me in more]
+        choosing = [asyncio.create_task(try_to_lease_hit(engine, me, cache=caches[0])) for me in more]
         await wait_until(engine, requests_are_waiting_sql(4))
     assert len({hit.segment for hit in await asyncio.gather(*choosing)}) == 4
 
@@ -96,8 +96,8 @@ async def test_who_has_had_all_segments_is_done_where_nothing_is_shown_again(eng
     )
     await answer_hits_of_systems(engine, campaign, by=1, each=3)
     me = await create_annotator(engine, campaign, "ann 0")
-    assert (await find_next_hit(engine, me)).reason == "seen_all"
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "another"))).hit
+    assert (await find_or_lease_next_hit(engine, me)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "another"))).hit
 
 
 async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
@@ -106,11 +106,11 @@ async def test_a_segment_that_somebody_had_meanwhile_is_not_renewed(engine):
         engine, outputs_table(segments=1), judgments_per_item=100, repeat_items=False
     )
     me = await create_annotator(engine, campaign, platform="prolific", assignment="first")
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await expire_leases(engine, hit)
     again = await create_annotator(engine, campaign, platform="prolific", assignment="second")
-    await submit_scores(engine, again, await lease_hit(engine, again))
-    assert (await find_next_hit(engine, me)).reason == "seen_all"
+    await submit_scores(engine, again, await try_to_lease_hit(engine, again))
+    assert (await find_or_lease_next_hit(engine, me)).reason == "seen_all"
 
 
 async def test_a_system_is_judged_as_often_as_wanted_and_no_more(engine):
@@ -130,9 +130,9 @@ ALIKE = "system,segment,output\n" + "".join(
 async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     assert sorted(hit.texts) == [f"other {hit.segment}", f"same {hit.segment}"]
-    assert (await lease_hit(engine, me)).items == hit.items
+    assert (await try_to_lease_hit(engine, me)).items == hit.items
     scores = [80.0 if text.startswith("same") else 20.0 for text in hit.texts]
     await submit_scores(engine, me, hit, scores=scores)
     assert await fetch_rows(
@@ -145,21 +145,21 @@ async def test_outputs_that_are_the_same_are_shown_once_and_count_for_both(engin
 async def test_a_form_answers_about_what_is_shown(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, items_per_hit=3)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     hidden = ({0, 1, 2} - {*hit.items}).pop()
     fields = {f"score-{item}": "50" for item in hit.items}
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid):
-            await submission.submit_answer(
+            await submission.store_answer_of_hit(
                 connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW
             )
-        await submission.submit_answer(connection, me, hit.id, Form(fields, "form"), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Form(fields, "form"), now=NOW)
 
 
 async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
     campaign = await create_campaign_of_systems(engine, ALIKE, design="pairwise", judgments_per_item=12)
     for k in range(6):
-        hit = await lease_hit(engine, await create_annotator(engine, campaign, f"ann {k}"))
+        hit = await try_to_lease_hit(engine, await create_annotator(engine, campaign, f"ann {k}"))
         assert len(set(hit.texts)) == 2
 
 
@@ -195,9 +195,9 @@ async def test_a_system_that_joins_later_catches_up(engine, law):
     cache = PosteriorCache()  # of a process that knew the campaign before
     me = await create_annotator(engine, campaign)
     for _ in range(4):
-        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache))
     held = await create_annotator(engine, campaign, "holds one")
-    hit = await lease_hit(engine, held, cache=cache)
+    hit = await try_to_lease_hit(engine, held, cache=cache)
     before = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
     assert await import_items(engine, campaign, outputs_table(("elk",))) == 6
     after = await fetch_rows(engine, "SELECT number, state, judgments FROM current_posteriors ORDER BY number")
@@ -207,7 +207,7 @@ async def test_a_system_that_joins_later_catches_up(engine, law):
     await submit_scores(engine, held, hit)
     for k in range(6):
         someone = await create_annotator(engine, campaign, f"late {k}")
-        late = await lease_hit(engine, someone, cache=cache)
+        late = await try_to_lease_hit(engine, someone, cache=cache)
         assert "elk" in late.ids or k > 0
         await submit_scores(engine, someone, late)
     assert await replay_is_clean(engine, campaign.slug)
@@ -216,7 +216,7 @@ async def test_a_system_that_joins_later_catches_up(engine, law):
 async def test_answers_that_wait_for_a_system_to_join_are_stored(engine):
     campaign = await create_campaign_of_systems(engine)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await asyncio.gather(import_items(engine, campaign, outputs_table(("elk",))), submit_scores(engine, me, hit))
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
     assert await replay_is_clean(engine, campaign.slug)
@@ -227,7 +227,9 @@ async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(e
     await answer_hits_of_systems(engine, campaign, by=3, each=2)
     out = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+        await store_decision_and_return_number(
+            connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
+        )
     await revise_posteriors(engine, campaign.id, now=NOW)
     await import_items(engine, campaign, outputs_table(("elk",)))
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
@@ -239,13 +241,15 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
     await answer_hits_of_systems(engine, campaign, by=3, each=2)
     out = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await record_decision(connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW)
+        await store_decision_and_return_number(
+            connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
+        )
     await revise_posteriors(engine, campaign.id, now=NOW)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign, "one more")
-    hit = await lease_hit(engine, me, cache=cache)
+    hit = await try_to_lease_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 4  # as they were loaded
     await submit_scores(engine, me, hit)
-    await find_next_hit(engine, me, cache=cache)
+    await find_or_lease_next_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 5  # as they were heard of
 
 
@@ -270,13 +274,13 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
         engine, ALIKE, items_per_hit=3, cannot_be_judged=True, unjudged_people=1
     )
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     (same,) = [item for item, text in zip(hit.items, hit.texts, strict=True) if text.startswith("same")]
     (other,) = {*hit.items} - {same}
     async with borrow_autocommit_driver(engine) as connection:
         reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
         answer = Answer({other: 30.0}, unjudged={same: reason})
-        await submission.submit_answer(connection, me, hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
     assert await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
         (0, 0),
         (1, 0),
@@ -284,7 +288,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     ]
     assert await fetch_value(engine, "SELECT max(unjudged) FROM posteriors") == 0
     async with engine.begin() as connection:
-        assert await unjudged.count_unjudged_reasons(connection, campaign.id) == {}
+        assert await unjudged.load_reason_counts_by_unjudged_item(connection, campaign.id) == {}
     assert await fetch_rows(
         engine, "SELECT jsonb_object_keys(extra -> 'cannot_be_judged') FROM responses ORDER BY 1"
     ) == [
@@ -292,7 +296,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
         ("1",),
     ]
     assert await replay_is_clean(engine, campaign.slug)
-    assert (await find_next_hit(engine, me)).hit
+    assert (await find_or_lease_next_hit(engine, me)).hit
 
 
 async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(engine):
@@ -302,15 +306,15 @@ async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(eng
     me, seen = await create_annotator(engine, campaign), []
     reason = campaign.unjudged_reasons[0]
     for broken in (True, True, False, False, True):
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
         seen.append(hit.segment)
         scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
         async with borrow_autocommit_driver(engine) as connection:
-            await submission.submit_answer(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
+            await submission.store_answer_of_hit(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
     assert {*seen[:3]} == {0, 1, 2}
     assert {*seen[3:]} == {seen[2]}
-    assert (await find_next_hit(engine, me)).reason == "seen_all"
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "bob"))).hit
+    assert (await find_or_lease_next_hit(engine, me)).reason == "seen_all"
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "bob"))).hit
 
 
 def in_pairs(*outputs):
@@ -328,7 +332,7 @@ async def judged_until(engine, campaign, people):
     """Whether the campaign ended while so many people, each with another name, answered all they could."""
     for k in range(people):
         me = await create_annotator(engine, campaign, f"p{k}")
-        while (work := await find_next_hit(engine, me)).hit is not None:
+        while (work := await find_or_lease_next_hit(engine, me)).hit is not None:
             await submit_scores(engine, me, work.hit, scores=in_order(campaign, work.hit))
         if work.reason == "all_done":
             return True
@@ -352,11 +356,13 @@ async def test_it_goes_on_while_others_hold_what_could_be_compared(engine):
         engine, in_pairs("x", "x", "y"), design="pairwise", judgments_per_item=1
     )
     holder = await create_annotator(engine, campaign, "holder")
-    hit = await lease_hit(engine, holder)
+    hit = await try_to_lease_hit(engine, holder)
     assert 2 in hit.items
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "other"))).reason == "wait"
+    assert (await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "other"))).reason == "wait"
     await submit_scores(engine, holder, hit, scores=in_order(campaign, hit))
-    assert (await find_next_hit(engine, await create_annotator(engine, campaign, "other"))).reason == "all_done"
+    assert (
+        await find_or_lease_next_hit(engine, await create_annotator(engine, campaign, "other"))
+    ).reason == "all_done"
 
 
 async def test_who_has_had_every_segment_does_not_end_it_for_others(engine):
@@ -382,7 +388,7 @@ async def test_nobody_is_sent_away_because_the_systems_that_were_drawn_are_the_s
     await execute_sql(engine, f"UPDATE posteriors SET {places}, {done} {named}")
     me = await create_annotator(engine, campaign)
     names = dict(await fetch_rows(engine, "SELECT number, external_id FROM items"))
-    hit = await lease_hit(engine, me, cache=PosteriorCache())
+    hit = await try_to_lease_hit(engine, me, cache=PosteriorCache())
     assert {names[item] for item in hit.items} == {"ape", "cat"}
 
 

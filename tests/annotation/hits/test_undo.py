@@ -17,11 +17,11 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
-    find_next_hit,
+    find_or_lease_next_hit,
     form_fields,
-    lease_hit,
     requests_are_waiting_sql,
     submit_scores,
+    try_to_lease_hit,
     wait_until,
 )
 
@@ -107,7 +107,7 @@ async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
 async def test_until_the_decision_is_acted_on_the_older_answer_counts_and_the_record_is_right(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     before = await scores_of(engine, campaign)
     await replaced(engine, ann, hit, told.seq, [90.0] * 5)
@@ -122,9 +122,9 @@ async def test_the_posteriors_are_those_of_a_campaign_that_got_the_newer_answer_
         campaign = await create_running_campaign(engine, items=5, update_law=law)
         for name in ("ann", "bob"):
             someone = await create_annotator(engine, campaign, name)
-            await lease_hit(engine, someone)
+            await try_to_lease_hit(engine, someone)
             await change(engine, "UPDATE hits SET items = '{0,1,2,3,4}' WHERE closed_at IS NULL")
-            hit = await lease_hit(engine, someone)
+            hit = await try_to_lease_hit(engine, someone)
             meant = [float(17 * item + len(name + name[0])) for item in range(5)]
             if (way, name) == ("changed", "ann"):
                 told = await submit_scores(engine, someone, hit, scores=[3.0, 80.0, 4.0, 1.0, 50.0])
@@ -139,7 +139,7 @@ async def test_the_posteriors_are_those_of_a_campaign_that_got_the_newer_answer_
 async def test_sent_twice_it_is_stored_once(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     receipts = await asyncio.gather(*(replaced(engine, ann, hit, told.seq, [90.0] * 5) for _ in range(4)))
     assert len({receipt.seq for receipt in receipts}) == 1
@@ -150,7 +150,7 @@ async def test_sent_twice_it_is_stored_once(engine):
 async def test_a_change_can_be_changed(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     for score in (20.0, 70.0):
         told = await replaced(engine, ann, hit, told.seq, [score] * 5)
@@ -170,9 +170,9 @@ async def final(engine, someone, hit, seq):
 async def test_after_the_next_answer_it_is_too_late(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    first = await lease_hit(engine, ann)
+    first = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, first)
-    await submit_scores(engine, ann, await lease_hit(engine, ann))
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
     assert await final(engine, ann, first, told.seq)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 2
 
@@ -189,7 +189,7 @@ async def test_after_the_next_answer_it_is_too_late(engine):
 async def test_where_it_is_not_offered_it_is_refused_and_the_answer_stays(engine, so_that):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     await change(engine, so_that)
     assert await final(engine, ann, hit, told.seq)
@@ -199,7 +199,7 @@ async def test_where_it_is_not_offered_it_is_refused_and_the_answer_stays(engine
 async def test_an_answer_that_a_researcher_left_out_is_not_brought_back(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     async with engine.begin() as connection:
         await decisions.exclude_answer(connection, campaign, told.seq, reason="Nonsense.", now=NOW)
@@ -209,7 +209,7 @@ async def test_an_answer_that_a_researcher_left_out_is_not_brought_back(engine):
 async def test_an_answer_that_is_left_out_in_that_very_moment_is_not_brought_back(engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     async with engine.begin() as connection:
         await decisions.exclude_answer(connection, campaign, told.seq, reason="Seen.", now=NOW)
@@ -224,7 +224,7 @@ async def test_an_answer_that_is_left_out_in_that_very_moment_is_not_brought_bac
 async def test_nobody_changes_the_answers_of_others(engine):
     campaign = await create_running_campaign(engine)
     ann, bob = [await create_annotator(engine, campaign, name) for name in ("ann", "bob")]
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = await submit_scores(engine, ann, hit)
     with pytest.raises(NotFound, match="not yours"):
         await replaced(engine, bob, hit, told.seq, [90.0] * 5)
@@ -234,16 +234,16 @@ async def test_a_limit_is_neither_passed_nor_lost(engine):
     campaign = await create_running_campaign(engine, hits_per_annotator=2)
     ann = await create_annotator(engine, campaign)
     for _ in range(2):
-        hit = await lease_hit(engine, ann)
+        hit = await try_to_lease_hit(engine, ann)
         told = await submit_scores(engine, ann, hit)
         await replaced(engine, ann, hit, told.seq, [90.0] * 5)
-    assert (await find_next_hit(engine, ann)).reason == "limit"
+    assert (await find_or_lease_next_hit(engine, ann)).reason == "limit"
 
 
 async def test_a_campaign_whose_items_have_all_judgments_still_takes_a_change_before_it_is_finished(engine):
     campaign = await create_running_campaign(engine, items=10, judgments_per_item=1)
     ann, bob = [await create_annotator(engine, campaign, name) for name in ("ann", "bob")]
-    hit, others = await lease_hit(engine, ann), await lease_hit(engine, bob)
+    hit, others = await try_to_lease_hit(engine, ann), await try_to_lease_hit(engine, bob)
     told = await submit_scores(engine, ann, hit)
     await replaced(engine, ann, hit, told.seq, [90.0] * 5)
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
@@ -270,7 +270,7 @@ async def test_a_refused_change_is_shown_again_with_what_was_entered(client, eng
 async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
     campaign, other = await create_running_campaign(engine), await create_running_campaign(engine, name="Other")
     ann, bob = await create_annotator(engine, campaign), await create_annotator(engine, other)
-    hit, theirs = await lease_hit(engine, ann), await lease_hit(engine, bob)
+    hit, theirs = await try_to_lease_hit(engine, ann), await try_to_lease_hit(engine, bob)
     await submit_scores(engine, ann, hit)
     told = await submit_scores(engine, bob, theirs)
     sent = Form({f"score-{item}": "3" for item in hit.items}, source="form")
@@ -284,7 +284,7 @@ async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
 async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_given_last(client, engine):
     campaign = await create_running_campaign(engine)
     ann = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, ann)
+    hit = await try_to_lease_hit(engine, ann)
     told = [(await submit_scores(engine, ann, hit)).seq]
     for k in range(20):
         told.append((await replaced(engine, ann, hit, told[-1], [float(k)] * 5)).seq)
@@ -298,7 +298,7 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
-    after = await lease_hit(engine, ann)
+    after = await try_to_lease_hit(engine, ann)
     seq = (await submit_scores(engine, ann, after)).seq
     assert not (await replaced(engine, ann, after, seq, [1.0] * 5)).repeated  # each answer has its own
 

@@ -18,8 +18,8 @@ from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
     fetch_rows,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria
 from tests.annotation.hits.systems import create_campaign_of_systems
@@ -50,9 +50,9 @@ async def says_the_same(engine, campaign):
 
 
 async def give_answer(engine, someone, answer):
-    hit = await lease_hit(engine, someone)
+    hit = await try_to_lease_hit(engine, someone)
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, someone, hit.id, answer(hit), now=NOW)
+        await submission.store_answer_of_hit(connection, someone, hit.id, answer(hit), now=NOW)
     return hit
 
 
@@ -108,10 +108,10 @@ async def test_of_outputs_of_systems(engine):
 async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_first(engine):
     campaign = await with_checks(engine, checks_percent=50, judgments_per_item=50)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     while all(name.startswith("v") for name in hit.ids):
         await submit_scores(engine, me, hit)
-        hit = await lease_hit(engine, me)
+        hit = await try_to_lease_hit(engine, me)
     told = await submit_scores(engine, me, hit, scores=[30.0, 40.0, 50.0, 60.0, 70.0])
     last = await sent_back(engine, me)
     assert (last.hit.ids, last.hit.texts) == (hit.ids, hit.texts)

@@ -21,8 +21,8 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     fetch_value,
-    find_next_hit,
-    lease_hit,
+    find_or_lease_next_hit,
+    try_to_lease_hit,
 )
 from tests.laws import SCORE_LAWS
 
@@ -40,7 +40,7 @@ async def answer(engine, assignment, hit, unjudged, reason=BROKEN):
     others = [item for item in hit.items if item not in unjudged]
     given = Answer({item: float(1 + k) for k, item in enumerate(others)}, unjudged=dict.fromkeys(unjudged, reason))
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.submit_answer(connection, assignment, hit.id, given, now=NOW)
+        return await submission.store_answer_of_hit(connection, assignment, hit.id, given, now=NOW)
 
 
 async def is_clean(engine, campaign) -> bool:
@@ -58,7 +58,7 @@ async def people(engine) -> dict[int, int]:
 async def test_it_is_stored_as_no_value_with_its_reason_and_changes_nothing_of_the_item(engine, law):
     campaign = await asking(engine, update_law=law)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     first, second = hit.items
     before = dict(await fetch_rows(engine, "SELECT number, state FROM current_posteriors"))
     await answer(engine, me, hit, [first])
@@ -78,9 +78,9 @@ async def test_it_is_stored_as_no_value_with_its_reason_and_changes_nothing_of_t
 async def test_an_answer_that_judges_nothing_is_an_answer(engine):
     campaign = await asking(engine, update_law="easl-aware")
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await answer(engine, me, hit, hit.items)
-    assert (await find_next_hit(engine, me)).assignment.hits_answered == 1
+    assert (await find_or_lease_next_hit(engine, me)).assignment.hits_answered == 1
     assert await fetch_value(engine, "SELECT max(judgments) FROM current_posteriors") == 0
     assert await people(engine) == dict.fromkeys(hit.items, 1)
     assert await is_clean(engine, campaign)
@@ -90,18 +90,18 @@ async def test_an_excluded_annotators_word_no_longer_counts_and_the_item_is_aske
     campaign = await asking(engine, items=2, unjudged_people=2)
     them = [await create_annotator(engine, campaign, f"ann {k}") for k in range(3)]
     for me in them[:2]:
-        await answer(engine, me, await lease_hit(engine, me), [0, 1])
-    assert (await find_next_hit(engine, them[2])).reason == "all_done"
+        await answer(engine, me, await try_to_lease_hit(engine, me), [0, 1])
+    assert (await find_or_lease_next_hit(engine, them[2])).reason == "all_done"
     await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
     first = await fetch_value(engine, "SELECT min(annotator_id) FROM responses")
     async with engine.begin() as connection:
-        await revisions.record_decision(
+        await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await people(engine) == {0: 1, 1: 1}
     assert await is_clean(engine, campaign)
-    hit = await lease_hit(engine, them[2])
+    hit = await try_to_lease_hit(engine, them[2])
     await answer(engine, them[2], hit, [0])
     assert await people(engine) == {0: 2, 1: 1}
     assert await is_clean(engine, campaign)
@@ -114,7 +114,7 @@ async def test_an_item_leaves_the_pool_and_the_campaign_ends_without_it(engine, 
     cache, asked = PosteriorCache(), []
     for k in range(12):
         me = await create_annotator(engine, campaign, f"ann {k}")
-        while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+        while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
             asked += [k] * (0 in work.hit.items)
             await answer(engine, me, work.hit, [0] if 0 in work.hit.items else [])
     assert len(asked) == len({*asked}) == 2  # nobody twice
@@ -128,7 +128,7 @@ async def test_an_item_leaves_the_pool_and_the_campaign_ends_without_it(engine, 
 async def test_who_can_judge_nothing_is_asked_about_each_item_once(engine):
     campaign = await asking(engine, unjudged_people=5)
     me, seen = await create_annotator(engine, campaign), []
-    while (work := await find_next_hit(engine, me)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, me)).hit is not None:
         seen += work.hit.items
         await answer(engine, me, work.hit, work.hit.items)
     assert sorted(seen) == list(range(6))
@@ -141,7 +141,7 @@ async def test_one_person_counts_once_however_often_they_say_so(engine):
     hits = []
     for visit in ("first", "second"):
         me = await create_annotator(engine, campaign, assignment=visit, platform="mturk")
-        hits.append((me, await lease_hit(engine, me)))
+        hits.append((me, await try_to_lease_hit(engine, me)))
     for me, hit in hits:
         await answer(engine, me, hit, [0])
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
@@ -152,7 +152,7 @@ async def test_one_person_counts_once_however_often_they_say_so(engine):
 async def test_who_had_an_item_before_it_left_the_pool_can_still_judge_it(engine):
     campaign = await asking(engine, items=2, judgments_per_item=3)
     people_ = [await create_annotator(engine, campaign, f"ann {k}") for k in range(3)]
-    hits = [await lease_hit(engine, me) for me in people_]
+    hits = [await try_to_lease_hit(engine, me) for me in people_]
     for me, hit in zip(people_[:2], hits, strict=False):
         await answer(engine, me, hit, [0])
     await answer(engine, people_[2], hits[2], [])
@@ -163,18 +163,18 @@ async def test_who_had_an_item_before_it_left_the_pool_can_still_judge_it(engine
 async def test_a_hit_that_ran_out_is_not_held_again_for_an_item_that_left_the_pool_meanwhile(engine):
     campaign = await asking(engine, items=4, judgments_per_item=9)
     people_ = [await create_annotator(engine, campaign, f"ann {k}") for k in range(4)]
-    hits = [await lease_hit(engine, me) for me in people_]
+    hits = [await try_to_lease_hit(engine, me) for me in people_]
     late = next(k for k, hit in enumerate(hits) if 0 in hit.items)
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
-    assert (await lease_hit(engine, people_[late])).id == hits[late].id
+    assert (await try_to_lease_hit(engine, people_[late])).id == hits[late].id
     await expire_leases(engine, hits[late])
-    assert 0 not in (await lease_hit(engine, people_[late])).items
+    assert 0 not in (await try_to_lease_hit(engine, people_[late])).items
 
 
 async def test_a_late_answer_about_an_item_that_left_the_pool_is_taken(engine):
     campaign = await asking(engine, items=2)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = 0")
     await expire_leases(engine)
     await answer(engine, me, hit, [])
@@ -191,10 +191,10 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
         if not drawn:
             await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=proposal.leader)
         drawn.append(proposal.leader)
-        return await lease_sql.lease_hit(connection, here, proposal, *more, **most)
+        return await lease_sql.try_to_lease_hit(connection, here, proposal, *more, **most)
 
-    monkeypatch.setattr(leases, "lease_hit", leaving)
-    work = await find_next_hit(engine, me)
+    monkeypatch.setattr(leases, "try_to_lease_hit", leaving)
+    work = await find_or_lease_next_hit(engine, me)
     assert work.hit is None or drawn[0] not in work.hit.items
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE :item = ANY(items)", item=drawn[0]) == 0
 
@@ -211,7 +211,7 @@ async def test_of_a_pair_of_which_one_cannot_be_judged_nothing_is_said(engine, d
     settings = {"design_settings": {"baseline": "v5"}} if design == "baseline" else {}
     campaign = await asking(engine, design=design, **settings)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await answer(engine, me, hit, [hit.items[0]])
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{NaN,NaN}"
     assert await fetch_value(engine, "SELECT max(judgments) FROM current_posteriors") == 0
@@ -223,18 +223,18 @@ async def test_of_a_pair_of_which_one_cannot_be_judged_nothing_is_said(engine, d
 async def test_the_other_of_a_pair_is_asked_about_again_beside_others(engine, implied):
     campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=implied)
     me, cache = await create_annotator(engine, campaign), PosteriorCache()
-    first = await lease_hit(engine, me, cache=cache)
+    first = await try_to_lease_hit(engine, me, cache=cache)
     broken, innocent = first.items
     await answer(engine, me, first, [broken])
     (third,) = {0, 1, 2} - {*first.items}
-    hit = await lease_hit(engine, me, cache=cache)
+    hit = await try_to_lease_hit(engine, me, cache=cache)
     assert {*hit.items} == {innocent, third}
 
 
 async def test_two_that_cannot_be_compared_imply_nothing_about_others(engine):
     campaign = await asking(engine, design="pairwise", items=3, judgments_per_item=9, implied_asked_percent=1)
     me, cache, pairs = await create_annotator(engine, campaign), PosteriorCache(), []
-    while (work := await find_next_hit(engine, me, cache=cache)).hit is not None:
+    while (work := await find_or_lease_next_hit(engine, me, cache=cache)).hit is not None:
         pairs.append({*work.hit.items})
         await answer(engine, me, work.hit, work.hit.items[:1] if len(pairs) == 1 else [])
     assert len(pairs) == 2
@@ -249,7 +249,7 @@ async def test_a_baseline_stays_in_every_hit_and_nobody_is_asked_for_ever(engine
     campaign = await asking(engine, **settings)
     for k in range(3):
         me, hits = await create_annotator(engine, campaign, f"ann {k}"), 0
-        while (work := await find_next_hit(engine, me)).hit is not None:
+        while (work := await find_or_lease_next_hit(engine, me)).hit is not None:
             hits += 1
             assert 5 in work.hit.items
             await answer(engine, me, work.hit, [5])
@@ -261,11 +261,11 @@ async def test_a_baseline_stays_in_every_hit_and_nobody_is_asked_for_ever(engine
 async def test_of_a_ranking_the_others_keep_their_order(engine):
     campaign = await asking(engine, design="ranking", items_per_hit=4)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     a, b, c, d = hit.items
     form = {f"score-{a}": "4", f"score-{b}": "1", f"score-{c}": "3", f"score-{d}": "2", f"unjudged-{b}": BROKEN}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.submit_answer(connection, me, hit.id, Form(form, "form"), now=NOW)
+        await submission.store_answer_of_hit(connection, me, hit.id, Form(form, "form"), now=NOW)
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{3,NaN,2,1}"
     assert await is_clean(engine, campaign)
 
@@ -273,17 +273,17 @@ async def test_of_a_ranking_the_others_keep_their_order(engine):
 async def test_of_best_and_worst_the_others_have_theirs(engine):
     campaign = await asking(engine, design="best_worst", items_per_hit=4)
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     a, b, c, _ = hit.items
     async with borrow_autocommit_driver(engine) as connection:
         for best, refused in ((str(b), True), (str(a), False)):
             form = Form({"best": best, "worst": str(c), f"unjudged-{b}": BROKEN}, "form")
             if refused:
                 with pytest.raises(Invalid) as problem:
-                    await submission.submit_answer(connection, me, hit.id, form, now=NOW)
+                    await submission.store_answer_of_hit(connection, me, hit.id, form, now=NOW)
                 assert problem.value.code == "answer_impossible"
             else:
-                await submission.submit_answer(connection, me, hit.id, form, now=NOW)
+                await submission.store_answer_of_hit(connection, me, hit.id, form, now=NOW)
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{1,NaN,3,2}"
     assert await is_clean(engine, campaign)
 
@@ -298,18 +298,18 @@ async def test_what_the_campaign_does_not_offer_is_refused_and_nothing_stored(en
         with subtests.test(settings=settings, reason=reason, code=code):
             campaign = await asking(engine, **settings)
             me = await create_annotator(engine, campaign)
-            hit = await lease_hit(engine, me)
+            hit = await try_to_lease_hit(engine, me)
             with pytest.raises(Invalid) as refused:
                 await answer(engine, me, hit, [hit.items[0]], reason)
             assert refused.value.code == code
             assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
-            assert (await lease_hit(engine, me)).id == hit.id
+            assert (await try_to_lease_hit(engine, me)).id == hit.id
 
 
 @pytest.mark.parametrize("reason", ["", "yes"])
 async def test_without_a_list_of_reasons_none_is_asked_for(engine, reason):
     campaign = await asking(engine, unjudged_reasons=[])
     me = await create_annotator(engine, campaign)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await answer(engine, me, hit, [hit.items[0]], reason)
     assert await fetch_value(engine, "SELECT extra FROM responses") == {"cannot_be_judged": {str(hit.items[0]): ""}}

@@ -15,7 +15,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.exports.registry import open_export
-from app.simulation.annotators import plain_population
+from app.simulation.annotators import population_of_plain_annotators
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -23,10 +23,10 @@ from tests.annotation.hits.campaigns import (
     create_running_campaign,
     fetch_rows,
     fetch_value,
-    find_next_hit,
+    find_or_lease_next_hit,
     form_fields,
-    lease_hit,
     submit_scores,
+    try_to_lease_hit,
 )
 from tests.annotation.onboarding.visits import CONSENT, hidden_fields, leases_of, open_campaign_link, send_form, step_of
 
@@ -45,7 +45,7 @@ async def campaign(engine):
 
 async def change_text(engine, campaign, text):
     async with engine.begin() as connection:
-        await settings_edits.edit_settings(
+        await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"consent": text})
         )
 
@@ -177,13 +177,13 @@ async def test_agreeing_to_the_earlier_text_does_not_count_for_the_new_one(clien
 
 async def test_who_held_a_hit_gets_the_same_one_back_after_they_agree_again(engine, campaign):
     me = await create_annotator(engine, campaign, platform="api")
-    assert (await find_next_hit(engine, me)).reason == "visit"
+    assert (await find_or_lease_next_hit(engine, me)).reason == "visit"
     await agree(engine, campaign, me, 1)
-    hit = await lease_hit(engine, me)
+    hit = await try_to_lease_hit(engine, me)
     await change_text(engine, campaign, "Another text.")
-    assert (await find_next_hit(engine, me)).reason == "visit"
+    assert (await find_or_lease_next_hit(engine, me)).reason == "visit"
     await agree(engine, campaign, me, 2)
-    assert (await lease_hit(engine, me)).id == hit.id
+    assert (await try_to_lease_hit(engine, me)).id == hit.id
 
 
 async def agree(engine, campaign, assignment, version):
@@ -216,7 +216,7 @@ async def test_simulated_annotators_agree_to_nothing(engine, campaign):
         campaign,
         hits=3,
         annotators=2,
-        population=plain_population(0.1),
+        population=population_of_plain_annotators(0.1),
         truth_column=None,
         rng=np.random.default_rng(1),
         clock=lambda: NOW,
@@ -229,7 +229,7 @@ async def statements_of(engine, assignment, cache):
     async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
-        await leases.find_next_hit(connection, cache, assignment_query_by_id(assignment), now=NOW)
+        await leases.find_or_lease_next_hit(connection, cache, assignment_query_by_id(assignment), now=NOW)
         connection.remove_query_logger(seen.append)
     return [one.query for one in seen]
 
@@ -241,7 +241,7 @@ async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_st
         me, cache = await create_annotator(engine, of, platform="prolific"), PosteriorCache()
         if of is campaign:
             await agree(engine, of, me, 1)
-        await submit_scores(engine, me, await lease_hit(engine, me, cache=cache))
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache))
         took.append(await statements_of(engine, me, cache))
     assert took[0] == took[1]
 

@@ -83,7 +83,7 @@ def test_a_table_that_cannot_be_asked_is_refused_at_its_field(subtests):
         with subtests.test(settings=settings, words=words):
             with pytest.raises(ValidationError, match=words) as refusal:
                 settings_with(**settings)
-            assert form_input.setting_errors(refusal.value).keys() == settings.keys()
+            assert form_input.error_message_by_setting(refusal.value).keys() == settings.keys()
 
 
 async def test_training_explains_and_is_repeated_until_it_is_understood(client, engine):

@@ -14,12 +14,12 @@ from app.analysis.result_types import Options
 from app.annotation.onboarding.entry_questions import (
     EntryQuestion,
     NumberLimits,
-    find_question_line_errors,
+    error_by_wrong_question_line,
     format_question_line,
     parse_question_line,
 )
-from app.annotation.onboarding.profile_answers import load_entry_answers
-from app.annotation.platforms.easel_results import check_columns_and_detect_export
+from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
+from app.annotation.platforms.easel_results import refuse_unread_columns_and_detect_export
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports.registry import open_export
@@ -105,7 +105,7 @@ def test_a_number_screens_out_those_beyond_its_limits_and_no_others(question, qu
 
 
 def test_each_wrong_line_has_its_own_error():
-    errors = find_question_line_errors("age: How old?\n\njob: Which? | a | a\nAge: Really?\n Where?\n")
+    errors = error_by_wrong_question_line("age: How old?\n\njob: Which? | a | a\nAge: Really?\n Where?\n")
     assert errors.keys() == {"job: Which? | a | a", "Age: Really?", "Where?"}
     assert "only once" in errors["job: Which? | a | a"]
     assert "another question has this name" in errors["Age: Really?"]
@@ -231,7 +231,7 @@ async def two_who_answer(client, engine, campaign):
 async def test_what_annotators_answered_is_kept_and_what_they_left_open_is_not_there(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
     async with engine.connect() as connection:
-        said = await load_entry_answers(connection, campaign.id)
+        said = await load_entry_answers_by_annotator(connection, campaign.id)
     assert said == {1: {"language": "German", "job": "=nurse"}, 2: {"language": "English"}}
 
 
@@ -251,4 +251,4 @@ async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
-    assert check_columns_and_detect_export(1, list(rows[0]))
+    assert refuse_unread_columns_and_detect_export(1, list(rows[0]))

@@ -61,7 +61,7 @@ def test_the_page_that_asks_for_consent_welcomes_too_and_counts_once(subtests):
     ):
         with subtests.test(platform=platform, step=step):
             shown = next((one for one in VISIT_STEPS if one.name == step), None)
-            assert steps.place_of_step(ALL, PLATFORMS[platform], shown) == expected
+            assert steps.place_of_step_among_pages(ALL, PLATFORMS[platform], shown) == expected
 
 
 def test_who_agreed_on_the_first_page_is_not_welcomed_after_the_text_is_gone():
@@ -84,7 +84,7 @@ def test_whoever_has_worked_is_asked_to_agree_to_a_new_text_and_not_welcomed():
 def test_who_says_no_may_still_say_yes():
     facts = VisitHistory(1, results=[*passed("welcome"), StepResult("consent", 1, "declined")])
     assert named(ALL, "prolific", facts) == "consent"
-    assert consent.consent_context(ALL, facts) == {"introduces": False, "declined": True, "changed": False}
+    assert consent.consent_template_context(ALL, facts) == {"introduces": False, "declined": True, "changed": False}
     assert consent.parse_consent_form({"version": "1", "answer": "yes"}, ALL, facts) == StepResult(
         "consent", 1, "passed"
     )

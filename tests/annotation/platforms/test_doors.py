@@ -44,14 +44,14 @@ async def visit(engine, campaign, name, visitor, *, now=NOW):
 
 async def ask(engine, assignment, visitor):
     async with borrow_autocommit_driver(engine) as connection:
-        return await leases.find_next_hit(
+        return await leases.find_or_lease_next_hit(
             connection, PosteriorCache(), assignment_query_by_id(assignment, visitor), now=NOW
         )
 
 
 async def touch(engine, assignment, hit):
     async with borrow_autocommit_driver(engine) as connection:
-        await drafts.save_draft(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
+        await drafts.save_draft_if_hit_is_open(connection, assignment, hit.id, {str(hit.items[0]): {"score": 1}})
 
 
 async def minutes_left(engine, hit):

@@ -8,10 +8,10 @@ import pytest
 from app.annotation.platforms.platform import Arrival, Completion, Platform
 from app.annotation.platforms.registry import (
     PLATFORMS,
-    detect_result_platform,
-    links_by_platform,
+    annotator_url_by_platform,
+    detect_platform_and_result_format,
+    platforms_and_formats_of_result_files,
     platforms_with_pages,
-    platforms_with_result_files,
     public_link,
 )
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
@@ -114,15 +114,15 @@ def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outc
 
 
 def test_anybody_can_start_by_the_public_link():
-    assert public_link("http://easel.test", "key") in links_by_platform("http://easel.test", "key").values()
+    assert public_link("http://easel.test", "key") in annotator_url_by_platform("http://easel.test", "key").values()
 
 
 def test_no_result_file_is_of_two_platforms():
     """Nobody who imports a file has to say whose it is."""
     headers = [["Input.id1", "Answer.range1", "WorkerId"], ["Answer.range1"], ["hit", "annotator", "item", "value"]]
     for columns in headers:
-        assert [it for it, files in platforms_with_result_files() if files.has_known_column(columns)] == [
-            detect_result_platform(columns)[0]
+        assert [it for it, files in platforms_and_formats_of_result_files() if files.has_known_column(columns)] == [
+            detect_platform_and_result_format(columns)[0]
         ]
 
 

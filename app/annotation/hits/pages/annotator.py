@@ -24,7 +24,7 @@ from app.annotation.hits.pages.welcome import (
     render_refusal,
     render_welcome,
     show_welcome_or_refusal,
-    start_visit,
+    start_visit_and_redirect,
     visitor_of_request,
 )
 from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
@@ -33,29 +33,29 @@ from app.annotation.platforms.assignments import (
     AssignmentId,
     WorkerToken,
     await_reply_or_refuse_old_token,
-    check_token_age,
     find_or_create_assignment,
     has_arrived_before,
+    refuse_outdated_token,
 )
 from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
 from app.designs.field_flags import InputModel
-from app.designs.item_names import form_fields_named_by_position, item_by_page_name
+from app.designs.item_names import find_item_number_by_page_name, form_fields_named_by_position
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     ServingConnection,
     allow_external_media,
-    form_texts_by_name,
     is_script_request,
-    parse_row_id,
     render_page,
+    row_id_or_none,
     set_request_language,
+    text_by_name_of_form,
 )
-from app.http.templating import convert_markdown_texts
+from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
 
 router = APIRouter(include_in_schema=False)
@@ -97,7 +97,7 @@ def parse_hit_id(raw: str | None) -> int:
     """
     if not raw:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
-    if (hit_id := parse_row_id(raw)) is None:
+    if (hit_id := row_id_or_none(raw)) is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     return hit_id
 
@@ -112,7 +112,7 @@ async def read_token(request: Request, connection: Driver, token: str, platform:
     """
     worker_token = get_worker_tokens(request).read_token(token, platform, link_key)
     if worker_token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
-        await check_token_age(connection, worker_token)
+        await refuse_outdated_token(connection, worker_token)
     return worker_token
 
 
@@ -149,32 +149,32 @@ async def post_annotator_form(
 ) -> Response:
     """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
-    form = form_texts_by_name(await request.form())
+    form = text_by_name_of_form(await request.form())
     if platform.has_start_button and "token" not in form:
-        return await start_visit(request, platform, link_key, connection, form, now=now)
+        return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
     token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
     return await await_reply_or_refuse_old_token(
-        connection, token, process_annotator_form(request, connection, token, form, now=now)
+        connection, token, store_form_and_show_next_page(request, connection, token, form, now=now)
     )
 
 
-async def process_annotator_form(
+async def store_form_and_show_next_page(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Store what an annotator sent, and show the next page. Nothing is stored for an old token."""
     assignment = token.assignment
     if "step" in form:
-        return await submit_step_form(request, connection, assignment, form, now=now)
+        return await store_step_result_and_redirect(request, connection, assignment, form, now=now)
     if "finish" in form:
         return await show_next_hit(request, connection, assignment, PageState(is_leaving=True), now=now)
     if "broken" in form:
         return await store_media_report_and_show_hit(request, connection, token, form, now=now)
     if "undo" in form:
-        return await show_last_answer(request, connection, assignment, now=now)
-    return await submit_answer_form(request, connection, assignment, form, now=now)
+        return await show_last_answer_to_change_it(request, connection, assignment, now=now)
+    return await store_answer_and_show_next_hit(request, connection, assignment, form, now=now)
 
 
-async def submit_answer_form(
+async def store_answer_and_show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> HTMLResponse:
     """Store the answer and show the next HIT, or show the refusal with the values that were entered."""
@@ -187,7 +187,7 @@ async def submit_answer_form(
         if is_script_request(request):
             raise
         if "replaces" in form:
-            return await show_last_answer(request, connection, assignment, refusal, form, now=now)
+            return await show_last_answer_to_change_it(request, connection, assignment, refusal, form, now=now)
         page_state = PageState(notice=refusal, form=form)
     return await show_next_hit(request, connection, assignment, page_state, now=now)
 
@@ -197,17 +197,17 @@ async def store_media_report_and_show_hit(
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
-    item = item_by_page_name(form["broken"], await load_page_numbers_of_hit(connection, assignment, hit))
+    item = find_item_number_by_page_name(form["broken"], await load_page_numbers_of_hit(connection, assignment, hit))
     if item is not None:
         await media_report.store_media_report(connection, assignment, hit, item, now=now)
     else:
-        await check_token_age(connection, token)
+        await refuse_outdated_token(connection, token)
     if is_script_request(request):
         return Response(status_code=204)
     return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
 
 
-async def submit_step_form(
+async def store_step_result_and_redirect(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Store the result of an onboarding step and redirect, so that a reload shows the next page and sends nothing."""
@@ -236,7 +236,7 @@ async def store_answer_form(
             connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
         )
     else:
-        receipt = await submission.submit_answer(connection, assignment, hit_id, submitted, now=now)
+        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, submitted, now=now)
     request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
     return receipt
 
@@ -252,8 +252,8 @@ async def store_draft(
     """Store the values entered so far, so that a reload shows them again."""
     token = await read_token(request, connection, draft.token, platform_name, link_key)
     too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
-    if too_large or not await drafts.save_draft(connection, token.assignment, draft.hit, draft.entries):
-        await check_token_age(connection, token)
+    if too_large or not await drafts.save_draft_if_hit_is_open(connection, token.assignment, draft.hit, draft.entries):
+        await refuse_outdated_token(connection, token)
     if too_large:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
 
@@ -261,7 +261,7 @@ async def store_draft(
 async def show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
 ) -> HTMLResponse:
-    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else leases.find_next_hit
+    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else leases.find_or_lease_next_hit
     next_hit = await choose_hit(
         connection,
         request.app.state.posterior_cache,
@@ -280,7 +280,7 @@ async def show_next_hit(
     return await render_next_hit(request, connection, next_hit, page_state, items)
 
 
-async def show_last_answer(
+async def show_last_answer_to_change_it(
     request: Request,
     connection: Driver,
     assignment: AssignmentId,
@@ -318,7 +318,7 @@ async def render_next_hit(
         page_state = replace(page_state, form=form_fields_named_by_position(page_state.form, next_hit.hit.items))
     allow_external_media(request, assignment)
     set_request_language(request, assignment)
-    (instructions,) = await convert_markdown_texts(assignment.instructions, mark_formulas=assignment.latex)
+    (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
     context = {
         "next_hit": next_hit,
         "rendered": items,
@@ -327,12 +327,12 @@ async def render_next_hit(
         "criterion_forms": assignment.criteria_in_annotator_order(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
-        "may_leave": completion.can_leave(assignment),
-        "outcome": completion.visit_outcome(next_hit),
-        "completion": await completion.load_completion(connection, next_hit),
+        "may_leave": completion.may_leave_after_any_hit(assignment),
+        "outcome": completion.visit_outcome_if_over(next_hit),
+        "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
-        "last": leases.is_last_hit(request.app.state.posterior_cache, next_hit),
-        "gold": await gold_feedback.load_gold_feedback(connection, assignment, page_state.answered_hit_id),
+        "last": leases.is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
+        "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
     }

@@ -11,7 +11,7 @@ from app.annotation.hits import completion, submission
 from app.annotation.hits.assignment import AssignmentState, ServedCampaign
 from app.annotation.hits.landing import load_sample_items
 from app.annotation.onboarding import visit_progress
-from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step
+from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
@@ -19,7 +19,7 @@ from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.item_names import form_fields_named_by_position
 from app.errors import Refusal
 from app.http.dependencies import allow_external_media, is_script_request, render_page, set_request_language
-from app.http.templating import convert_markdown_texts
+from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
 
 
@@ -61,7 +61,7 @@ async def render_onboarding_step(
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
     allow_external_media(request, assignment)
     set_request_language(request, assignment)
-    instructions, consent = await convert_markdown_texts(
+    instructions, consent = await markdown_texts_to_safe_html(
         assignment.instructions, visit.settings.consent, mark_formulas=assignment.latex
     )
     context: dict[str, Any] = {
@@ -74,7 +74,7 @@ async def render_onboarding_step(
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
         "consent": consent,
-        "place": place_of_step(visit.settings, platform, step),
+        "place": place_of_step_among_pages(visit.settings, platform, step),
     }
     context |= step.page_context(visit.settings, visit.history)
     context["shown"] = replace(
@@ -85,12 +85,14 @@ async def render_onboarding_step(
         await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
     )
     explanations = (context.get("feedback") or {}).get("explanations", ())
-    context["explained"] = await convert_markdown_texts(*explanations, mark_formulas=assignment.latex)
-    context["rendered"] = await render_step_items(connection, assignment, context.get("texts"))
+    context["explained"] = await markdown_texts_to_safe_html(*explanations, mark_formulas=assignment.latex)
+    context["rendered"] = await render_given_or_sample_items(connection, assignment, context.get("texts"))
     return render_page(request, "_step.html" if is_script_request(request) else "step.html", context)
 
 
-async def render_step_items(connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None) -> RenderedItems:
+async def render_given_or_sample_items(
+    connection: Driver, campaign: ServedCampaign, texts: Sequence[str] | None
+) -> RenderedItems:
     """Return the items with these texts, or sample items of the campaign if there are none."""
     if texts is None:
         return await load_sample_items(connection, campaign)

@@ -16,7 +16,7 @@ from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.onboarding import passphrase, start_form, visit_progress
 from app.annotation.onboarding.consent import CONSENT_STEP, parse_consent_form
 from app.annotation.onboarding.step import VisitHistory
-from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step
+from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.onboarding.visit_progress import VisitedCampaign
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
@@ -29,7 +29,7 @@ from app.http.dependencies import (
     retry_after_headers,
     set_request_language,
 )
-from app.http.templating import LANGUAGE_PARAMETER, convert_markdown_texts
+from app.http.templating import LANGUAGE_PARAMETER, markdown_texts_to_safe_html
 
 
 def visitor_of_request(request: Request) -> Visitor:
@@ -50,7 +50,9 @@ async def show_welcome_or_refusal(
     """Show the welcome page to a new visitor, or the refusal of their passphrase."""
     visited = await visit_progress.load_visited_campaign(connection, link_key)
     try:
-        await passphrase.check_passphrase(connection, visited, passphrase_text, visitor_of_request(request), now=now)
+        await passphrase.check_passphrase_and_charge_guess(
+            connection, visited, passphrase_text, visitor_of_request(request), now=now
+        )
     except Refusal as refusal:
         return render_refusal(
             request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
@@ -88,7 +90,7 @@ async def render_welcome(
     allow_external_media(request, campaign)
     set_request_language(request, campaign)
     asks_consent = visited is not None and has_consent_on_start_page(visited.settings, platform)
-    instructions, consent = await convert_markdown_texts(
+    instructions, consent = await markdown_texts_to_safe_html(
         campaign.instructions, visited.settings.consent if visited else "", mark_formulas=campaign.latex
     )
     context = {
@@ -103,14 +105,14 @@ async def render_welcome(
         "asks_consent": asks_consent,
         "consent": consent,
         "version": visited.visit_version if visited else 0,
-        "place": place_of_step(visited.settings, platform, None) if visited else None,
+        "place": place_of_step_among_pages(visited.settings, platform, None) if visited else None,
         "passphrase": passphrase_text,
         "shown": PageState(notice=notice),
     }
     return render_page(request, "welcome.html", context)
 
 
-async def start_visit(
+async def start_visit_and_redirect(
     request: Request, platform: Platform, link_key: str, connection: Driver, form: Mapping[str, str], *, now: datetime
 ) -> Response:
     """Make a visitor an annotator and redirect to their own address, which survives a reload and a bookmark.
@@ -123,7 +125,9 @@ async def start_visit(
         return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
     campaign = await visit_progress.load_visited_campaign(connection, link_key)
     try:
-        await passphrase.check_passphrase(connection, campaign, passphrase_text, visitor_of_request(request), now=now)
+        await passphrase.check_passphrase_and_charge_guess(
+            connection, campaign, passphrase_text, visitor_of_request(request), now=now
+        )
     except Refusal as refusal:
         return render_refusal(
             request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
@@ -136,7 +140,7 @@ async def start_visit(
             return await show_welcome_or_refusal(
                 request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
             )
-    token, admitted = form.get(start_form.FIELD), visit_progress.initial_admitted_version(campaign, platform)
+    token, admitted = form.get(start_form.FIELD), visit_progress.visit_version_admitted_on_arrival(campaign, platform)
     assignment = await start_form.find_or_create_started_assignment(
         connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
     )

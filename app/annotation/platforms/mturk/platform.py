@@ -43,7 +43,7 @@ def validated_submit_origin(origin: str, settings: Settings) -> str:
     return bare_origin
 
 
-def read_mturk_arrival(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
+def mturk_arrival_unless_preview(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
     """Return the arriving worker; None for a preview, which has no usable assignment and stores nothing."""
     if parameters.get("assignmentId", MTURK_PREVIEW_ASSIGNMENT_ID) == MTURK_PREVIEW_ASSIGNMENT_ID:
         return None
@@ -71,7 +71,7 @@ def build_mturk_completion(
 PLATFORM = Platform(
     "mturk",
     "Mechanical Turk",
-    read_mturk_arrival,
+    mturk_arrival_unless_preview,
     build_mturk_completion,
     MTURK_IDENTIFIERS,
     has_preview_page=True,

@@ -13,8 +13,8 @@ from datetime import datetime
 from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
-from app.annotation.platforms.time_parsing import parse_mturk_date
-from app.errors import Invalid, join_names, shorten_echo, shorten_names
+from app.annotation.platforms.time_parsing import mturk_date_or_none
+from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
 STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
@@ -22,14 +22,14 @@ CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": F
 ITEM_ANSWER_PATTERN = re.compile(r"Answer\..*\d", re.DOTALL)  # answers on the whole HIT have no number in their name
 
 
-def has_mturk_column(columns: Sequence[str]) -> bool:
+def has_any_mturk_column(columns: Sequence[str]) -> bool:
     """Return whether a file may be from Mechanical Turk, complete or not."""
     return any(name.startswith(("Input.", "Answer.")) for name in columns)
 
 
 def has_required_mturk_columns(columns: Sequence[str]) -> bool:
     """Return whether a file has numbered item ids and as many numbered ranges."""
-    inputs, answers = (column_numbers(prefix, columns) for prefix in ("Input.id", "Answer.range"))
+    inputs, answers = (numbers_of_columns_with_prefix(prefix, columns) for prefix in ("Input.id", "Answer.range"))
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
@@ -65,7 +65,7 @@ def read_mturk_results(
             "Nothing was imported.",
             code="values_are_no_points",
         )
-    item_count = len(column_numbers("Input.id", upload.columns))
+    item_count = len(numbers_of_columns_with_prefix("Input.id", upload.columns))
     known_columns: set[str] = set()
     lines: dict[str, dict[str, int]] = {}  # by assignment and worker: a returned assignment may go to another worker
     rows = []
@@ -99,11 +99,11 @@ def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count:
             line,
             f"Easel does not know the column {join_names(unknown)}. It reads Answer.range1 to "
             f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
-            columns=shorten_names(unknown),
+            columns=first_names_shown_in_message(unknown),
         )
 
 
-def column_numbers(prefix: str, columns: Sequence[str]) -> set[int]:
+def numbers_of_columns_with_prefix(prefix: str, columns: Sequence[str]) -> set[int]:
     matches = (re.fullmatch(re.escape(prefix) + r"([1-9]\d{0,3})", name) for name in columns)
     return {int(match[1]) for match in matches if match}
 
@@ -113,7 +113,7 @@ def parse_mturk_row(
 ) -> ResultRow:
     cells = {name: format_cell(value).strip() for name, value in record.values.items()}
     worker_id = read_mturk_id(cells, "WorkerId", record.line)
-    items = checked_mturk_item_ids(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
+    items = mturk_item_ids_or_refusal(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
     scores = {
         item: None
         if is_marked_not_applicable(record.line, k, cells)
@@ -131,8 +131,8 @@ def parse_mturk_row(
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
-        accepted_at=parse_past_mturk_time(record.line, "AcceptTime", cells, reader),
-        submitted_at=parse_past_mturk_time(record.line, "SubmitTime", cells, reader),
+        accepted_at=past_mturk_time_or_none(record.line, "AcceptTime", cells, reader),
+        submitted_at=past_mturk_time_or_none(record.line, "SubmitTime", cells, reader),
         details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
         anonymous=not worker_id,
     )
@@ -145,7 +145,7 @@ def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
     return external_id
 
 
-def checked_mturk_item_ids(line: int, ids: list[str]) -> tuple[str, ...]:
+def mturk_item_ids_or_refusal(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
             refuse_line("item_missing", line, f"Input.id{place} is empty.")
@@ -187,27 +187,27 @@ def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueRe
 FIRST_MTURK_YEAR = 2005  # when Mechanical Turk opened; earlier times are not real
 
 
-def parse_mturk_time(cell: str) -> datetime | None:
+def mturk_time_or_none(cell: str) -> datetime | None:
     """Return a time in MTurk's format `Tue Apr 10 12:04:05 PDT 2018`; None for any other text.
 
     An unreadable time is no reason to refuse an answer.
     """
     try:
-        moment = parse_mturk_date(cell)
+        moment = mturk_date_or_none(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
 
 
-def parse_past_mturk_time(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+def past_mturk_time_or_none(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
     """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
     cell = cells.get(column, "")
-    moment = parse_mturk_time(cell)
+    moment = mturk_time_or_none(cell)
     if moment is not None:
         reader.refuse_future_time(line, column, cell, moment)
     return moment
 
 
 MTURK_RESULT_FILES = ResultFileFormat(
-    has_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells
+    has_any_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells
 )
