@@ -543,6 +543,17 @@ async def test_a_hit_follows_the_form_with_every_way_of_asking(enter: Enter, tas
     await page.wait_for_url("**/admin")  # the frame left nothing to go back through
 
 
+async def test_the_totals_follow_what_is_typed(enter: Enter, task: Callable[..., Any]) -> None:
+    page = await enter()
+    draft = await task(launched=False, items_per_hit=5, judgments_per_item=1)
+    await page.goto(f"{draft.origin}/admin/campaigns/{draft.row.slug}/settings/how-much")
+    tasks = page.locator(".totals div", has_text="Tasks").locator("dd")
+    before = int(await tasks.inner_text())
+    await page.get_by_label("Judgments per item", exact=True).fill("10")
+    await expect(tasks).to_have_text(str(10 * before))
+    page.on("dialog", lambda dialog: dialog.accept())
+
+
 async def test_a_hit_follows_the_form_without_javascript_when_it_is_asked_to(enter: Enter) -> None:
     page = await enter(java_script_enabled=False)
     await page.goto(page.url + "/campaigns/new")
