@@ -89,7 +89,8 @@ def test_the_posterior_is_the_integral_of_likelihood_and_prior(mean, error, free
     assert found.score[0] == pytest.approx(density @ places / density.sum(), abs=0.01 * error)
     low, high = (np.interp(np.array(mass) * below[-1], below, places) for mass in ((0.025, 0, 0.05), (0.975, 0.95, 1)))
     shortest = (high - low).argmin()
-    score, low, high = density @ places / density.sum(), low[shortest], high[shortest]
+    score = density @ places / density.sum()
+    low, high = 0 if shortest == 1 else low[0], 1 if shortest == 2 else high[0]
     plain = np.clip(mean + error * stats.t.ppf([0.025, 0.975], freedom), 0, 1)
     stretch = max(1, (plain[1] - plain[0]) / (high - low))
     assert found.low[0] == pytest.approx(max(0, score - stretch * (score - low)), abs=0.03 * error)

@@ -11,8 +11,8 @@ Bayes), and by its likelihood, since moments of the means do depend on which ite
                  few items leave the prior wide;
     (3)  prior:  the base counts as `BASE_ITEMS` items, and the items themselves correct its shape: expectation
                  maximisation with smoothing (Silverman, Jones, Nychka & Wilson 1990);
-    (4)  score:  the mean of the posterior, likelihood times prior; interval: its central mass, or as much mass from an
-         end of the scale if that is shorter. A central interval would leave out the very end, where all agree.
+    (4)  score:  the mean of the posterior, likelihood times prior; interval: its central mass, up to an end of the
+         scale if as much mass from that end is shorter, for all may agree on the very end.
          It is widened to the width of the plain interval: the prior moves it, but may be too sure of itself.
 
 `python -m benchmarks.coverage_under_rules` measures how often these intervals hold the truth.
@@ -74,7 +74,7 @@ class ItemPrior:
         weight = np.where((places >= 0) & (places <= 1), likelihood * density * _PLACE_WIDTHS, 0.0)
         weight /= weight.sum(axis=1, keepdims=True)
         below = weight.cumsum(axis=1) - weight / 2
-        score, ends = (weight * places).sum(axis=1), _shortest_interval(places, below, level)
+        score, ends = (weight * places).sum(axis=1), _interval_of_mass(places, below, level)
         low, high = means.scale or (0.0, 1.0)
         plain_low, plain_high = means.interval(level)
         stretch = np.maximum(1.0, (plain_high - plain_low) / (high - low) / (ends[1] - ends[0]))
@@ -176,14 +176,13 @@ def _smoothing_matrix() -> Array:
     return matrix
 
 
-def _shortest_interval(places: Array, below: Array, level: float) -> tuple[Array, Array]:
-    """Return the shortest interval of each row with this mass: around its middle, or from an end of the scale."""
+def _interval_of_mass(places: Array, below: Array, level: float) -> tuple[Array, Array]:
+    """Return the central interval of each row, up to an end of the scale if as much mass from there is shorter."""
     tail = (1 - level) / 2
-    starts = np.array([_quantiles(places, below, tail), np.zeros(len(below)), _quantiles(places, below, 2 * tail)])
-    ends = np.array([_quantiles(places, below, 1 - tail), _quantiles(places, below, level), np.ones(len(below))])
-    rows = np.arange(len(below))
-    shortest = (np.clip(ends, 0, 1) - np.clip(starts, 0, 1)).argmin(axis=0)
-    return np.clip(starts[shortest, rows], 0, 1), np.clip(ends[shortest, rows], 0, 1)
+    low, high = (np.clip(_quantiles(places, below, at), 0, 1) for at in (tail, 1 - tail))
+    from_start, to_end = (np.clip(_quantiles(places, below, at), 0, 1) for at in (level, 2 * tail))
+    reaches_start, reaches_end = from_start < high - low, 1 - to_end < high - low
+    return np.where(reaches_start, 0.0, low), np.where(reaches_end, 1.0, high)
 
 
 def _quantiles(places: Array, below: Array, probability: float) -> Array:
