@@ -301,7 +301,7 @@ def test_what_was_impossible_before_the_batch_may_happen_in_it():
 
 def test_a_start_of_other_classes_is_refused():
     last = fit([0, 0, 1, 1], [0, 1, 0, 1], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="of 2 classes, not of 3"):
+    with pytest.raises(ValueError, match="has 2 classes, not 3"):
         fit([0, 0, 1, 1], [0, 1, 0, 1], [0, 2, 1, 1], start=last)
 
 
