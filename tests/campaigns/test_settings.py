@@ -91,7 +91,7 @@ def test_the_rule_for_comparisons_needs_a_law_that_reads_orders():
     for more, field, words in (
         ({"design": "slider"}, "rule", "for comparisons: choose the update law ra or trueskill"),
         ({"design": "categories"}, "rule", "for comparisons: choose the update law ra or trueskill"),
-        ({"design": "pairwise", "selection": "iterations"}, "selection", "one HIT at a time"),
+        ({"design": "pairwise", "selection": "iterations"}, "selection", "one task at a time"),
         ({"design": "pairwise", "criteria": TWO_CRITERIA}, "rule", "reads the answers to one question"),
     ):
         with pytest.raises(ValidationError, match=words) as problem:
