@@ -27,7 +27,7 @@ def normalize_typed_name(raw: str) -> str:
     return name.lower() if name.isascii() else name
 
 
-def to_stored_login_name(raw: str) -> str:
+def require_login_name(raw: str) -> str:
     """Return a login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
     name = normalize_typed_name(raw)
     if not LOGIN_NAME_PATTERN.fullmatch(name):
@@ -75,7 +75,7 @@ async def insert_user(
 
     Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
     """
-    name = to_stored_login_name(raw_name)
+    name = require_login_name(raw_name)
     statement = (
         upsert(users)
         .values(name=name, created_at=now, role=checked_server_role(role))

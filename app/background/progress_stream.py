@@ -35,10 +35,10 @@ async def stream_job_progress(job: ReportingJob[str]) -> AsyncIterator[str]:
     """
     async with aclosing(iterate_job_reports(job)) as reports:
         async for report in reports:
-            yield json.dumps(progress_report_json(report)) + "\n"
+            yield json.dumps(progress_report_as_dict(report)) + "\n"
 
 
-def progress_report_json(report: int | str | Refusal) -> dict[str, Any]:
+def progress_report_as_dict(report: int | str | Refusal) -> dict[str, Any]:
     if isinstance(report, Refusal):
         proposal = {"proposal": report.details["proposal"]} if "proposal" in report.details else {}
         return {"error": {"code": report.code, "message": report.message} | proposal}

@@ -256,7 +256,7 @@ def build_criterion_fields(
     for name in CRITERION_SETTINGS:
         yield replace(
             build_form_field(name_prefix + name, properties[name], values, errors),
-            designs=text_of_designs_reading_setting(name),
+            designs=space_separated_designs_reading_setting(name),
         )
     for design_field in build_design_fields({}, {}):
         name = name_prefix + design_field.name
@@ -286,7 +286,7 @@ def build_form_field(
         max_length=value_limits.get("maxLength"),
         choices=choice_titles(name),
         error=errors.get(name),
-        designs=text_of_designs_reading_setting(name),
+        designs=space_separated_designs_reading_setting(name),
         laws=text_of_laws_reading_setting(name),
         designs_by_choice=design_names_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
@@ -326,7 +326,7 @@ def designs_by_selection_rule() -> dict[str, str]:
     return {name: " ".join(design for design in DESIGNS if design in able) for name, able in designs.items()}
 
 
-def text_of_designs_reading_setting(setting_name: str) -> str:
+def space_separated_designs_reading_setting(setting_name: str) -> str:
     """Return the designs that read a setting; empty if all do."""
     if setting_name == IMPLIED_PAIRS_SETTING:
         return " ".join(design.name for design in DESIGNS.values() if design().compares_pairs)

@@ -10,7 +10,7 @@ from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
     form_field_kind,
-    text_of_designs_reading_setting,
+    space_separated_designs_reading_setting,
     type_and_limits_of_setting_value,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
@@ -60,7 +60,7 @@ def parse_settings_form(values: Mapping[str, str]) -> CampaignSettings:
     entered[CRITERIA_SETTING] = [criterion for criterion in values_of_each_criterion_in_form(values) if criterion]
     if not entered[CRITERIA_SETTING]:
         entered.pop(ASKED_BY_SETTING, None)
-    if values.get("design", USUAL_DESIGN) not in text_of_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
+    if values.get("design", USUAL_DESIGN) not in space_separated_designs_reading_setting(IMPLIED_PAIRS_SETTING).split():
         entered.pop(IMPLIED_PAIRS_SETTING, None)  # entered for another selection rule
     return CampaignSettings.model_validate(entered)
 

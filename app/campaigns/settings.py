@@ -229,7 +229,9 @@ class CampaignSettings(
 
     @field_validator("design_settings")
     @classmethod
-    def validate_design_settings(cls, design_settings: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
+    def validate_and_complete_design_settings(
+        cls, design_settings: dict[str, Any], info: ValidationInfo
+    ) -> dict[str, Any]:
         """Return all settings of the design, with defaults for those that are not given."""
         if (design := DESIGNS.get(info.data.get("design", ""))) is None:
             return design_settings

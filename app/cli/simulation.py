@@ -14,7 +14,7 @@ from app.goal_monitor import monitor
 from app.http.dependencies import get_now
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_FORECAST_RUNS, DEFAULT_POPULATION
-from app.planning.forecast import forecast_campaign as planned
+from app.planning.forecast import forecast_cost_of_goal as planned
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
 from app.quality.rule_monitor import CampaignMonitor
 from app.record.campaign import load_campaign_by_slug

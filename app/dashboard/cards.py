@@ -211,7 +211,7 @@ def hours_left_at_recent_rate(snapshot: CampaignSnapshot) -> float | None:
         return None
     span = snapshot.as_of - snapshot.counts.first_at
     return pace.hours_to_completion_or_none(
-        snapshot.judgments_left, snapshot.drawn_items_per_hit, snapshot.recent_rate, span
+        snapshot.judgments_left, snapshot.items_per_hit_without_always_shown, snapshot.recent_rate, span
     )
 
 
@@ -237,7 +237,11 @@ def money_card(snapshot: CampaignSnapshot) -> Card:
     paid_hits = int(snapshot.counts.paid_hits or 0)
     if not campaign.rehearsal_of:
         paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
-    hits_left = -(-snapshot.judgments_left // snapshot.drawn_items_per_hit) if campaign.status != "finished" else 0
+    hits_left = (
+        -(-snapshot.judgments_left // snapshot.items_per_hit_without_always_shown)
+        if campaign.status != "finished"
+        else 0
+    )
     spent, expected = pay * paid_hits, pay * (paid_hits + hits_left)
     notes = [f"{pay_with_currency_text(pay, campaign)} a task"]
     if snapshot.usual_seconds:

@@ -30,7 +30,7 @@ from app.inference.online.law import AnsweredHit
 from app.record import replay
 from app.record.campaign_law import hit_of_response_for_law
 from app.record.changes import Watermark, poll_changes
-from app.record.responses import Response, count_responses_that_count, load_responses
+from app.record.responses import Response, count_responses_that_count, load_counted_responses
 
 MAX_REPLAY_BYTES = 500_000_000  # for each kind of replay; one campaign is kept however large it is
 RESPONSES_PER_REPLAY_BATCH = 1_000  # responses read between two checks of the clock
@@ -110,8 +110,10 @@ class IncrementalReplay(ABC, Generic[P]):
     async def load_hits(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], **filters: Any
     ) -> list[tuple[int, AnsweredHit]]:
-        """Load responses as numbered HITs for this replay; for `filters` see `load_responses`."""
-        responses = await load_responses(connection, criterion.campaign.id, criterion=criterion.number, **filters)
+        """Load responses as numbered HITs for this replay; for `filters` see `load_counted_responses`."""
+        responses = await load_counted_responses(
+            connection, criterion.campaign.id, criterion=criterion.number, **filters
+        )
         return [(response.seq, self.response_to_hit(criterion, response)) for response in responses]
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
@@ -158,7 +160,7 @@ class IncrementalReplay(ABC, Generic[P]):
             if first_new_seq is None
             else ReplayPosition(position.state, since, watermark, first_new_seq - 1)
         )
-        return self.cache_position(criterion, new_position)
+        return self.store_position_unless_behind(criterion, new_position)
 
     async def position_after_next_batch(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P]
@@ -181,14 +183,16 @@ class IncrementalReplay(ABC, Generic[P]):
             if is_last_batch
             else ReplayPosition(state, since, until, rows[-1][0], total)
         )
-        return self.cache_position(criterion, new_position)
+        return self.store_position_unless_behind(criterion, new_position)
 
     def cached_position(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
         """Return the cached position if it is of the campaign's revision."""
         position = self.positions.get(campaign_id_and_criterion_number(criterion))
         return position if position is not None and position.until.revision == criterion.campaign.revision else None
 
-    def cache_position(self, criterion: Criterion[Campaign], position: ReplayPosition[P]) -> ReplayPosition[P]:
+    def store_position_unless_behind(
+        self, criterion: Criterion[Campaign], position: ReplayPosition[P]
+    ) -> ReplayPosition[P]:
         """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
         cached = self.cached_position(criterion)
         if cached is None or cached.state.answers <= position.state.answers:

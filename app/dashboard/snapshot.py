@@ -130,7 +130,7 @@ class CampaignSnapshot:
         return np.where(gone, self.drawn_judgments, int(self.campaign.judgments_per_item))
 
     @property
-    def drawn_items_per_hit(self) -> int:
+    def items_per_hit_without_always_shown(self) -> int:
         """Number of items of a HIT that get one of the wanted judgments."""
         return int(self.campaign.items_per_hit) - len(self.campaign.always_shown)
 

@@ -148,7 +148,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "cut": cut.describe if cut else "",
         "words": summary_sentence_by_name(snapshot, progress),
         "pace": pace_figures(snapshot),
-        "histogram": histogram_figure_by_name(snapshot),
+        "histogram": score_histogram_limits_and_counts(snapshot),
         "uncertainty": uncertainty_figure_by_name(snapshot),
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
         "unit": design.score_unit(law).drawing_settings,
@@ -237,7 +237,7 @@ def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 
-def histogram_figure_by_name(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def score_histogram_limits_and_counts(snapshot: CampaignSnapshot) -> dict[str, Any]:
     low, high = lowest_and_highest_drawn_score(snapshot.criterion.law.family, snapshot.score, snapshot.variance)
     counts, _ = np.histogram(np.clip(snapshot.score, low, high), bins=SCORE_HISTOGRAM_BINS, range=(low, high))
     return {"low": low * MAX_POINTS, "high": high * MAX_POINTS, "counts": counts.tolist()}

@@ -129,7 +129,7 @@ async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) 
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
     (criterion,) = campaign.criteria
-    hits = hits_of_judging_responses_for_law(criterion, await responses.load_responses(connection, campaign.id))
+    hits = hits_of_judging_responses_for_law(criterion, await responses.load_counted_responses(connection, campaign.id))
     record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 

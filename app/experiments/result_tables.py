@@ -8,7 +8,7 @@ from app.experiments.runs import Experiment, RunResults
 ExperimentResults = Sequence[tuple[Experiment, RunResults]]
 
 
-def write_run_tables(
+def write_figure_and_score_tables(
     folder: Path, name: str, results: ExperimentResults, checkpoints: Sequence[int], items: Sequence[str]
 ) -> None:
     """Write the figures, and the scores with a row for each experiment, run, arm and item at the last checkpoint."""

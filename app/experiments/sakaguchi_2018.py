@@ -13,7 +13,7 @@ from app.errors import Invalid
 from app.experiments import report
 from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
 from app.experiments.report import PAPER_GAIN, ReportPart
-from app.experiments.result_tables import write_run_tables
+from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import RunExperiment, figure_array_by_arm, final_score_arrays_by_arm
 from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
@@ -83,7 +83,7 @@ def run_scale_experiments(  # noqa: PLR0917
         for effect in CONTEXT_EFFECTS
     ]
     runs = [(part.experiment, part.results) for part in (*parts, *contexts)]
-    write_run_tables(folder, material.name, runs, ITEM_CHECKPOINTS, material.names)
+    write_figure_and_score_tables(folder, material.name, runs, ITEM_CHECKPOINTS, material.names)
     path = folder / f"{material.name}.md"
     context_of_material = {
         "title": material.title,

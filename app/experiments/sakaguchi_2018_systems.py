@@ -19,7 +19,7 @@ from app.errors import Invalid
 from app.experiments import report
 from app.experiments.figures import plot_curves
 from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
-from app.experiments.result_tables import write_run_tables
+from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import (
     ArmResult,
     RunExperiment,
@@ -225,7 +225,7 @@ def run_systems_experiment(  # noqa: PLR0917
 ) -> Path:  # fmt: skip
     """Run the experiment, write figures, tables and the report, and return the file of the report."""
     results = run_experiment(experiment, "Systems")
-    write_run_tables(folder, experiment.name, [(experiment, results)], SYSTEM_CHECKPOINTS, names)
+    write_figure_and_score_tables(folder, experiment.name, [(experiment, results)], SYSTEM_CHECKPOINTS, names)
     rows_by_figure = {}
     for figure in ("spearman", "pearson"):
         values = figure_array_by_arm(results, figure)

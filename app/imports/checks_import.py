@@ -78,7 +78,7 @@ async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> N
         await connection.execute(statement, {"campaign": campaign_id})
 
 
-async def load_check_ids(connection: AsyncConnection, campaign_id: int) -> set[str]:
+async def load_external_ids_of_checks(connection: AsyncConnection, campaign_id: int) -> set[str]:
     """Return the researcher's ids of the checks, which no item may have."""
     return set(await connection.scalars(LIST_CHECK_ITEM_IDS, {"campaign": campaign_id}))
 

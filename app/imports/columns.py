@@ -106,7 +106,7 @@ def find_column(columns: Iterable[str], name: str) -> str | None:
     return similar_columns[0] if len(similar_columns) == 1 else None
 
 
-def require_column(columns: Sequence[str], name: str) -> str:
+def require_column_name(columns: Sequence[str], name: str) -> str:
     """Return the column that `find_column` finds. Raises `Invalid` (`column_unknown`) if there is none."""
     matching_column = find_column(columns, name)
     if matching_column is None:
@@ -131,7 +131,7 @@ def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None
     if name is None:
         return None
     try:
-        return require_column(columns, name)
+        return require_column_name(columns, name)
     except Invalid as problem:
         message = (
             f"{problem.message} Choose the column of ids, or number the rows (on the command line "

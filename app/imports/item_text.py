@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
-from app.imports.columns import find_column, fold_column_name, require_column
+from app.imports.columns import find_column, fold_column_name, require_column_name
 from app.uploads import INDEX_COLUMN, format_cell
 
 COMMON_SHOWN_COLUMN_NAMES = ("text", "sent", "sentence", "shown", "item")
@@ -115,7 +115,7 @@ def row_path_by_notation(columns: Sequence[str], path_texts: Sequence[str]) -> d
     """Return the path of each notation. Raises `Invalid` (`column_unknown`)."""
     parsed_paths = {name: path for name in path_texts if (path := row_path_or_none(name, columns))}
     return parsed_paths | {
-        name: RowPath(require_column(columns, name)) for name in path_texts if name not in parsed_paths
+        name: RowPath(require_column_name(columns, name)) for name in path_texts if name not in parsed_paths
     }
 
 

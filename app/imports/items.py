@@ -439,4 +439,4 @@ async def load_existing_ids_and_next_free_number(connection: AsyncConnection, ca
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
     async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
         ids.update(id_batch)
-    return ids | await checks_import.load_check_ids(connection, campaign_id), next_number
+    return ids | await checks_import.load_external_ids_of_checks(connection, campaign_id), next_number

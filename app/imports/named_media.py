@@ -37,9 +37,9 @@ class NamedMedia:
     def add_files_of_row(self, row: UploadedRow, shown_text: str) -> None:
         """Collect the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
         if not self.content.is_plain_text:
-            self.add_files_of_cells(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
+            self.check_cells_and_collect_files(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
 
-    def add_files_of_cells(self, line: int, cells: ItemTexts) -> None:
+    def check_cells_and_collect_files(self, line: int, cells: ItemTexts) -> None:
         """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
         if problem := problem_with_reading_length_or_none(cells):
             refuse_line(problem.code, line, problem.message)

@@ -89,9 +89,9 @@ class CollectedOutputs:
             *(text_of_cell_or_none(row, column) for column in SourceAndReference._fields)
         )
         if segment not in self.segment_by_id:
-            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text, *source_and_reference))
+            self.named_media.check_cells_and_collect_files(row.line, ItemTexts(shown_text, *source_and_reference))
         elif not self.named_media.content.is_plain_text:
-            self.named_media.add_files_of_cells(row.line, ItemTexts(shown_text))
+            self.named_media.check_cells_and_collect_files(row.line, ItemTexts(shown_text))
         system_number = self.number_by_system.setdefault(system, len(self.number_by_system))
         numbered_segment = self.segment_by_id.setdefault(
             segment, NumberedSegment(len(self.segment_by_id), source_and_reference)

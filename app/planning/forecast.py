@@ -62,7 +62,7 @@ LIST_ITEMS_OUT_OF_POOL = text(f"""
 """)
 
 
-async def forecast_campaign(
+async def forecast_cost_of_goal(
     engine: AsyncEngine,
     slug: str,
     like: str = DEFAULT_POPULATION,
@@ -278,7 +278,7 @@ async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law
 
 
 class ForecastRequest(NamedTuple):
-    """Arguments of `forecast_campaign` that a page sends."""
+    """Arguments of `forecast_cost_of_goal` that a page sends."""
 
     like: str
     at_once: int = DEFAULT_CONCURRENT_ANNOTATORS
@@ -298,7 +298,7 @@ class ForecastRunner:
     async def run(
         self, slug: str, request: ForecastRequest, now: datetime, on_run: Callable[[int], None]
     ) -> CampaignForecast:
-        """Run `forecast_campaign`; `on_run` gets the number of finished runs, 0 at the start.
+        """Run `forecast_cost_of_goal`; `on_run` gets the number of finished runs, 0 at the start.
 
         Raises the same, and `Conflict` (`plan_takes_long`).
         """
@@ -318,9 +318,9 @@ class ForecastRunner:
 async def forecast_campaign_at_url(
     database_url: str, slug: str, request: ForecastRequest, now: datetime
 ) -> CampaignForecast:
-    """Run `forecast_campaign` in a process that has no engine."""
+    """Run `forecast_cost_of_goal` in a process that has no engine."""
     engine = create_engine(database_url, pool_size=1)
     try:
-        return await forecast_campaign(engine, slug, **request._asdict(), now=now, on_run=report_progress)
+        return await forecast_cost_of_goal(engine, slug, **request._asdict(), now=now, on_run=report_progress)
     finally:
         await engine.dispose()

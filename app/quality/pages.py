@@ -27,7 +27,7 @@ from app.quality.bulk_decisions import (
     decide_on_annotators,
     parse_bulk_action,
 )
-from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id
+from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, require_annotator_id
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
 from app.quality.rule_sentences import parts_of_rule_sentence
@@ -111,7 +111,7 @@ async def annotator_page(
 ) -> HTMLResponse:
     """Show an annotator: figures, decisions, and answers by item and by HIT."""
     campaign = await load_campaign_for_page(connection, slug)
-    annotator_id = await find_annotator_id(connection, campaign, annotator)
+    annotator_id = await require_annotator_id(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
     answers = await annotator_answers.load_answer_lines_of_annotator(

@@ -214,7 +214,7 @@ def decoded_law_state_of_campaign_or_none(row: CampaignStateRow | None, layout: 
     return None if row is None else bytes_to_floats(row.state).tolist()
 
 
-async def load_all_law_states(connection: Driver, revision: Revision) -> LawState:
+async def load_whole_law_state(connection: Driver, revision: Revision) -> LawState:
     """Return all law state of a revision."""
     rows = await fetch_rows(connection, FIND_ALL_STATES, revision.sql_parameters, AnyStateRow)
     campaign = [bytes_to_floats(row.state).tolist() for row in rows if row.kind == "campaign"]

@@ -301,7 +301,7 @@ async def mismatches_of_stored_law_states(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
     """Return where stored law states differ from the replay, each at its first differing number."""
-    stored = await law_storage.load_all_law_states(await driver_of(connection), revision)
+    stored = await law_storage.load_whole_law_state(await driver_of(connection), revision)
     differences = await asyncio.to_thread(
         lambda: [*iterate_law_state_differences(law_states_by_kind(stored), law_states_by_kind(replayed))]
     )

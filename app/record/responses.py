@@ -115,7 +115,7 @@ async def load_excluded_annotator_ids(connection: AsyncConnection, campaign_id: 
     return frozenset((await connection.execute(FIND_EXCLUDED_ANNOTATORS, {"campaign": campaign_id})).scalars())
 
 
-async def load_responses(
+async def load_counted_responses(
     connection: AsyncConnection,
     campaign_id: int,
     *,
@@ -165,7 +165,7 @@ async def load_watermark_and_new_responses(
     watermark, first_new_seq, _ = await poll_changes(connection, campaign_id, since)
     if first_new_seq is None:
         return watermark, []
-    return watermark, await load_responses(
+    return watermark, await load_counted_responses(
         connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, last_decision=decided
     )
 
@@ -176,7 +176,7 @@ async def iterate_batches_of_responses(
     """Yield all responses that count, at most `size` at once. Pass a connection of `open_snapshot`."""
     after = 0
     read_batch = partial(
-        load_responses, connection, campaign_id, limit=size, last_decision=last_decision, criterion=criterion
+        load_counted_responses, connection, campaign_id, limit=size, last_decision=last_decision, criterion=criterion
     )
     while batch := await read_batch(after=after):
         yield batch
@@ -192,7 +192,7 @@ async def load_judgment_column_by_name(
     limit: int,
     criterion: int = 0,
 ) -> dict[str, NumberColumn]:
-    """Return the judgments of responses in long form, many times faster than `load_responses`.
+    """Return the judgments of responses in long form, many times faster than `load_counted_responses`.
 
     Args:
         connection: A connection in a transaction.

@@ -438,13 +438,12 @@ async def load_answers_missing_in_draft(
     connection: AsyncConnection, draft: RevisionDraft
 ) -> tuple[Watermark, list[list[Response]]]:
     """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""
-    since, decided = draft.watermark, draft.decided
+    campaign_id, since, decided = draft.campaign.id, draft.watermark, draft.decided
     watermark, first_criterion_answers = await responses.load_watermark_and_new_responses(
-        connection, draft.campaign.id, since, decided=decided
+        connection, campaign_id, since, decided=decided
     )
-    read_responses = partial(
-        responses.load_responses, connection, draft.campaign.id, since=since, until=watermark, last_decision=decided
-    )
+    read_responses = partial(responses.load_counted_responses, connection, campaign_id, last_decision=decided)
+    read_responses = partial(read_responses, since=since, until=watermark)
     after = first_criterion_answers[0].seq - 1 if first_criterion_answers else 0
     return watermark, [
         first_criterion_answers,

@@ -245,12 +245,12 @@ class LazyDescendingOrder:
         """Keep the bounds, (C,), unsorted."""
         self._bounds, first = bounds, min(CELLS_SORTED_FIRST, len(bounds))
         self._places = np.argpartition(-bounds, first - 1) if first else np.empty(0, np.intp)
-        self._first = self._sort_places(self._places[:first])
+        self._first = self._places_in_descending_order(self._places[:first])
 
     def __iter__(self) -> Iterator[int]:
         yield from self._first
-        yield from self._sort_places(self._places[len(self._first) :])
+        yield from self._places_in_descending_order(self._places[len(self._first) :])
 
-    def _sort_places(self, places: npt.NDArray[np.intp]) -> list[int]:
+    def _places_in_descending_order(self, places: npt.NDArray[np.intp]) -> list[int]:
         order: list[int] = places[np.argsort(-self._bounds[places], kind="stable")].tolist()
         return order

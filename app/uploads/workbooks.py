@@ -160,7 +160,7 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
         line += 1
         cell_count += len(row)
         if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
-            refuse_huge_sheet(line)
+            raise_huge_sheet_refusal_at_line(line)
         cells = result_of_openpyxl_or_refusal(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
@@ -172,7 +172,7 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
         yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
 
 
-def refuse_huge_sheet(line: int) -> NoReturn:
+def raise_huge_sheet_refusal_at_line(line: int) -> NoReturn:
     raise TooLarge(
         f"Line {line}: this sheet has more than {MAX_SHEET_ROWS:,} rows or {MAX_SHEET_CELLS:,} cells, counting empty "
         "ones. Copy the table into a new workbook. Nothing was imported.",

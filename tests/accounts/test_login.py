@@ -448,5 +448,5 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
 def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
     assert users.normalize_typed_name(typed) == typed
     with pytest.raises(Invalid, match="only the letters a to z"):
-        users.to_stored_login_name(typed)
-    assert users.normalize_typed_name(" Kim ") == users.to_stored_login_name(" Kim ") == "kim"
+        users.require_login_name(typed)
+    assert users.normalize_typed_name(" Kim ") == users.require_login_name(" Kim ") == "kim"

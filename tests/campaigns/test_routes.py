@@ -124,7 +124,9 @@ async def test_the_steps_explain_every_setting_that_leaves_a_choice(researcher, 
     for name, info in CampaignSettings.model_fields.items():
         if name in (form_sections.DESIGN_SETTINGS_SETTING, form_sections.CRITERIA_SETTING):
             continue
-        if form.text_of_designs_reading_setting(name) and "slider" not in form.text_of_designs_reading_setting(name):
+        if form.space_separated_designs_reading_setting(
+            name
+        ) and "slider" not in form.space_separated_designs_reading_setting(name):
             continue  # other ways of asking have it
         found = [step for step, page in pages.items() if re.search(rf'name="(need\.\w+\.)?{name}"', page)]
         assert found == [form_sections.STEP_BY_SETTING[name]], name

@@ -9,7 +9,7 @@ from app.campaigns import summaries
 from app.dashboard import campaign_list, incremental, precision
 from app.dashboard.incremental import PrecisionReplay
 from app.inference.ratings.moderated_means import moderated_means_of_tally
-from app.record.responses import load_responses
+from app.record.responses import load_counted_responses
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -55,9 +55,9 @@ def read(monkeypatch):
 
     async def noting(connection, campaign_id, **which):
         of.append(campaign_id)
-        return await load_responses(connection, campaign_id, **which)
+        return await load_counted_responses(connection, campaign_id, **which)
 
-    monkeypatch.setattr("app.dashboard.incremental.load_responses", noting)
+    monkeypatch.setattr("app.dashboard.incremental.load_counted_responses", noting)
     return of
 
 

@@ -236,7 +236,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     slower = courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])]
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
-    courses.cache_position(campaign.criteria[0], slower)
+    courses.store_position_unless_behind(campaign.criteria[0], slower)
     assert courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])].state.answers == 8
 
 

@@ -24,7 +24,7 @@ from app.errors import Conflict, Invalid
 from app.experiments.arm_assignment import visited_or_first_running_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_values
-from app.quality.decisions import exclude_annotator, find_annotator_id
+from app.quality.decisions import exclude_annotator, require_annotator_id
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 from app.server import serve
@@ -377,7 +377,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     assert "**1 person answered in more than one arm**" in page
     assert "**Too few answers**: DA, RA, EASL have fewer" in page
     async with engine.begin() as connection:
-        who = await find_annotator_id(connection, made.campaigns["EASL"], "A1")
+        who = await require_annotator_id(connection, made.campaigns["EASL"], "A1")
         await exclude_annotator(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
     await revise_posteriors(engine, made.campaigns["EASL"].id, now=NOW)
     await easel("compare", "verbs", "--out", tmp_path)

@@ -286,13 +286,13 @@ async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answer_hits(engine, hits=0)
     await create_annotator(engine, await create_running_campaign(engine), "of another campaign")
     async with engine.connect() as connection:
-        found = [await decisions.find_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
+        found = [await decisions.require_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
         pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
-        assert await decisions.find_annotator_id(connection, campaign, pseudonym) == rows[1]
+        assert await decisions.require_annotator_id(connection, campaign, pseudonym) == rows[1]
         for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
-                await decisions.find_annotator_id(connection, campaign, name)
+                await decisions.require_annotator_id(connection, campaign, name)
             assert problem.value.code == "annotator_not_found"
 
 

@@ -66,7 +66,7 @@ async def posteriors(engine, revision: int = 0):
 
 async def kept_of(engine, of: Revision):
     async with engine.connect() as connection:
-        return law_state_json(await law_storage.load_all_law_states(await driver_of(connection), of))
+        return law_state_json(await law_storage.load_whole_law_state(await driver_of(connection), of))
 
 
 async def under_the_first_rule(engine) -> LawState:

@@ -98,7 +98,7 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     after, first, _ = await poll(engine, campaign, before)
     await answered(engine, campaign, "they")
     async with engine.connect() as connection:
-        found = await responses.load_responses(connection, campaign.id, since=before, until=after)
+        found = await responses.load_counted_responses(connection, campaign.id, since=before, until=after)
         assert (
             await responses.count_responses_that_count(connection, campaign.id, after=0, since=before, until=after) == 2
         )

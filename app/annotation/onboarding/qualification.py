@@ -122,7 +122,7 @@ def qualification_template_context(settings: VisitAndAnswerSettings, history: Vi
     return context | {"percent": settings.pass_percent, "outcome": "screened_out" if ended else None}
 
 
-def results_of_failed_qualification(settings: VisitAndAnswerSettings, _version: int) -> list[StepResult]:
+def step_results_of_failed_qualification(settings: VisitAndAnswerSettings, _version: int) -> list[StepResult]:
     """Return the results of an annotator who gave no expected answer in the last try."""
     sets = parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings))
     details = {"try": settings.qualification_tries, "values": [], "met": 0, "of": 1}
@@ -140,5 +140,5 @@ STEP = VisitStep(
     has_qualified,
     qualification_result_or_none_if_outdated,
     qualification_template_context,
-    {"Qualification failed": results_of_failed_qualification},
+    {"Qualification failed": step_results_of_failed_qualification},
 )
