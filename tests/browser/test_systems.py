@@ -82,7 +82,7 @@ async def test_a_segment_is_opened_from_the_table_of_means(campaign: Any, visit:
     await page.context.add_cookies([cookie])
     await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/items")
     await page.get_by_role("link", name="s1", exact=True).click()
-    await expect(page.locator("#segment .words")).to_have_text(["same 1", "same 1", "other 1"])
+    await expect(page.locator("#segment .as-uploaded")).to_have_text(["same 1", "same 1", "other 1"])
     assert await violations(page) == ""
     await page.get_by_role("link", name="Close").click()
     await expect(page.locator("#segment")).to_have_count(0)

@@ -28,7 +28,7 @@ def scores(page, score="5"):
 async def test_the_former_page_leads_to_the_preview_as_participant(researcher, campaign):
     reply = await researcher.get(PAGE.format(campaign.slug))
     assert reply.headers["location"] == f"/admin/campaigns/{campaign.slug}/preview?at=hit-1"
-    assert "HIT 1" in (await researcher.get(reply.headers["location"])).text
+    assert "Task 1" in (await researcher.get(reply.headers["location"])).text
 
 
 async def test_it_is_the_page_that_annotators_get_and_may_stand_in_a_frame_of_ours_alone(researcher, campaign):
