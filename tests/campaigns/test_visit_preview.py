@@ -137,6 +137,14 @@ async def test_the_passphrase_comes_first_and_is_checked(engine, researcher):
     assert title_of(page).endswith(": Welcome")
 
 
+async def test_viewers_cannot_find_out_the_passphrase_by_trying(app, client, engine):
+    campaign = await create_running_campaign(engine, launched=False, passphrase="open sesame")
+    await log_in_with_role(app, client, "guest", "viewer", campaign)
+    address, page = await start_preview(client, campaign)
+    for tried in ("sesame", "open sesame"):
+        assert title_of(await send(client, address, page, passphrase=tried, enter="1")).endswith(": Welcome")
+
+
 async def test_a_closed_link_is_another_outcome(engine, researcher):
     campaign = await create_running_campaign(engine, launched=False, open_link=False)
     _, page = await start_preview(researcher, campaign, at="link-closed")

@@ -264,6 +264,15 @@ async def test_choices_of_no_more_marking_are_comparisons(engine):
     assert problem.value.code == "assignment_known"
 
 
+async def test_choices_count_once_although_a_later_file_has_them_on_other_lines(engine):
+    campaign = await create_launched_campaign(engine, ITEMS, design="pairwise", items_per_hit=2)
+    header = "Judge,Candidate Chosen,Candidate Not Chosen,Time Taken\n"
+    assert (await imported(engine, campaign, f"{header}Ann,s1,s2,5\nAnn,s1,s2,5\nAnn,s2,s3,6\n")).responses == 3
+    done = await imported(engine, campaign, f"{header}Ben,s1,s2,9\nAnn,s2,s3,6\nAnn,s1,s2,5\nAnn,s1,s2,5\n")
+    assert (done.responses, done.known) == (1, 3)
+    assert len(await fetch_rows(engine, STORED)) == 4
+
+
 async def test_choices_are_refused_where_annotators_do_not_compare(engine):
     campaign = await create_launched_campaign(engine, ITEMS)
     assert (await refused(engine, campaign, CHOICES)).code == "choices_not_imported"

@@ -1,6 +1,7 @@
 """Cells of answer files: numbers and times in the notations of any country, read in the context of the file. Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -72,6 +73,7 @@ class ReadingNotes:
         lines: Number of lines of the file.
         file: Sentences about how the table was read.
         has_choices: True if the file has choices between two items, and no values.
+        choice_repeats: Number of equal rows so far, for each choice.
 
     """
 
@@ -88,6 +90,7 @@ class ReadingNotes:
     lines: int = 0
     file: str = ""
     has_choices: bool = False
+    choice_repeats: Counter[tuple[str, ...]] = field(default_factory=Counter)
 
 
 @dataclass

@@ -190,18 +190,26 @@ def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRo
 
 
 def is_choice_record(values: Mapping[str, Any]) -> bool:
-    return {name.strip().lower() for name in values} >= CHOICE_COLUMNS
+    return {choice_column_name(name) for name in values} >= CHOICE_COLUMNS
+
+
+def choice_column_name(name: str) -> str:
+    """Return the name of a column as No More Marking documents it, from one with blanks or capitals."""
+    return name.strip().lower().replace(" ", "_")
 
 
 def iterate_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield the two candidates of a choice as a HIT: place 1 for the chosen one, 2 for the other.
 
     The file does not say which one was on the left, so their order is that of their names. The time is not kept.
+    Equal rows are told apart by counting them: a later file may have the same choices on other lines.
     """
     notes.has_choices = True
-    texts = {name.strip().lower(): format_cell(value).strip() for name, value in record.values.items()}
+    texts = {choice_column_name(name): format_cell(value).strip() for name, value in record.values.items()}
     places = {texts["candidate_chosen"]: 1, texts["candidate_not_chosen"]: 2}
-    parts = (record.line, texts["judge"], *places, texts.get("time_taken", ""))
+    choice = (texts["judge"], *places, texts.get("time_taken", ""))
+    notes.choice_repeats[choice] += 1
+    parts = (notes.choice_repeats[choice], *choice)
     hit = hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
     for item, place in sorted(places.items()):
         yield {"hit": hit, "annotator": texts["judge"], "item": item, "value": place}

@@ -58,7 +58,8 @@ class VisitPreview:
         notice: Refusal of the form that was just sent.
         kept: JSON that Easel would store of the form that was just sent; empty if there is none.
         reported: True if they have just reported media that do not load.
-        hides_codes: True if the researcher may not see the settings, so that completion codes are replaced by examples.
+        hides_codes: True if the researcher may not see the settings: completion codes are replaced by examples, and any
+            passphrase is taken for the right one.
 
     """
 
@@ -164,7 +165,9 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
         return (preview_after_step_form if page.step else preview_after_start_form)(preview, form)
     if "undo" in form:
         return preview.at_page(preview.neighbour(-1))
-    if page.key == PASSPHRASE_PAGE and not is_same_passphrase(preview.campaign.passphrase, form.get("passphrase", "")):
+    # Somebody who may not see the passphrase must not learn it by trying: for them any is the right one.
+    is_checked = page.key == PASSPHRASE_PAGE and not preview.hides_codes
+    if is_checked and not is_same_passphrase(preview.campaign.passphrase, form.get("passphrase", "")):
         raise passphrase_wrong_error()
     if page.hit_number is None:
         return preview.at_page(None if page.is_outcome else preview.neighbour(1))
