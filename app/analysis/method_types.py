@@ -111,7 +111,7 @@ class TableMethod:
         shows_annotators: Shows single annotators, or sorts them by their profile, so that not all roles may see it.
         required_columns: Uploaded columns that the estimate needs, unless an item is in every HIT.
         needs_order: Only for designs whose answers are orders and nothing else.
-        needs_free_pairs: Reads only answers to two items at a time, any two of which may be compared.
+        needs_free_pairs: Reads only answers to two items at a time, where any two items may be compared.
         compares_systems_or_pairs: Only for campaigns of systems, and for designs that compare free pairs.
         shade_of_cell: Returns the shade of a cell, 0 to 10, None for none; for tables that are a matrix.
         dot_plot: The column that is drawn, if any.

@@ -22,7 +22,7 @@ class CampaignWithProgress(Campaign):
     """A campaign with its number of items, and of judgments of the drawn items.
 
     Attributes:
-        experiment: Name of the experiment of which it is an arm, None if it is none; likewise `arm`.
+        experiment: Name of the experiment if the campaign is one of its arms, else None; likewise `arm`.
         experiment_key: Link key of that experiment.
         member: Role in the campaign of the researcher who asked for a list.
         has_people: Whether any annotator has a personal link; only of a single campaign.

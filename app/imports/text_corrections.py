@@ -48,14 +48,18 @@ LOAD_FORMER_TEXTS = text("""
     ORDER BY version DESC
 """)
 
-LOCK_OUTPUT = text("""
+FIND_OUTPUT_SQL = """
     SELECT o.segment, o.item, o.shown, coalesce(o.digest, o.shown) AS same_as FROM outputs o
     JOIN segments s ON s.campaign_id = o.campaign_id AND s.number = o.segment
     JOIN items i ON i.campaign_id = o.campaign_id AND i.number = o.item
-    WHERE o.campaign_id = :campaign AND s.external_id = :segment_id AND i.external_id = :id FOR UPDATE OF o
+    WHERE o.campaign_id = :campaign AND s.external_id = :segment_id AND i.external_id = :id
+"""
+FIND_OUTPUT, LOCK_OUTPUT = text(FIND_OUTPUT_SQL), text(f"{FIND_OUTPUT_SQL} FOR UPDATE OF o")
+UPDATE_OUTPUT_IN_DRAFT = text("""
+    UPDATE outputs SET shown = :shown, digest = NULL
+    WHERE campaign_id = :campaign AND segment = :segment AND item = :item
 """)
-FIND_OUTPUT = text(LOCK_OUTPUT.text.replace(" FOR UPDATE OF o", ""))
-# Systems with the same output for a segment share its judgments, so all of them get the correction.
+# From the launch on, systems with the same output for a segment share its judgments, so all of them get the correction.
 STORE_FORMER_OUTPUTS = text(f"""
     INSERT INTO output_versions (campaign_id, segment, item, version, shown, last_hit, replaced_at)
     SELECT o.campaign_id, o.segment, o.item,
@@ -91,7 +95,7 @@ async def correct_text(
 ) -> int:
     """Store the corrected text of an item, or of a system's output for a segment; return the number of this version.
 
-    Other systems with the same output for the segment get the correction, too.
+    After the launch, other systems with the same output for the segment get the correction, too.
 
     Raises:
         NotFound: `campaign_not_found`, `item_not_found`, `output_not_found`.
@@ -149,18 +153,21 @@ async def replace_output(
 ) -> tuple[str, int]:
     """Store a system's output for a segment, and return the former one and the number of the new version.
 
-    It must not become equal to an output of other systems: then their judgments would have to be shared from now on.
+    After the launch it must not become equal to an output of other systems: then their judgments would have to be
+    shared from now on. In a draft nothing is shared yet.
     """
     output = await find_output(connection, campaign, system_id, segment_id, is_locked=True)
     await refuse_text_that_cannot_be_shown(connection, campaign, output.shown, new_text)
-    key = {"campaign": campaign.id, "segment": output.segment, "same_as": output.same_as}
-    digest = None if campaign.status == "draft" else await compute_digest(connection, campaign, new_text)
-    new_values = key | {"shown": new_text, "digest": digest}
-    if campaign.status != "draft" and await connection.scalar(HAS_EQUAL_OUTPUT, new_values):
+    key = {"campaign": campaign.id, "segment": output.segment}
+    if campaign.status == "draft":
+        await connection.execute(UPDATE_OUTPUT_IN_DRAFT, key | {"item": output.item, "shown": new_text})
+        return output.shown, 1
+    key |= {"same_as": output.same_as}
+    new_values = key | {"shown": new_text, "digest": await compute_digest(connection, campaign, new_text)}
+    if await connection.scalar(HAS_EQUAL_OUTPUT, new_values):
         message = "Another system has this output for the segment, so it cannot become this text. Nothing was changed."
         raise Conflict(message, code="output_taken")
-    if campaign.status != "draft":
-        await connection.execute(STORE_FORMER_OUTPUTS, key | {"now": now})
+    await connection.execute(STORE_FORMER_OUTPUTS, key | {"now": now})
     await connection.execute(UPDATE_OUTPUTS, new_values)
     return output.shown, 1 + len(await load_former_outputs(connection, campaign.id, output.segment, output.item))
 

@@ -442,17 +442,14 @@ async def load_answers_missing_in_draft(
     watermark, first_criterion_answers = await responses.load_watermark_and_new_responses(
         connection, campaign_id, since, decided=decided
     )
-    read_responses = partial(responses.load_counted_responses, connection, campaign_id, last_decision=decided)
-    read_responses = partial(read_responses, since=since, until=watermark)
-    after = first_criterion_answers[0].seq - 1 if first_criterion_answers else 0
+    other_criteria = draft.campaign.criteria[1:]
+    if not first_criterion_answers:
+        return watermark, [[], *([] for _ in other_criteria)]
+    load_since = partial(responses.load_counted_responses, connection, campaign_id, since=since, last_decision=decided)
+    after = first_criterion_answers[0].seq - 1
     return watermark, [
         first_criterion_answers,
-        *(
-            [
-                await read_responses(after=after, criterion=criterion.number) if first_criterion_answers else []
-                for criterion in draft.campaign.criteria[1:]
-            ]
-        ),
+        *([await load_since(until=watermark, after=after, criterion=criterion.number) for criterion in other_criteria]),
     ]
 
 

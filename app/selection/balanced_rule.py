@@ -63,7 +63,7 @@ class BalancedIndex(SelectionIndex):
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """Draw a HIT of the plan of which the annotator has seen no item, else one of the least judged items."""
+        """Draw a HIT of the plan if the annotator has seen none of its items, else one of the least judged items."""
         if n == self._plan.size and not initial_items and pair_filter is None:
             hit = self._draw_planned_hit(read_only_union_of_sets(seen, full), leading, rng)
             if hit is not None:

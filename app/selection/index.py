@@ -92,6 +92,11 @@ class SelectionIndex(OpenItems):
         self._reason = reason
 
     @property
+    def reason(self) -> str:
+        """Why leaders lead."""
+        return self._reason
+
+    @property
     def open_item_count(self) -> int:
         """Number of items that want judgments."""
         return len(self.leaders)
@@ -118,7 +123,7 @@ class SelectionIndex(OpenItems):
         reason: DrawReason = BEGUN_HIT
         for barred in exclusions:
             if not chosen and (leader := self._draw_leader(barred, leading, rng)):
-                chosen, reason = [leader.item], (self._reason, leader.probability)
+                chosen, reason = [leader.item], (self.reason, leader.probability)
             if 0 < len(chosen) < n:
                 chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
@@ -144,7 +149,7 @@ class SelectionIndex(OpenItems):
                 excluded = pair_filter.items_never_asked_together_with(leader) | {leader}
                 for barred_companions in exclusions:
                     if others := self.companions.draw(leader, n - 1, barred_companions | excluded, rng):
-                        return make_draw_in_random_order([leader, *others], rng, (self._reason, None))
+                        return make_draw_in_random_order([leader, *others], rng, (self.reason, None))
                 if not self.companions.draw(leader, 1, excluded, rng):
                     pair_filter.exhausted_leaders.add(leader)
                 tried.add(leader)

@@ -34,7 +34,7 @@ from app.selection.pair_information import (
     most_informative_additions,
     most_informative_pair,
 )
-from app.selection.rule import Draw, ItemValues, PairFilter, SelectionSettings
+from app.selection.rule import ItemValues, SelectionSettings
 
 MOST_INFORMATIVE = "most_informative"
 MIN_COMPARISONS_PER_ITEM = 5
@@ -254,9 +254,7 @@ class PairsIndex(SelectionIndex):
     def __init__(self, values: ItemValues, settings: SelectionSettings) -> None:
         count = len(values.score)
         self.log = ComparisonLog(count) if count <= MAX_JOINT_ITEMS else None
-        super().__init__(
-            values, settings, make_pools=partial(make_informative_pools, self.log), reason=FEWEST_JUDGMENTS
-        )
+        super().__init__(values, settings, make_pools=partial(make_informative_pools, self.log))
 
     def learn_hit(self, items: Sequence[int], scores: Sequence[float], *, tie_margin: float, ties: bool) -> None:
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
@@ -265,30 +263,10 @@ class PairsIndex(SelectionIndex):
             if (fit := self.log.fit_that_is_due_or_none()) is not None:
                 self.log.take_over_fitted_posterior(*fit())
 
-    def draw(
-        self,
-        n: int,
-        *,
-        seen: set[int],
-        full: set[int],
-        leading: set[int],
-        allow_seen: bool,
-        initial_items: Sequence[int] = (),
-        pair_filter: PairFilter | None = None,
-        rng: np.random.Generator,
-    ) -> Draw | None:
-        """Draw the next HIT, as `rule.Index` says."""
-        self._reason = FEWEST_JUDGMENTS if self.log is None or self.log.joint is None else MOST_INFORMATIVE
-        return super().draw(
-            n,
-            seen=seen,
-            full=full,
-            leading=leading,
-            allow_seen=allow_seen,
-            initial_items=initial_items,
-            pair_filter=pair_filter,
-            rng=rng,
-        )
+    @property
+    def reason(self) -> str:
+        """Why leaders lead: few judgments, until there is a posterior."""
+        return FEWEST_JUDGMENTS if self.log is None or self.log.joint is None else MOST_INFORMATIVE
 
 
 def make_informative_pools(

@@ -124,3 +124,11 @@ async def test_the_page_of_a_segment_leads_to_the_correction_and_shows_former_te
     refused = await researcher.post(f"{items}/text", data=form | {"text": "one"})
     assert refused.status_code == 409
     assert "Another system has this output" in refused.text
+
+
+async def test_in_a_draft_a_correction_is_of_one_system_alone_and_may_make_outputs_equal(engine):
+    campaign = await create_draft(engine, items_per_hit=2)
+    await import_file(engine, campaign, OUTPUTS)
+    await correct(engine, campaign, "bee", "s1", "other")
+    await correct(engine, campaign, "ape", "s1", "two")
+    assert (await shown_outputs(engine))[:3] == [("ape", "two"), ("bee", "other"), ("cat", "two")]

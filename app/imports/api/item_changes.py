@@ -112,8 +112,8 @@ async def correct_text_by_program(
 ) -> ItemVersion:
     """Correct the text of an item, or of a system's output.
 
-    HITs that are open already show the former text; exports say which was judged. Systems with the same output for the
-    segment get the correction, too.
+    HITs that are open already show the former text; exports say which was judged. After the launch, systems with
+    the same output for the segment get the correction, too.
     """
     version = await text_corrections.correct_text(
         connection, slug, corrected.id, corrected.text, now=now, segment_id=corrected.segment

@@ -51,7 +51,7 @@ def misfit_of_annotators_and_items(
     *,
     n_annotators: int | None = None,
 ) -> tuple[Misfit, Misfit]:
-    """Return the misfit of annotators, and that of items, of which each comparison counts for two.
+    """Return the misfit of annotators, and that of items. A comparison counts for both of its items.
 
     Args:
         first: First item of each comparison, (J,).
