@@ -91,7 +91,7 @@ async def decide_on_annotators(
         states_to_restore: State by name, for `undo`.
 
     Raises:
-        Invalid: `nobody_chosen`, `too_many_annotators`, `reason_missing`, `reason_too_long`.
+        Invalid: `nobody_chosen`, `too_many_annotators`, `reason_missing`, `reason_too_long`, `reason_invalid`.
         NotFound: `campaign_not_found`, `annotator_not_found`.
 
     """

@@ -18,6 +18,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.designs.campaign import Campaign
+from app.designs.design import CONTROL_CHARACTER
+from app.designs.field_flags import is_blank
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.record.revisions import (
     LOCK_CAMPAIGN_FOR_DECISION,
@@ -82,7 +84,7 @@ async def hold_annotator(
     """Stop giving HITs to an annotator and return their open HITs to others. Their answers still count.
 
     Raises:
-        Invalid: `reason_missing`, `reason_too_long`.
+        Invalid: `reason_missing`, `reason_too_long`, `reason_invalid`.
         NotFound: `annotator_not_found`.
         Conflict: `already_held`, `already_excluded`.
 
@@ -340,14 +342,23 @@ def actor_name(actor: Actor | None) -> str:
 
 
 def strip_and_check_reason(reason: str) -> str:
-    """Return the reason without surrounding blanks. Raises `Invalid` (`reason_missing`, `reason_too_long`)."""
+    """Return the reason without surrounding blanks.
+
+    Raises:
+        Invalid: `reason_missing`, `reason_too_long`, `reason_invalid`.
+    """
     stripped = reason.strip()
-    if not stripped:
+    if is_blank(stripped):
         raise Invalid("Please give a reason. Nothing was changed.", code="reason_missing")
     if len(stripped) > MAX_REASON_CHARACTERS:
         raise Invalid(
             f"Shorten the reason to at most {MAX_REASON_CHARACTERS} characters. Nothing was changed.",
             code="reason_too_long",
+        )
+    if CONTROL_CHARACTER.search(stripped):
+        raise Invalid(
+            "The reason must not contain control characters. Delete them and try again. Nothing was changed.",
+            code="reason_invalid",
         )
     return stripped
 

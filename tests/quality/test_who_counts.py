@@ -250,10 +250,16 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
 
 async def test_a_reason_is_needed_and_kept_with_who_and_when(engine):
     campaign, _, (first, second, _) = await answer_hits(engine, hits=1)
-    for reason, code in (("  ", "reason_missing"), ("x" * 501, "reason_too_long")):
+    for reason, code in (
+        ("  ", "reason_missing"),
+        ("\u200b", "reason_missing"),
+        ("x" * 501, "reason_too_long"),
+        ("all\x07 at 50", "reason_invalid"),
+        ("all\x00 at 50", "reason_invalid"),
+    ):
         with pytest.raises(Invalid) as problem:
             await decide(engine, campaign, "exclude", first, reason=reason)
-        assert problem.value.code == code
+        assert problem.value.code == code, repr(reason)
     await decide(engine, campaign, "exclude", first, reason=" sets all to 50 ")
     await decide(engine, campaign, "hold", second)
     told = "SELECT barred, barred_reason, barred_by, barred_at FROM annotators WHERE barred IS NOT NULL ORDER BY id"

@@ -189,7 +189,7 @@ async def list_answers(
         ANNOTATOR_NOT_FOUND_REFUSALS
         | {
             409: "`already_held`, `already_excluded`, `not_held`, `not_excluded`, `not_launched`, `not_replayable`",
-            422: "`invalid`, `reason_missing`",
+            422: "`invalid`, `reason_missing`, `reason_invalid`",
         }
     ),
 )
@@ -221,7 +221,7 @@ async def act_on_annotator(
         {
             404: "`campaign_not_found`, `response_not_found`",
             409: "`already_excluded`, `not_excluded`, `answer_withdrawn`, `not_replayable`",
-            422: "`invalid`, `reason_missing`",
+            422: "`invalid`, `reason_missing`, `reason_invalid`",
         }
     ),
 )

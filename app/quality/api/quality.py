@@ -53,7 +53,7 @@ class BulkDecisionOutcome(BaseModel):
         {
             404: "`campaign_not_found`, `annotator_not_found`",
             409: "`not_launched`, `not_replayable`",
-            422: "`invalid`, `nobody_chosen`, `too_many_annotators`, `reason_missing`",
+            422: "`invalid`, `nobody_chosen`, `too_many_annotators`, `reason_missing`, `reason_invalid`",
         }
     ),
 )
