@@ -45,6 +45,8 @@ def format_form_value(value: object) -> str:
         return "on" if value else ""
     if isinstance(value, list):
         return ", ".join(map(str, value))
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return "" if value is None else str(value)
 
 

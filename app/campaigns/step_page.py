@@ -21,6 +21,7 @@ from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.checks import no_checks_hint, no_checks_reason
+from app.quality.expected_answers import default_tolerance_text
 from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage
 
@@ -187,6 +188,7 @@ def practice_answer_input_by_criterion(settings: CampaignSettings) -> list[dict[
             "range": design.value_range if design.value_kind == "points" else None,
             "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
+            "default_tolerance": default_tolerance_text(design),
         }
         for name, design in settings.practice_format.designs
     ]

@@ -223,7 +223,7 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
     if campaign.goal == NO_GOAL:
         if reason := reason_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
-        advice = "Choose one in its settings, under “Goal and selection”."
+        advice = "Choose one in its settings: the step “How much” asks what you need."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
     if not campaign.item_count:
         raise Conflict(f"{name} has no items. Import items first.", code="no_items")

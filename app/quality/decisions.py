@@ -346,6 +346,7 @@ def strip_and_check_reason(reason: str) -> str:
 
     Raises:
         Invalid: `reason_missing`, `reason_too_long`, `reason_invalid`.
+
     """
     stripped = reason.strip()
     if is_blank(stripped):

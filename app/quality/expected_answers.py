@@ -24,6 +24,16 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
+def default_tolerance_text(design: Design) -> str:
+    """Return the tolerance of an expected answer that names none; empty if the design has no tolerance."""
+    defaults = {
+        "points": f"{DEFAULT_TOLERANCE_POINTS:g}",
+        "ratio": f"{DEFAULT_TOLERANCE_FACTOR:g}",
+        "ordered_classes": "0",
+    }
+    return defaults.get(design.value_kind, "")
+
+
 class ExpectedAnswer(InputModel):
     """The expected answer for one item: exactly one of a value, labels, or a place.
 

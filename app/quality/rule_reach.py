@@ -140,14 +140,14 @@ def describe_check_counts(campaign: Campaign, item_count: int, check_counts: Map
             )
         if kind in rules and (count or kind == "gold"):
             need = rules[kind].rule.requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
-            sentences.append(f"Rule “{kind}” needs {need.count} failed ones.")
+            sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failed ones.")
     return " ".join(sentences)
 
 
 def text_on_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
-        return "; no task shows them until “Tasks with a check” is set under Quality"
+        return "; no task shows them until you set “Tasks with a check (%)”"
     expected = expected_checks(workload, kind)
     if expected is None:
         return "; an annotator meets each at most once"

@@ -312,15 +312,14 @@ async def test_what_is_left_to_do_for_a_draft_is_on_each_of_its_pages(researcher
 
 async def test_after_each_step_the_page_says_what_is_next(researcher):
     address = await create(researcher)
-    assert (
-        f'<a href="{address}/items">upload items</a>'
-        in (await researcher.get(f"{address}/settings/visit?done=saved")).text
-    )
+    for step, what_is_next in (
+        ("visit", f'It needs <a href="{address}/items">items</a> before you can launch.'),
+        ("items", f'Next: <a href="{address}/items">upload items</a>.'),
+    ):
+        assert what_is_next in (await researcher.get(f"{address}/settings/{step}?done=saved")).text
     await upload(researcher, address)
     page = (await researcher.get(f"{address}/items?done=imported")).text
-    assert (
-        f'Next: <a href="{address}/settings">check the settings</a>, then <a href="{address}/launch/confirm">' in page
-    )
+    assert f'Next: choose <a href="{address}/settings/how-much">how much to ask</a>, then <a href="' in page
     await researcher.post(f"{address}/launch")
     page = (await researcher.get(f"{address}/items?done=responses")).text
     assert f'Next: see <a href="{address}">the scores</a>' in page

@@ -73,7 +73,8 @@ async def test_the_items_and_the_step_quality_count_how_many_an_annotator_meets(
     pages = [words((await researcher.get(address + path)).text) for path in ("/items", "/settings/quality")]
     for page in pages:
         assert re.search(
-            r"3 gold items; with \d tasks? per person an annotator meets about [\d.]+\. Rule “gold” needs 5 failed",
+            r"3 gold items; with \d tasks? per person an annotator meets about [\d.]+\. "
+            r"The rule “Fails gold items” flags no one before 5 failed ones",
             page,
         )
 

@@ -188,7 +188,8 @@ async def test_the_plan_is_a_tab_of_every_campaign_so_that_tabs_do_not_move(engi
     assert plan_of + ">Plan</a>" in await tabs(draft)
     assert f'/{other.slug}/plan" data-campaign-tab="plan">Plan</a>' in await tabs(other)
     assert (
-        "has no goal. Choose one in its settings" in (await researcher.get(f"/admin/campaigns/{other.slug}/plan")).text
+        "has no goal. Choose one in its settings: the step “How much”"
+        in (await researcher.get(f"/admin/campaigns/{other.slug}/plan")).text
     )
     page = (await researcher.get(f"/admin/campaigns/{draft.slug}/plan")).text
     assert plan_of + ' aria-current="page">Plan</a>' in page

@@ -8,7 +8,7 @@ const PREVIEW_DELAY_MS = 400;
 // Each blank: its name, its label, and what the text says if it is left open.
 const BLANKS = [
   ["institution", "Institution", "[institution]"],
-  ["purpose", "Purpose of the study", "[what you want to find out]"],
+  ["purpose", "What you want to find out", "[such as: how people judge the tone of sentences]"],
   ["duration", "Minutes it takes", "[number]"],
   ["pay", "Pay", "[amount]"],
   ["data", "Data that is kept", "your answers and how long they took, without your name"],
@@ -24,7 +24,7 @@ if (field) {
 function fillTemplate({ institution, purpose, duration, pay, data, contact }) {
   return `## About this study
 
-This study is run by ${institution}. Its purpose is ${purpose}.
+This study is run by ${institution}. We want to find out ${purpose}.
 
 - **Time:** about ${duration} minutes.
 - **Pay:** ${pay}.

@@ -137,7 +137,7 @@ function editPracticeItems(text) {
       ...answerKinds.map((kind, number) => drawAnswer(kind, item, `${name}-${index}-${number}`)),
       element("div", { className: "question-facts" },
         labelled("Explanation", cellControl("input", "explanation", item, { maxLength: 2000 })),
-        labelled("Set (optional)", cellControl("input", "set", item))),
+        labelled("Set (optional)", cellControl("input", "set", item, { placeholder: "same name: shown together" }))),
       element("p", { className: "question-acts" },
         signButton("↑", `Move ${place} up`, () => move(index, -1), { disabled: index === 0 }),
         signButton("↓", `Move ${place} down`, () => move(index, 1), { disabled: index === items.length - 1 }),
@@ -146,7 +146,7 @@ function editPracticeItems(text) {
   }
 
   /** Return the controls of the expected answer to one criterion: a slider for points, boxes or suggestions for labels. */
-  function drawAnswer({ criterion, labels, range, ends, hint }, item, id) {
+  function drawAnswer({ criterion, labels, range, ends, hint, default_tolerance: defaultTolerance }, item, id) {
     const [expected, tolerance] = ["expected", "tolerance"].map((column) => `${column} ${criterion}`.trim());
     const title = `Expected answer ${criterion}`.trim();
     const answer = cellControl("input", expected, item, { placeholder: hint });
@@ -164,7 +164,8 @@ function editPracticeItems(text) {
     } else if (range) {
       controls.push(drawSlider(title, range, ends, answer));
     }
-    controls.push(labelled("Tolerance (optional)", cellControl("input", tolerance, item, { inputMode: "decimal" })));
+    controls.push(labelled("Tolerance (optional)", cellControl("input", tolerance, item,
+      { inputMode: "decimal", placeholder: defaultTolerance })));
     return element("div", { className: "question-facts" }, ...controls);
   }
 
@@ -185,8 +186,10 @@ function editPracticeItems(text) {
   function drawSlider(title, [min, max], ends, answer) {
     const slider = element("input", { type: "range", min, max, value: answer.value || "50" });
     slider.setAttribute("aria-label", title);
-    slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); });
-    answer.addEventListener("input", () => { slider.value = answer.value; });
+    const showWhetherSet = () => slider.classList.toggle("unset", !answer.value.trim());
+    slider.addEventListener("input", () => { answer.value = slider.value; readCards(answer); showWhetherSet(); });
+    answer.addEventListener("input", () => { slider.value = answer.value; showWhetherSet(); });
+    showWhetherSet();
     const [low, high] = ends.map((textContent) => element("span", { textContent, dir: "auto" }));
     return element("div", { className: "practice-scale" }, slider, element("p", { className: "aside" }, low, high));
   }

@@ -232,7 +232,7 @@ function editQuestions(text) {
     const { length } = question.choices;
     const list = element("ol", { className: "choice-rows" }, ...question.choices.map((choice, place) => {
       const name = `choice ${place + 1}`;
-      const input = textInput("question-choice", choice.text, { required: true, maxLength: 500 });
+      const input = textInput("question-choice", choice.text, { required: true, maxLength: 500, placeholder: `Choice ${place + 1}` });
       input.setAttribute("aria-label", `Choice ${place + 1}`);
       input.addEventListener("keydown", (event) => {
         if (event.key === "Enter") addChoice(index, place + 1);
@@ -256,7 +256,8 @@ function editQuestions(text) {
     const box = element("input", { type: "checkbox", className: "choice-screened", checked: screened });
     box.setAttribute("aria-label", `Screen out people with ${name}`);
     box.addEventListener("input", readCards);
-    return element("label", { className: "choice-screen" }, box, " screen out");
+    const title = "People who give this answer cannot take part";
+    return element("label", { className: "choice-screen", title }, box, " screen out");
   }
 
   function drawNumber(number) {
