@@ -7,6 +7,7 @@
 // sent; `missing()`, the controls without a value; `ready()`, false after saying what is missing; and `draw()`.
 
 import * as early from "./hit/early.js";
+import { showControl } from "./hit/keys.js";
 import * as media from "./hit/media.js";
 import { announce, hush } from "./hit/page.js";
 import * as parts from "./hit/parts.js";
@@ -118,7 +119,11 @@ export function run(chosen) {
   classList.add("scripted");     // also when the script that does so before the first paint did not arrive
   design = chosen;
   early.begin(tellOfEarlyPress);
-  document.addEventListener("keydown", (event) => { if (hit) design.press(parts.inHand(hit), event); });
+  document.addEventListener("keydown", (event) => {
+    if (!hit) return;
+    showControl(event);
+    design.press(parts.inHand(hit), event);
+  });
   document.addEventListener("visibilitychange", () => { if (hit && document.hidden) sending.saveDraft(hit, { leaving: true }); });
   addEventListener("pagehide", () => { if (hit) sending.saveDraft(hit, { leaving: true }); });
   addEventListener("online", () => { if (hit) sending.send(hit); });

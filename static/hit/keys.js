@@ -42,6 +42,13 @@ export function press(hit, event) {
   return true;
 }
 
+/** Scroll to the control that a key is for, if the list of keys or the wheel has moved it out of sight. */
+export function showControl(event) {
+  if (event.target.matches("input") && !isQuestionMark(event) && !withModifier(event)) {
+    (event.target.closest(".track") ?? event.target).scrollIntoView({ block: "nearest" });
+  }
+}
+
 function toggleList(hit) {
   const keys = hit.form.querySelector(".keys");
   keys.open = !keys.open;

@@ -120,6 +120,19 @@ async def test_the_question_mark_of_any_keyboard_shows_the_keys(task: Any, visit
         await expect(page.locator(".keys dl")).to_be_visible(visible=place % 2 == 0)
 
 
+async def test_a_row_comes_back_into_sight_when_a_key_scores_it_below_the_list_of_keys(task: Any, visit: Any) -> None:
+    page = (await visit()).page
+    await page.set_viewport_size({"width": 1000, "height": 560})
+    await open_hit(page, (await task()).prolific())
+    first = page.get_by_role("slider").first
+    await first.focus()
+    await page.keyboard.press("?")
+    await expect(page.locator(".keys dl")).to_be_in_viewport(ratio=0.9)
+    await expect(first).not_to_be_in_viewport(ratio=1)
+    await page.keyboard.press("ArrowRight")
+    await expect(first).to_be_in_viewport(ratio=1)
+
+
 @pytest.mark.parametrize("scripted", [True, False])
 async def test_a_magnitude_takes_the_decimal_sign_and_the_digits_of_the_keypad(
     task: Any, visit: Any, scripted: bool

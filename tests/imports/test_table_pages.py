@@ -87,7 +87,7 @@ async def test_files_that_the_zip_lacks_or_that_no_row_names_are_told_before_the
     page = await preview_of_pictures(researcher, zipped({"a.png": png(), "x.png": png(), "y.png": png()}))
     assert "The zip lacks 2 files that rows name: b.png, c.png." in page
     assert "It has 2 files that no row names: x.png, y.png." in page
-    assert "Until then nothing can be imported." in page
+    assert "Correct the zip, or the names in the file. Until then nothing can be imported." in page
     assert "All rows can be imported." not in page
 
 
