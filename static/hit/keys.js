@@ -45,7 +45,8 @@ export function press(hit, event) {
 /** Scroll to the control that a key is for, if the list of keys or the wheel has moved it out of sight. */
 export function showControl(event) {
   if (event.target.matches("input") && !isQuestionMark(event) && !withModifier(event)) {
-    (event.target.closest(".track") ?? event.target).scrollIntoView({ block: "nearest" });
+    const control = event.target.closest(".track") ?? event.target;
+    for (const part of [control.closest(".row") ?? control, control]) part.scrollIntoView({ block: "nearest" });
   }
 }
 
