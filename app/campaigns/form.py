@@ -23,6 +23,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.field_flags import editability_after_launch_or_none
 from app.designs.registry import DESIGNS
+from app.goals.settings import GOALS_BY_SETTING
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
@@ -51,6 +52,7 @@ class FormField:
         kind: `line`, `area`, `lines`, `whole`, `number`, `choice` or `switch`.
         designs: Names of the designs that have this setting, separated by spaces; empty for all.
         laws: The same for update laws.
+        goals: The same for goals.
         designs_by_choice: Choice to the designs that it is limited to.
         hints: Hints, each for some designs or laws.
         criterion_title: The criterion that the field is about; empty for the campaign.
@@ -71,6 +73,7 @@ class FormField:
     error: str | None = None
     designs: str = ""
     laws: str = ""
+    goals: str = ""
     designs_by_choice: Mapping[str, str] = field(default_factory=dict)
     hints: Sequence[Hint] = ()
     criterion_title: str = ""
@@ -288,6 +291,7 @@ def build_form_field(
         error=errors.get(name),
         designs=space_separated_designs_reading_setting(name),
         laws=text_of_laws_reading_setting(name),
+        goals=" ".join(GOALS_BY_SETTING.get(name, ())),
         designs_by_choice=design_names_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
         line_errors=error_by_wrong_question_line(values.get(name, ""))

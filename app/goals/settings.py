@@ -33,6 +33,13 @@ WHEN_REACHED_TITLES: dict[WhenReached, str] = {
 BEST_RULE_FOR_GOAL: dict[Goal, str] = {"best": "best", "threshold": "threshold"}
 # Measured by `python -m benchmarks.stopping`.
 FEWER_JUDGMENTS_HINT = "needs a third to a half of the judgments that other rules need"
+# The goals that read a number.
+GOALS_BY_SETTING: dict[str, tuple[Goal, ...]] = {
+    "goal_percent": ("best", "threshold", "order", "intervals"),
+    "goal_within": ("best", "threshold", "order"),
+    "goal_width": ("intervals",),
+    "goal_correlation": ("halves",),
+}
 # Goals that each item can settle by itself.
 GOALS_OF_SINGLE_ITEMS: tuple[Goal, ...] = ("none", "best", "threshold", "intervals")
 

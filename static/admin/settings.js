@@ -8,6 +8,7 @@ if (form) warnOfUnsavedChanges(form);
 for (const criteria of document.querySelectorAll("details.criteria")) manageCriteria(criteria);
 // The way of asking of a launched campaign is fixed.
 if (form && !form.matches(".launched")) followDraft(form);
+for (const goal of form?.querySelectorAll("select:is([name=goal], [name$='.goal'])") ?? []) followGoal(goal);
 const changeList = form?.querySelector(".changes");
 if (changeList) listChanges(form, changeList);
 
@@ -188,6 +189,18 @@ function followDraft(draft) {
 
   const frame = draft.querySelector("iframe[name=seen]");
   if (frame) keepPreviewUpToDate(draft, frame);
+}
+
+/** Show only the numbers that the chosen goal reads. Hidden ones keep their values. */
+function followGoal(goal) {
+  const showFittingNumbers = () => {
+    for (const field of goal.closest(".numbers, fieldset").querySelectorAll("[data-goals]")) {
+      field.hidden = !field.dataset.goals.split(" ").includes(goal.value);
+    }
+  };
+  goal.addEventListener("change", showFittingNumbers);
+  addEventListener("pageshow", showFittingNumbers);
+  showFittingNumbers();
 }
 
 /** Return the usual update law of the way of asking, which applies if none is chosen. */

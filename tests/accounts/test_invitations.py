@@ -3,6 +3,7 @@
 import asyncio
 import re
 from datetime import UTC, datetime, timedelta
+from urllib.parse import quote
 
 import pytest
 
@@ -184,6 +185,7 @@ async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, res
     await create_running_campaign(engine)
     made = await researcher.post(f"{where}/invitations", data={"role": "manager", "words": "Dan of Leeds"})
     (address,) = re.findall(r'id="new-invitation">([^<]+)<', made.text)
+    assert re.search(rf'href="mailto:[?]subject=Invitation%20to[^"]+body=[^"]+{quote(address, safe="/")}"', made.text)
     assert (await client.get("/invitation?" + address.partition("?")[2])).status_code == 200
     listed = (await researcher.get(where if where.endswith("people") else f"{where}/members")).text
     assert ("Dan of Leeds" in listed, address in listed) == (True, False)

@@ -765,6 +765,27 @@ async def test_changes_of_a_launched_campaign_are_counted_and_listed_before_they
     await expect(page.get_by_label("Judgments per item")).to_have_value("6")
 
 
+@pytest.mark.parametrize("launched", [False, True])
+async def test_only_the_numbers_of_the_chosen_goal_are_asked_for(
+    enter: Enter, task: Callable[..., Any], launched: bool
+) -> None:
+    page = await enter()
+    campaign = await task(goal="best", best_items=2, rule="easl", launched=launched)
+    await page.goto(f"{campaign.origin}/admin/campaigns/{campaign.row.slug}/settings/how-much")
+    shown = page.locator(".need:has(input[value=custom])" if not launched else "form.settings")
+    titles = ["How sure (%)", "Negligible differences (points)", "Narrow intervals (± points)", "Agreement of halves"]
+    for goal, numbers in (
+        ("best", (1, 1, 0, 0)),
+        ("intervals", (1, 0, 1, 0)),
+        ("halves", (0, 0, 0, 1)),
+        ("none", (0,) * 4),
+    ):
+        await shown.get_by_label("Goal", exact=True).select_option(goal)
+        for title, is_shown in zip(titles, numbers, strict=True):
+            await expect(shown.get_by_label(title, exact=True)).to_be_visible(visible=bool(is_shown))
+    page.on("dialog", lambda dialog: dialog.accept())
+
+
 async def test_people_get_links_of_their_own(enter: Enter, task: Any) -> None:
     campaign = await task()
     page = await enter()
