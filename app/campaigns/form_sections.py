@@ -121,7 +121,10 @@ FORM_FIELD_GROUPS = (
         ("unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),
     SettingGroup(
-        "quality", "Quality", ("quality_preset", "checks_percent"), ("gold_feedback", "quality_rules", "false_alarms")
+        "quality",
+        "Rules and checks",
+        ("quality_preset", "checks_percent"),
+        ("gold_feedback", "quality_rules", "false_alarms"),
     ),
     SettingGroup(
         "quality", "Comments and flags", (), tuple(RemarkSettings.model_fields), is_visible_to_annotators=True

@@ -43,7 +43,7 @@ async def test_an_item_becomes_a_check_and_no_number_is_left_out(researcher, eng
     assert await fetch_value(engine, "SELECT has_checks FROM campaigns")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/items?done=marked")).text
     assert "Marked as checks" in page
-    assert "1 gold item; no task shows them until “Tasks with a check” is set under Quality." in page
+    assert "1 gold item; no task shows them until you set “Tasks with a check (%)”." in page
     assert 'v1 <span class="use">gold</span>' in page
 
 
