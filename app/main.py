@@ -218,7 +218,7 @@ ROUTERS = (
         planning.router,
         rehearsals.router,
     ),
-    *(dashboard.home_router, dashboard.router, exports.router, analysis.router, remarks.router),
+    *(dashboard.home_router, dashboard.router, exports.router, exports.scores_router, analysis.router, remarks.router),
     *(
         palette.router,
         help_pages.router,

@@ -97,6 +97,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/plan",
         f"GET {CAMPAIGN_PAGES_PATH}/match-quality",
         f"GET {CAMPAIGN_PAGES_PATH}/match-quality.csv",
+        f"GET {CAMPAIGN_PAGES_PATH}/scores.csv",
         f"GET {CAMPAIGN_PAGES_PATH}/figures/item.svg",
         f"GET {CAMPAIGN_PAGES_PATH}/figures/scores.svg",
         f"GET {CAMPAIGN_PAGES_PATH}/figures/{{name}}.svg",

@@ -30,6 +30,7 @@ from app.record.campaign import load_campaign_for_page
 from app.text.table_formats import ExportFormat
 
 router = researcher_router("/admin/campaigns/{slug}/export")
+scores_router = researcher_router("/admin/campaigns/{slug}")
 
 
 DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
@@ -127,6 +128,15 @@ async def show_export_page(
     ]
     context |= {"has_files": await media.has_media_files(connection, campaign.id)}
     return render_page(request, "admin/export.html", context | {"downloads": files})
+
+
+@scores_router.get("/scores.csv")
+async def download_scores(
+    database: ReadingDatabase, fits: ProcessFits, slug: str, *, now: Now, criterion: CriterionNameQuery = ""
+) -> StreamingResponse:
+    """Send the table of scores, which viewers see on the overview, too."""
+    export_options: dict[str, Any] = {"spreadsheet": False, "fits": fits, "criterion": criterion}
+    return streaming_response_of_export(await open_export(database, slug, "items", "csv", **export_options), now)
 
 
 @router.get("/{file}")

@@ -71,6 +71,20 @@ async def test_pages_show_no_table_of_annotators_and_no_groups(app, client, camp
     assert (await client.get(address, params=GROUP)).status_code == 403
 
 
+@pytest.mark.parametrize("come", [as_viewer, by_link])
+async def test_the_table_of_scores_is_a_file_for_viewers_too(app, client, campaign, secrets, come):
+    await come(app, client, campaign)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert f'href="{address}/scores.csv"' in (await client.get(address)).text
+    table = await client.get(f"{address}/scores.csv")
+    assert table.status_code == 200
+    assert table.headers["content-disposition"].startswith(f'attachment; filename="{campaign.slug}-items-')
+    header, *rows = table.text.splitlines()
+    assert header.startswith("id,shown,")
+    assert len(rows) == 6
+    assert [one for one in secrets if one in table.text] == []
+
+
 async def test_a_program_of_a_viewer_gets_no_table_of_annotators_and_no_groups(app, client, campaign, secrets):
     _, token = await log_in_with_role(app, client, "guest", "viewer", campaign)
     bearer = {"authorization": f"Bearer {token}"}
