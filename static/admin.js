@@ -15,13 +15,13 @@ localizeTimes(document);
 if (document.querySelector("time[data-ago]")) setInterval(() => localizeTimes(document), 60_000);
 
 for (const button of document.querySelectorAll("button[data-copy]")) {
-  const label = button.textContent;
+  const label = [...button.childNodes];
   // Browsers hide the clipboard from pages that came over plain HTTP from another machine.
   button.hidden = !navigator.clipboard;
   button.addEventListener("click", async () => {
     const source = document.getElementById(button.dataset.copy);
     await navigator.clipboard.writeText(source.value ?? source.textContent);
     button.textContent = "Copied";
-    setTimeout(() => { button.textContent = label; }, 2000);
+    setTimeout(() => button.replaceChildren(...label), 2000);
   });
 }

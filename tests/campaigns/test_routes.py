@@ -396,8 +396,12 @@ async def test_the_completion_code_can_be_set_after_the_launch(researcher):
     assert f"{address}/settings?setting=prolific_completion_code" in share
     saved = await researcher.post(f"{address}/settings/visit", data={"prolific_completion_code": " C123 "})
     assert saved.headers["location"] == f"{address}/settings/visit?done=saved"
-    assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
-    await researcher.post(f"{address}/settings/visit", data={"prolific_completion_code": ""})
+    assert '<code id="code-completed">C123</code>' in (await researcher.get(f"{address}/share")).text
+    await researcher.post(
+        f"{address}/settings/visit", data={"prolific_completion_code": "", "return_screened_out": "S1"}
+    )
+    share = (await researcher.get(f"{address}/share")).text
+    assert '<th scope="row">do not qualify</th><td><code id="code-screened_out">S1</code>' in share
     assert "No completion code is set" in (await researcher.get(f"{address}/share")).text
 
 
@@ -407,7 +411,7 @@ async def test_a_completion_code_that_cannot_be_one_is_refused_beside_its_field(
     assert page.status_code == 422
     assert 'id="prolific_completion_code-error">Only letters, digits' in page.text
     assert 'value="a b"' in page.text
-    assert "<code>C123</code>" in (await researcher.get(f"{address}/share")).text
+    assert '<code id="code-completed">C123</code>' in (await researcher.get(f"{address}/share")).text
 
 
 async def test_after_the_launch_too_it_is_said_above_the_form_what_is_wrong_also_with_what_it_does_not_ask(researcher):
