@@ -618,7 +618,9 @@ async def test_copying_puts_the_link_on_the_clipboard(enter: Enter, task: Callab
     await page.get_by_role("button", name="Copied").wait_for()
     assert await page.evaluate("navigator.clipboard.readText()") == running.link
     again = page.get_by_role("button", name="Copy Annotator link")
-    assert await again.locator(".visually-hidden").inner_text() == "Annotator link"  # words for screen readers stay unseen
+    assert (
+        await again.locator(".visually-hidden").inner_text() == "Annotator link"
+    )  # words for screen readers stay unseen
 
 
 async def nothing_to_object_to(page: Page, *addresses: str) -> None:
