@@ -11,6 +11,7 @@ import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -257,13 +258,19 @@ def codes(*, of_notes: bool) -> dict[str, tuple[set[int], str]]:
     if not of_notes:
         kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.Refusal)]
         found = {kind.code: ({kind.status}, (kind.__doc__ or "").split("\n")[0]) for kind in kinds}
-    for path in sorted((ROOT / "app").rglob("*.py")):
-        for code, kind, message in codes_in(ast.parse(path.read_text())):
-            if (kind in NOTES) != of_notes:
-                continue
-            known, example = found.get(code, (set(), ""))
-            found[code] = (known | {status_of[kind]} if kind in status_of else known, example or message)
+    for code, kind, message in all_codes():
+        if (kind in NOTES) != of_notes:
+            continue
+        known, example = found.get(code, (set(), ""))
+        found[code] = (known | {status_of[kind]} if kind in status_of else known, example or message)
     return found
+
+
+@cache
+def all_codes() -> list[tuple[str, str, str]]:
+    """Return each code of the application, as `codes_in` gives it; two pages list them."""
+    paths = sorted((ROOT / "app").rglob("*.py"))
+    return [found for path in paths for found in codes_in(ast.parse(path.read_text()))]
 
 
 def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
@@ -275,11 +282,10 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
         if not isinstance(node, ast.Call):
             continue
         kind = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        message = message_of(node, assigned)
-        for keyword in node.keywords:
-            yield from ((code, kind, message) for code in constants(keyword.value) if keyword.arg == "code")
-        if kind in CODE_FIRST or "refuse" in kind:
-            yield from ((code, kind, message) for code in (constants(node.args[0]) if node.args else ()) if "_" in code)
+        found = [code for keyword in node.keywords if keyword.arg == "code" for code in constants(keyword.value)]
+        if node.args and (kind in CODE_FIRST or "refuse" in kind):
+            found += [code for code in constants(node.args[0]) if "_" in code]
+        yield from ((code, kind, message_of(node, assigned)) for code in found)
 
 
 def error_codes_page() -> str:

@@ -28,6 +28,7 @@ from app.database import tables
 from app.designs.campaign import Campaign
 from tests import chromium, servers
 from tests.browser.acts import MOMENT_MS, PATIENT_MS
+from tests.browser.hasty import EARLY_PRESSES, EARLY_PRESSES_SCRIPT, SCRIPT_TYPE
 from tests.browser.plain_page import PlainPage
 
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
@@ -35,7 +36,6 @@ CHROMIUM_SWITCHES = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-EARLY_PRESSES = "**/static/hit/early.js*"
 expect.set_options(timeout=PATIENT_MS)
 
 
@@ -105,7 +105,8 @@ def origin(served_database_url: str, crowd_server: Crowd, tmp_path_factory: pyte
         "EASEL_MTURK_SUBMIT_ORIGINS": crowd_server.origin,
         "EASEL_FRAME_ANCESTORS": crowd_server.origin,
     }
-    with servers.serving(environment, tmp_path_factory.mktemp("served") / "said") as (_, address):
+    said = tmp_path_factory.mktemp("served") / "said"
+    with servers.serving(environment, said, "tests.browser.hasty:create_app") as (_, address):
         yield address
 
 
@@ -119,20 +120,11 @@ async def browser() -> AsyncIterator[Browser]:
         await browser.close()
 
 
-async def take_early_presses(route: Route) -> None:
-    """Serve the script that ignores presses on a new task so that it takes them: a test is quicker than any person."""
-    reply = await route.fetch()
-    script = (await reply.text()).replace("export function close() {", "export function close() {\n  return;")
-    await route.fulfill(response=reply, body=script)
-
-
 async def ignore_presses_longer(route: Route) -> None:
-    """Serve that script with a longer moment, so that a press of a test comes within it on a busy machine, too."""
-    reply = await route.fetch()
+    """Serve the script of early presses with a longer moment, so that a test's press is within it on a busy machine."""
     usual, longer = "SEEN_FOR_MS = 450;", f"SEEN_FOR_MS = {MOMENT_MS};"
-    script = await reply.text()
-    assert usual in script
-    await route.fulfill(response=reply, body=script.replace(usual, longer))
+    assert usual in EARLY_PRESSES_SCRIPT
+    await route.fulfill(body=EARLY_PRESSES_SCRIPT.replace(usual, longer), content_type=SCRIPT_TYPE)
 
 
 @dataclass
@@ -155,7 +147,8 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
 
     async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
         context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
-        await context.route(EARLY_PRESSES, take_early_presses if hasty else ignore_presses_longer)
+        if not hasty:
+            await context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)
         context.set_default_timeout(PATIENT_MS)
         contexts.append(context)
         visit = Visit(await context.new_page(), [], [])

@@ -24,7 +24,7 @@ async def smileys(engine: AsyncEngine, database_url: str, tmp_path, monkeypatch)
     toys: dict[str, Any] = {"design": "smiley", "update_law": "smiles", "rule": "in_order", "items_per_hit": 3}
     campaign = await create_running_campaign(engine, items=6, judgments_per_item=4, **toys)
     environment = os.environ | {"DATABASE_URL": database_url}
-    with servers.serving(environment, tmp_path / "said", "tests.toys:create_app") as (_, origin):
+    with servers.serving(environment, tmp_path / "said", "tests.browser.hasty:create_app_with_toys") as (_, origin):
         yield Task(engine, origin, campaign)
 
 

@@ -1,6 +1,7 @@
 import ast
 import pickle
 import re
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,9 @@ def test_a_note_has_a_code_and_what_it_speaks_of_by_number_or_name():
     )
 
 
+@cache
 def codes() -> list[str]:
-    """Of every note that the code makes."""
+    """Return the code of every note that the application makes."""
     calls = (
         node
         for file in APP.rglob("*.py")
