@@ -4,6 +4,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
@@ -61,6 +62,13 @@ async def get_now() -> datetime:
 
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
+    async with borrow_serving_connection(request) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def borrow_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
+    """Borrow a connection for the campaign in the request's path. Waits for no part of the request."""
     connections: session.ServingConnections = request.app.state.serving_connections
     campaign = await request.app.state.names.find_campaign_id_in_path(connections, request.path_params)
     async with connections.borrow(campaign) as connection:

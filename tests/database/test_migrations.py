@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits.lease_sql import LEASE_FUNCTION
+from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import unchecked_settings_of_campaign
 from app.database import migrate
@@ -132,6 +133,7 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
         ("easel_lease", LEASE_FUNCTION),
         ("easel_shown_items", SHOWN_ITEMS_FUNCTION),
         ("easel_shown_outputs", SHOWN_OUTPUTS_FUNCTION),
+        ("easel_lock_answers", LOCK_ANSWERS_FUNCTION),
     ],
 )
 async def test_the_stored_functions_of_leases_are_those_of_the_code(engine, name, function):

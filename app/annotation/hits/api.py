@@ -1,7 +1,7 @@
 """API: the next HIT of an annotator that the program names, and the answer to it."""
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -19,7 +19,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.accounts import guards
-from app.annotation.hits import leases, program_annotators, submission, undo
+from app.annotation.hits import leases, program_annotators, undo
+from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
@@ -89,12 +90,6 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
 
 
 LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_program_and_load_hit)]
-
-
-async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
-    """Yield a connection for the campaign of the HIT. The address names no campaign."""
-    async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
-        yield connection
 
 
 class AnnotatorRequest(InputModel):
@@ -397,7 +392,6 @@ class ReceiptSchema(BaseModel):
 async def post_response(
     request: Request,
     hit: LoadedProgramHit,
-    connection: Annotated[Driver, Depends(borrow_connection_for_hit, scope="function")],
     now: Now,
     *,
     hit_id: RowId,
@@ -413,11 +407,13 @@ async def post_response(
     }
     answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
+    state = request.app.state
     if response.replaces is None:
-        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, answer, now=now)
+        receipt = await state.answers.submit(hit.campaign_id, SubmittedAnswer(assignment, hit_id, answer, now))
     else:
-        receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
-    request.app.state.campaign_monitor.request_scan(hit.campaign_id)
+        async with state.serving_connections.borrow(hit.campaign_id) as connection:
+            receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
+    state.campaign_monitor.request_scan(hit.campaign_id)
     return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 

@@ -34,11 +34,17 @@ HIT_IS_OPEN_IN_INDEX = f"{HIT_IS_OPEN} AND h.leader IS NOT NULL"
 ONE_HIT_PLATFORM_NAMES = ",".join(name for name, platform in PLATFORMS.items() if platform.one_hit_per_assignment)
 IS_ONE_HIT_PLATFORM = f"platform = ANY('{{{ONE_HIT_PLATFORM_NAMES}}}')"
 
-# SQL: :assignment may answer the HIT h.
-HIT_BELONGS_TO_ASSIGNMENT = f"""
+
+def hit_belongs_to_assignment_sql(*, assignment: str, arrived_at: str) -> str:
+    """Return SQL that is true if an assignment, created at that time, may answer the HIT h."""
+    arrived_then = ARRIVED_THEN.replace(":arrived_at", arrived_at)
+    return f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-            WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
+            WHERE s.campaign_id = h.campaign_id AND s.id = {assignment} AND {arrived_then} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""
+
+
+HIT_BELONGS_TO_ASSIGNMENT = hit_belongs_to_assignment_sql(assignment=":assignment", arrived_at=":arrived_at")
 
 # SQL: true of exactly one response per answered HIT, however often the answer was changed.
 IS_FIRST_RESPONSE = "r.replaces IS NULL"

@@ -10,6 +10,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import leases, submission
+from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment import assignment_query_by_id
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
@@ -73,7 +74,7 @@ async def submit_scores(
     *,
     now: datetime = NOW,
     scores: list[float] | None = None,
-) -> submission.AnswerReceipt:
+) -> AnswerReceipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))

@@ -15,9 +15,10 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
+from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, undo
 from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
 from app.annotation.hits.landing import load_campaign_by_link
+from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import (
@@ -49,6 +50,7 @@ from app.http.dependencies import (
     Now,
     ServingConnection,
     allow_external_media,
+    borrow_serving_connection,
     is_script_request,
     render_page,
     row_id_or_none,
@@ -72,6 +74,7 @@ ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
 # Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
 POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+FIELDS_OF_OTHER_FORMS = ("step", "finish", "broken", "undo", "replaces")  # of forms without a first answer to a HIT
 MAX_DRAFT_CHARACTERS = 20_000  # ten items with their scores, touches and comments need less
 
 
@@ -144,25 +147,72 @@ async def show_annotator_page(
 
 
 @router.post(ANNOTATOR_PATH)
-async def post_annotator_form(
-    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
-) -> Response:
+async def post_annotator_form(request: Request, platform_name: str, link_key: str, now: Now) -> Response:
     """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
     form = text_by_name_of_form(await request.form())
     if platform.has_start_button and "token" not in form:
-        return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
-    token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
-    return await await_reply_or_refuse_old_token(
-        connection, token, store_form_and_show_next_page(request, connection, token, form, now=now)
-    )
+        async with borrow_serving_connection(request) as connection:
+            return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
+    token = get_worker_tokens(request).read_token(form.get("token", ""), platform.name, link_key)
+    try:
+        if token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
+            async with borrow_serving_connection(request) as connection:
+                await refuse_outdated_token(connection, token)
+        page_state = await store_answer_if_sent(request, token, form, now=now)
+        async with borrow_serving_connection(request) as connection:
+            return await store_form_and_show_next_page(request, connection, token, form, page_state, now=now)
+    except Refusal:
+        async with borrow_serving_connection(request) as connection:
+            await refuse_outdated_token(connection, token)
+        raise
+
+
+async def store_answer_if_sent(
+    request: Request, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> PageState | None:
+    """Store the answer of a form, and return what the next page shows of that; None if the form has no answer.
+
+    Raises:
+        Refusal: The answer is not stored, and a script shows why on the page that sent it.
+
+    """
+    if not form.keys().isdisjoint(FIELDS_OF_OTHER_FORMS):
+        return None
+    state, campaign_id = request.app.state, token.assignment.campaign_id
+    try:
+        answer = SubmittedAnswer(token.assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
+        receipt = await state.answers.submit(campaign_id, answer)
+    except (Gone, Conflict) as refusal:
+        return PageState(notice=refusal)
+    except Invalid as refusal:
+        if is_script_request(request):
+            raise
+        return PageState(notice=refusal, form=form)
+    state.campaign_monitor.request_scan(campaign_id)
+    return PageState(receipt=receipt, answered_hit_id=receipt.hit_id)
+
+
+def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
+    return Form(form, source="page" if is_script_request(request) else "form")
 
 
 async def store_form_and_show_next_page(
-    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+    request: Request,
+    connection: Driver,
+    token: WorkerToken,
+    form: Mapping[str, str],
+    page_state: PageState | None,
+    *,
+    now: datetime,
 ) -> Response:
-    """Store what an annotator sent, and show the next page. Nothing is stored for an old token."""
+    """Store what an annotator sent besides a first answer, and show the next page. Nothing is stored for an old token.
+
+    `page_state` is that of an answer that was stored already, None without one.
+    """
     assignment = token.assignment
+    if page_state is not None:
+        return await show_next_hit(request, connection, assignment, page_state, now=now)
     if "step" in form:
         return await store_step_result_and_redirect(request, connection, assignment, form, now=now)
     if "finish" in form:
@@ -171,24 +221,27 @@ async def store_form_and_show_next_page(
         return await store_media_report_and_show_hit(request, connection, token, form, now=now)
     if "undo" in form:
         return await show_last_answer_to_change_it(request, connection, assignment, now=now)
-    return await store_answer_and_show_next_hit(request, connection, assignment, form, now=now)
+    return await replace_answer_and_show_next_hit(request, connection, assignment, form, now=now)
 
 
-async def store_answer_and_show_next_hit(
+async def replace_answer_and_show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> HTMLResponse:
-    """Store the answer and show the next HIT, or show the refusal with the values that were entered."""
+    """Store the changed answer and show the HIT that the annotator holds, or the refusal with the values entered."""
     try:
-        receipt = await store_answer_form(request, connection, assignment, form, now=now)
-        page_state = PageState(receipt=receipt, answered_hit_id=None if "replaces" in form else receipt.hit_id)
+        hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
+        receipt = await undo.replace_answer(
+            connection, assignment, hit_id, replaced_seq, submitted_form(request, form), now=now
+        )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
     except Invalid as refusal:
         if is_script_request(request):
             raise
-        if "replaces" in form:
-            return await show_last_answer_to_change_it(request, connection, assignment, refusal, form, now=now)
-        page_state = PageState(notice=refusal, form=form)
+        return await show_last_answer_to_change_it(request, connection, assignment, refusal, form, now=now)
+    else:
+        request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
+        page_state = PageState(receipt=receipt)
     return await show_next_hit(request, connection, assignment, page_state, now=now)
 
 
@@ -223,22 +276,6 @@ async def store_step_result_and_redirect(
         return await show_next_hit(request, connection, assignment, PageState(), now=now)
     query = request.url.query or urlencode({"t": form["token"]})
     return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
-
-
-async def store_answer_form(
-    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
-) -> submission.AnswerReceipt:
-    """Store the answer of a form; it is committed when this returns."""
-    submitted = Form(form, source="page" if is_script_request(request) else "form")
-    hit_id = parse_hit_id(form.get("hit"))
-    if "replaces" in form:
-        receipt = await undo.replace_answer(
-            connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
-        )
-    else:
-        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, submitted, now=now)
-    request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
-    return receipt
 
 
 @router.put(ANNOTATOR_PATH, status_code=204)

@@ -7,7 +7,8 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from app.annotation.hits import completion, submission
+from app.annotation.hits import completion
+from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment import AssignmentState, ServedCampaign
 from app.annotation.hits.landing import load_sample_items
 from app.annotation.onboarding import visit_progress
@@ -38,7 +39,7 @@ class PageState:
 
     """
 
-    receipt: submission.AnswerReceipt | None = None
+    receipt: AnswerReceipt | None = None
     notice: Refusal | None = None
     reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)
