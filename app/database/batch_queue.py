@@ -5,18 +5,21 @@ the more requests wait, the less each of them costs, and an idle server makes no
 """
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from app.database.session import Driver, ServingConnections
+from app.database.session import Driver, ServingConnections, is_database_away
+
+log = logging.getLogger(__name__)
 
 Request = TypeVar("Request")  # Python 3.11 has no other way
 Reply = TypeVar("Reply")
 
 # Serves requests of one campaign on a connection in no transaction; returns for each its reply or its own problem.
-# If it raises, all requests get that problem.
+# If it raises, it can be called again with the same requests.
 ServeBatch = Callable[[Driver, int, Sequence[Request]], Awaitable[Sequence[Reply | Exception]]]
 
 MAX_BATCH_SIZE = 64  # requests: a transaction holds its locks until all of them are served
@@ -71,11 +74,16 @@ class BatchQueue(Generic[Request, Reply]):
                 entry.reply.cancel()
 
     async def serve_batch(self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]) -> None:
+        """Serve a batch, or its requests one by one if they fail together for another reason than a lost database."""
         replies: Sequence[Reply | Exception]
         try:
-            async with self.connections.borrow(campaign_id) as connection:
-                replies = await self.serve(connection, campaign_id, [entry.request for entry in batch])
-        except Exception as problem:  # noqa: BLE001  (each request raises it)
+            replies = await self.serve_together(campaign_id, batch)
+        except Exception as problem:  # noqa: BLE001  (each request raises its own)
+            if len(batch) > 1 and not is_database_away(problem):
+                log.warning("campaign %s: %d requests are served one by one after %r", campaign_id, len(batch), problem)
+                for entry in batch:
+                    await self.serve_batch(campaign_id, [entry])
+                return
             replies = [problem] * len(batch)
         except asyncio.CancelledError:
             for entry in batch:
@@ -88,3 +96,9 @@ class BatchQueue(Generic[Request, Reply]):
                 entry.reply.set_exception(reply)
             else:
                 entry.reply.set_result(reply)
+
+    async def serve_together(
+        self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
+    ) -> Sequence[Reply | Exception]:
+        async with self.connections.borrow(campaign_id) as connection:
+            return await self.serve(connection, campaign_id, [entry.request for entry in batch])

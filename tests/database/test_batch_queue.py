@@ -19,7 +19,9 @@ class Recorder:
         await self.go_on.wait()
         assert await connection.fetchval("SELECT 1") == 1
         if 13 in numbers:
-            raise LookupError("all of them")
+            raise LookupError("some of them")
+        if 14 in numbers:
+            raise ConnectionResetError
         return [ValueError("alone") if number == 7 else 10 * number for number in numbers]
 
 
@@ -63,14 +65,27 @@ async def test_a_batch_has_a_limit(connections, recorder):
     assert [len(batch) for _, batch in recorder.batches] == [MAX_BATCH_SIZE, 1]
 
 
-async def test_a_request_has_its_own_problem_or_that_of_its_batch(connections, recorder):
+async def test_a_request_has_its_own_problem(connections, recorder):
     queue = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (6, 7, 8)), return_exceptions=True)
     assert (outcomes[0], str(outcomes[1]), outcomes[2]) == (60, "alone", 80)
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 13)), return_exceptions=True)
-    assert [type(outcome) for outcome in outcomes] == [LookupError, LookupError]
-    assert await queue.submit(CAMPAIGN, 14) == 140
+
+
+async def test_requests_that_fail_together_are_served_one_by_one(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 13, 15)), return_exceptions=True)
+    assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (120, LookupError, 150)
+
+
+async def test_a_batch_that_loses_the_database_is_not_tried_again(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 14)), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ConnectionResetError, ConnectionResetError]
+    assert len(recorder.batches) == 1
+    assert await queue.submit(CAMPAIGN, 16) == 160
 
 
 async def test_a_request_that_is_cancelled_while_it_waits_is_not_served_and_others_are(connections, recorder):

@@ -19,7 +19,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.accounts import guards
-from app.annotation.hits import leases, program_annotators, undo
+from app.annotation.hits import program_annotators, undo
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding import consent, visit_progress
@@ -42,6 +44,7 @@ from app.http.dependencies import (
     Now,
     RowId,
     ServingConnection,
+    borrow_serving_connection,
     client_network,
     get_now,
     openapi_description_of_refusals,
@@ -77,6 +80,13 @@ async def admit_program_on_request_connection(
     """Return the request's connection after the program's token was accepted on it."""
     await guards.admit_program(connection, request, token, now=now)
     return connection
+
+
+async def admit_program(request: Request, token: guards.BearerToken) -> None:
+    """Accept the program's token; afterwards the request holds no connection."""
+    await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
+    async with borrow_serving_connection(request) as connection:
+        await guards.admit_program(connection, request, token, now=await get_now())
 
 
 async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
@@ -159,28 +169,28 @@ CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdow
 @router.post(
     "/campaigns/{slug}/hits",
     responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}),
+    dependencies=[Depends(admit_program)],
 )
-async def request_next_hit(
-    request: Request,
-    connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
-    now: Now,
-    slug: str,
-    request_body: AnnotatorRequest,
-) -> NextHitSchema:
+async def request_next_hit(request: Request, now: Now, slug: str, request_body: AnnotatorRequest) -> NextHitSchema:
     """Return the HIT that this annotator holds, or a new one. A repeated request before the answer returns the same
     HIT.
     """
-    assignment_query, cache = (
-        program_annotators.assignment_query_by_name(slug, request_body.annotator),
-        request.app.state.posterior_cache,
+    annotator, state = request_body.annotator, request.app.state
+    assignment = state.program_assignments.ids.get((slug, annotator)) or await find_or_create_assignment(
+        request, slug, annotator, now=now
     )
     try:
-        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
-    except NotFound:
-        await program_annotators.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
-        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
+        next_hit = await state.next_hits.submit(
+            assignment.campaign_id, NextHitRequest(AssignmentQuery(assignment), now)
+        )
+    except NotFound:  # the remembered assignment is gone
+        assignment = await find_or_create_assignment(request, slug, annotator, now=now)
+        next_hit = await state.next_hits.submit(
+            assignment.campaign_id, NextHitRequest(AssignmentQuery(assignment), now)
+        )
     if next_hit.reason == "visit":
-        raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
+        async with borrow_serving_connection(request) as connection:
+            raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
         request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     if next_hit.hit is None:
@@ -204,6 +214,13 @@ async def request_next_hit(
     return NextHitSchema(hit=hit_schema, reason=None)
 
 
+async def find_or_create_assignment(request: Request, slug: str, annotator: str, *, now: datetime) -> AssignmentId:
+    """Return the assignment of an annotator who is new to this process."""
+    assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
+    async with borrow_serving_connection(request) as connection:
+        return await assignments.find_or_create_assignment(connection, slug, annotator, now=now)
+
+
 class ConsentRequest(AnnotatorRequest):
     version: int = Field(ge=0, le=MAX_COUNT, description="Version of the text that was shown.")
     agreed: bool = Field(description="True if the annotator agrees. An annotator who does not agree gets no HIT.")
@@ -221,6 +238,7 @@ class ConsentSchema(BaseModel):
     ),
 )
 async def store_consent(
+    request: Request,
     connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
     now: Now,
     slug: str,
@@ -229,9 +247,8 @@ async def store_consent(
     """Store an annotator's answer to the campaign's consent text. A repeated request changes nothing; the reply has the
     stored answer.
     """
-    assignment = await program_annotators.find_or_create_program_assignment(
-        connection, slug, request_body.annotator, now=now
-    )
+    assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
+    assignment = await assignments.find_or_create_assignment(connection, slug, request_body.annotator, now=now)
     form = {"version": str(request_body.version), "answer": "yes" if request_body.agreed else "no"}
     await visit_progress.store_step_result(
         connection, await visit_progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now

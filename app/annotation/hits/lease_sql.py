@@ -19,32 +19,32 @@ and time spent waiting counts.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import TextClause, text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
 from app.annotation.hits.hit_proposal import HitProposal
-from app.annotation.hits.lease_parameters import HoldParameters, LeaseParameters, RenewalParameters
-from app.annotation.hits.open_hits import MANY_OPEN_HITS
+from app.annotation.hits.lease_parameters import HoldParameters, RenewalParameters
 from app.annotation.hits.shown_items_sql import (
     SHOWN_ITEMS_ARGUMENTS,
     SHOWN_OUTPUTS_ARGUMENTS,
     ShownItems,
     argument_declarations_of_function,
-    sql_calling_function_with_leased_hit,
 )
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_open_sql
 from app.database.session import (
     Driver,
     Record,
+    array_text_of_integers,
     execute_statement,
-    fetch_first_row,
+    fetch_rows,
     fetch_value,
     sql_and_parameter_names_of_statement,
 )
-from app.quality.checks import placed_checks_json_or_none
+from app.quality.checks import CheckItem, placed_checks_json_or_none
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -154,7 +154,6 @@ LEASE_PARAMETER_TYPES = {
     "ordinal": "int",
     "segment": "int",
     "shown_as": "int[]",
-    "shown": "int[]",
     "shared_leader": "boolean",
     "repeat_items": "boolean",
     "hits_per_annotator": "int",
@@ -172,21 +171,14 @@ LEASE_PARAMETER_TYPES = {
 }
 
 
-# Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
-# holds this function, so a change of `LEASE_FUNCTION` needs a migration; a test compares the two. Each condition is
-# written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the arguments.
-LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
+# Leases one HIT. The database holds this function and the next one, so a change needs a migration; a test compares the
+# two. Each condition is written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the
+# arguments.
+INSERT_LEASE_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
-    DECLARE time_after_locks timestamptz;
+    DECLARE time_after_locks timestamptz := clock_timestamp();
     BEGIN
-        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
-        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        IF :hits_per_annotator IS NOT NULL OR :one_hit THEN
-            PERFORM FROM ({LOCK_ANNOTATOR_SQL}) AS locked;
-        END IF;
-        PERFORM FROM ({LOCK_POSTERIORS_SQL}) AS locked;
-        time_after_locks := clock_timestamp();
         {INSERT_LEASE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, until;
         IF :checks IS NOT NULL AND leased IS NOT NULL THEN
             {INSERT_HIT_CHECKS};
@@ -194,28 +186,128 @@ LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
     END
     """)
 )
-LEASE_FUNCTION = f"""
-    CREATE FUNCTION easel_lease(
+INSERT_LEASE_FUNCTION = f"""
+    CREATE FUNCTION easel_insert_lease(
         {argument_declarations_of_function(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
         OUT leased bigint, OUT until timestamptz
-    ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
+    ) LANGUAGE plpgsql AS $${INSERT_LEASE_BODY}$$
+"""
+
+# Parameters of a batch of leases. Arrays have an entry for each HIT; arrays of arrays are texts.
+LEASES_PARAMETER_TYPES = {
+    "campaign": "bigint",
+    "repeat_items": "boolean",
+    "hits_per_annotator": "int",
+    "wanted": "int",
+    "people": "int",
+    "few_open": "boolean",
+    "counted": "bigint[]",
+    "all_capped": "int[]",
+    "annotators": "bigint[]",
+    "assignments": "bigint[]",
+    "one_hits": "boolean[]",
+    "leaders": "int[]",
+    "items": "text[]",
+    "capped": "text[]",
+    "shown_as": "text[]",
+    "iterations": "int[]",
+    "ordinals": "int[]",
+    "segments": "int[]",
+    "shared_leaders": "boolean[]",
+    "times": "timestamptz[]",
+    "lease_minutes": "int[]",
+    "visitors": "bytea[]",
+    "checks": "text[]",
+    "reasons": "text[]",
+    "probabilities": "float8[]",
+}
+# The arguments of `easel_insert_lease` for the HIT at `place`.
+LEASE_ARGUMENTS_AT_PLACE = {
+    "campaign": ":campaign",
+    "annotator": ":annotators[place]",
+    "assignment": ":assignments[place]",
+    "leader": ":leaders[place]",
+    "items": "CAST(:items[place] AS int[])",
+    "capped": "CAST(:capped[place] AS int[])",
+    "iteration": ":iterations[place]",
+    "ordinal": ":ordinals[place]",
+    "segment": ":segments[place]",
+    "shown_as": "CAST(:shown_as[place] AS int[])",
+    "shared_leader": ":shared_leaders[place]",
+    "repeat_items": ":repeat_items",
+    "hits_per_annotator": ":hits_per_annotator",
+    "one_hit": ":one_hits[place]",
+    "wanted": ":wanted",
+    "people": ":people",
+    "hit": "0",
+    "few_open": ":few_open",
+    "now": ":times[place]",
+    "lease_minutes": ":lease_minutes[place]",
+    "visitor": ":visitors[place]",
+    "checks": "CAST(:checks[place] AS jsonb)",
+    "reason": ":reasons[place]",
+    "probability": ":probabilities[place]",
+}
+
+# Locks everything that a batch of leases needs, in the order of all locks, and leases one HIT after another. Statements
+# of a function have snapshots of their own, so each lease sees the locked rows and the leases before it.
+LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
+    text(f"""
+    #variable_conflict use_column
+    BEGIN
+        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
+        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
+        IF cardinality(:counted) > 0 THEN
+            PERFORM FROM (
+                SELECT id FROM annotators WHERE campaign_id = :campaign AND id = ANY(:counted)
+                ORDER BY id FOR NO KEY UPDATE
+            ) AS locked;
+        END IF;
+        PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
+        FOR place IN 1 .. cardinality(:annotators) LOOP
+            SELECT lease.leased, lease.until INTO id, expires_at
+            FROM easel_insert_lease({", ".join(LEASE_ARGUMENTS_AT_PLACE[name] for name in LEASE_ARGUMENTS)}) AS lease;
+            IF id IS NOT NULL THEN
+                number := place;
+                RETURN NEXT;
+            END IF;
+        END LOOP;
+    END
+    """)
+)
+LEASE_HITS_FUNCTION = f"""
+    CREATE FUNCTION easel_lease_hits(
+        {argument_declarations_of_function(LEASE_HITS_ARGUMENTS, LEASES_PARAMETER_TYPES)},
+        OUT number int, OUT id bigint, OUT expires_at timestamptz
+    ) RETURNS SETOF record LANGUAGE plpgsql AS $${LEASE_HITS_BODY}$$
 """
 
 
-def lease_hit_statement(shown_sql: str) -> TextClause:
-    """Return the statement that leases a HIT and selects the columns of `shown_sql`, which may name `leased`."""
+def lease_hits_statement(shown_sql: str) -> TextClause:
+    """Return the statement that leases HITs and selects the columns of `shown_sql`, which may name `leased`."""
     return text(f"""
-    SELECT leased.id, leased.expires_at, shown.*
-    FROM easel_lease({", ".join(f":{name}" for name in LEASE_ARGUMENTS)}) AS leased (id, expires_at),
+    SELECT leased.number, leased.id, leased.expires_at, shown.*
+    FROM easel_lease_hits({", ".join(f":{name}" for name in LEASE_HITS_ARGUMENTS)}) AS leased,
          LATERAL ({shown_sql}) AS shown
-    WHERE leased.id IS NOT NULL
 """)
 
 
-LOCK_AND_LEASE = lease_hit_statement(sql_calling_function_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
-LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(
-    sql_calling_function_with_leased_hit("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS)
-)
+SHOWN_ARGUMENTS_OF_LEASED_HIT = {
+    "campaign": ":campaign",
+    "hit": "leased.id",
+    "items": "CAST((CAST(:shown AS text[]))[leased.number] AS int[])",
+    "shown": "CAST((CAST(:shown AS text[]))[leased.number] AS int[])",
+    "segment": "(CAST(:segments AS int[]))[leased.number]",
+}
+
+
+def shown_of_leased_hit_sql(function: str, arguments: Sequence[str]) -> str:
+    """Return SQL that calls a function for the HIT `leased`."""
+    return f"SELECT * FROM {function}({', '.join(SHOWN_ARGUMENTS_OF_LEASED_HIT[name] for name in arguments)})"
+
+
+LOCK_AND_LEASE = lease_hits_statement(shown_of_leased_hit_sql("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
+LOCK_AND_LEASE_OUTPUTS = lease_hits_statement(shown_of_leased_hit_sql("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS))
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
@@ -232,8 +324,31 @@ RENEW_LEASE = text(f"""
 
 
 class LeasedHit(ShownItems):
+    """A new HIT; `number` is its place in the batch, from 1."""
+
+    number: int
     id: int
     expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLease:
+    """A HIT to lease to an annotator, with the checks in it.
+
+    Attributes:
+        assignment: The annotator's assignment.
+        proposal: The HIT.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+        now: Time to store.
+        checks: Checks of the HIT.
+
+    """
+
+    assignment: AssignmentState
+    proposal: HitProposal
+    visitor: Visitor | None
+    now: datetime
+    checks: Sequence[CheckItem] = ()
 
 
 class LeaseLimits(Record):
@@ -257,39 +372,58 @@ class HeldHit(LeaseLimits):
     hit_segment: int | None
 
 
-async def try_to_lease_hit(
-    connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
-) -> LeasedHit | None:
-    """Lease the proposed items as a new HIT; return None if another request took some of them first."""
-    parameters = LeaseParameters(
-        campaign=assignment.campaign_id,
-        hit=0,
-        annotator=assignment.annotator_id,
-        assignment=assignment.assignment_id,
-        segment=proposal.segment,
-        capped=items_with_judgment_limit(assignment, proposal.items),
-        few_open=assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
-        repeat_items=assignment.repeat_items,
-        hits_per_annotator=assignment.hits_per_annotator,
-        one_hit=assignment.one_hit,
-        wanted=assignment.judgments_per_item,
-        people=assignment.unjudged_people,
-        iteration=proposal.iteration,
-        ordinal=proposal.ordinal,
-        lease_minutes=lease_minutes(assignment, visitor),
-        leader=proposal.leader,
-        items=proposal.items,
-        shown_as=proposal.shown_as,
-        shown=proposal.visible_items,
-        shared_leader=proposal.shared_leader,
-        now=now,
-        visitor=visitor.address_hash if visitor else None,
-        checks=placed_checks_json_or_none(proposal.checks),
-        reason=proposal.reason,
-        probability=proposal.probability,
-    )
-    statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
-    return await fetch_first_row(connection, statement, parameters, LeasedHit)
+async def try_to_lease_hits(
+    connection: Driver, campaign_id: int, leases: Sequence[ProposedLease], *, few_open: bool
+) -> dict[int, LeasedHit]:
+    """Lease the proposed items as new HITs of one campaign, and return these by their place in `leases`, from 1.
+
+    A HIT is missing if another request took some of its items first.
+
+    Args:
+        connection: Connection in no transaction.
+        campaign_id: Id of the campaign.
+        leases: The HITs to lease, one at least.
+        few_open: True if open HITs are known to be few.
+
+    """
+    assignments, proposals = [lease.assignment for lease in leases], [lease.proposal for lease in leases]
+    campaign = assignments[0]
+    capped = [items_with_judgment_limit(campaign, proposal.items) for proposal in proposals]
+    counted = {
+        assignment.annotator_id
+        for assignment in assignments
+        if assignment.hits_per_annotator is not None or assignment.one_hit
+    }
+    parameters = {
+        "campaign": campaign_id,
+        "repeat_items": campaign.repeat_items,
+        "hits_per_annotator": campaign.hits_per_annotator,
+        "wanted": campaign.judgments_per_item,
+        "people": campaign.unjudged_people,
+        "few_open": few_open,
+        "counted": sorted(counted),
+        "all_capped": sorted({item for items in capped for item in items}),
+        "annotators": [assignment.annotator_id for assignment in assignments],
+        "assignments": [assignment.assignment_id for assignment in assignments],
+        "one_hits": [assignment.one_hit for assignment in assignments],
+        "leaders": [proposal.leader for proposal in proposals],
+        "items": [array_text_of_integers(proposal.items) for proposal in proposals],
+        "capped": [array_text_of_integers(items) for items in capped],
+        "shown_as": [proposal.shown_as and array_text_of_integers(proposal.shown_as) for proposal in proposals],
+        "iterations": [proposal.iteration for proposal in proposals],
+        "ordinals": [proposal.ordinal for proposal in proposals],
+        "segments": [proposal.segment for proposal in proposals],
+        "shared_leaders": [proposal.shared_leader for proposal in proposals],
+        "times": [lease.now for lease in leases],
+        "lease_minutes": [lease_minutes(lease.assignment, lease.visitor) for lease in leases],
+        "visitors": [lease.visitor and lease.visitor.address_hash for lease in leases],
+        "checks": [placed_checks_json_or_none(proposal.checks) for proposal in proposals],
+        "reasons": [proposal.reason for proposal in proposals],
+        "probabilities": [proposal.probability for proposal in proposals],
+        "shown": [array_text_of_integers(proposal.visible_items) for proposal in proposals],
+    }
+    statement = LOCK_AND_LEASE if proposals[0].segment is None else LOCK_AND_LEASE_OUTPUTS
+    return {row.number: row for row in await fetch_rows(connection, statement, parameters, LeasedHit)}
 
 
 async def try_to_renew_lease(

@@ -23,6 +23,7 @@ from app.database.session import (
     Record,
     columns_of_row_class_sql,
     fetch_rows,
+    integers_of_array,
     sql_and_parameter_names_of_statement,
 )
 from app.designs.criteria import LearningCampaign, Submission
@@ -191,11 +192,6 @@ LOCK_ANSWERS = text(f"""
 }, {columns_of_row_class_sql(LockedAnswers, "locked")}
     FROM easel_lock_answers({", ".join(f":{name}" for name in LOCK_ANSWERS_ARGUMENTS)}) AS locked
 """)
-
-
-def integers_of_array(array_text: str) -> list[int]:
-    """Return the integers of PostgreSQL's text for an array, such as `{1,2}`."""
-    return [*map(int, array_text[1:-1].split(","))] if array_text != "{}" else []
 
 
 async def lock_answers(

@@ -4,7 +4,6 @@ One answer alone is a batch of one. An answer whose lease is over is stored afte
 own, if no other annotator has needed the items.
 """
 
-import logging
 from collections.abc import Sequence
 from datetime import datetime
 
@@ -29,8 +28,6 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row, fetch_value, is_database_away
 from app.designs.criteria import Submission
 from app.errors import NotFound
-
-log = logging.getLogger(__name__)
 
 LOCK_EXPIRED_HIT = text(f"""
     SELECT h.annotator_id, c.judgments_per_item,
@@ -97,20 +94,12 @@ async def store_answers(
         A receipt for each answer, or what `store_answer_of_hit` raises.
 
     Raises:
-        Exception: One of `DATABASE_ERRORS` for which the database is away. Then it is not known which answers are
-            stored; all of them can be sent again.
+        Exception: None of the answers could be processed, or it is not known which of them are stored. All of them can
+            be sent again, together or one by one.
 
     """
     first_answers = {answer.hit_id: answer for answer in reversed(answers)}
-    try:
-        outcomes = await store_answers_in_time(connection, campaign_id, [*reversed(first_answers.values())])
-    except Exception as problem:
-        if is_database_away(problem):
-            raise
-        if len(answers) == 1:
-            return [problem]
-        log.warning("campaign %s: %d answers are stored one by one after %r", campaign_id, len(answers), problem)
-        return [(await store_answers(connection, campaign_id, [answer]))[0] for answer in answers]
+    outcomes = await store_answers_in_time(connection, campaign_id, [*reversed(first_answers.values())])
     return [
         outcomes[answer.hit_id]
         if answer.hit_id in outcomes and answer is first_answers[answer.hit_id]

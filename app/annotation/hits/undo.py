@@ -27,7 +27,7 @@ from app.annotation.hits.lease_sql import (
     LOCK_HIT_POSTERIORS,
     lock_revision_and_law_state,
 )
-from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns.setting_types import can_law_read_design
 from app.database.session import borrow_autocommit_driver

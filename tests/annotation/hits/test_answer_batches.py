@@ -7,11 +7,12 @@ import pytest
 
 from app.annotation.hits import submission
 from app.annotation.hits.answer_storage import AnswerReceipt
-from app.annotation.hits.leases import HitOnPage
 from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
+from app.database.batch_queue import BatchQueue
 from app.database.bulk import open_snapshot
-from app.database.session import begin_transaction, borrow_autocommit_driver
+from app.database.session import ServingConnections, begin_transaction, borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
 from app.errors import Gone, Invalid, NotFound
 from app.record.replay import verify_by_replay
@@ -109,9 +110,14 @@ async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
     campaign = await create_running_campaign(engine, items=30)
     good, bad, last = await lease_to_each(engine, campaign, 3)
     await execute_sql(engine, f"ALTER TABLE responses ADD CONSTRAINT unlucky CHECK (hit_id <> {bad[1].id})")
+    connections = ServingConnections(engine, 1)
+    queue = BatchQueue(connections, submission.store_answers)
     try:
-        outcomes = await store(engine, campaign, [answer_to(good), answer_to(bad), answer_to(last)])
+        outcomes = await asyncio.gather(
+            *(queue.submit(campaign.id, answer_to(one)) for one in (good, bad, last)), return_exceptions=True
+        )
     finally:
+        await connections.close()
         await execute_sql(engine, "ALTER TABLE responses DROP CONSTRAINT unlucky")
     assert [isinstance(outcome, AnswerReceipt) for outcome in outcomes] == [True, False, True]
     assert "unlucky" in str(outcomes[1])

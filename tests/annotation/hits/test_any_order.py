@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission, undo
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import HitOnPage, NextHit
+from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns import lifecycle, settings_edits

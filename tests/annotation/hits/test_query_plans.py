@@ -81,10 +81,10 @@ WHOLE_CAMPAIGN_AT_TIMES = {
     "leases.SELECT_OPEN_ITEMS",
 }
 STANDINGS = [
-    "assignment.SELECT_ASSIGNMENT_BY_ID",
-    "assignment.SELECT_EXTENDED_ASSIGNMENT_BY_ID",
-    "program_annotators.SELECT_ASSIGNMENT_BY_NAME",
-    "program_annotators.SELECT_EXTENDED_ASSIGNMENT_BY_NAME",
+    "assignment.SELECT_ASSIGNMENTS",
+    "assignment.SELECT_EXTENDED_ASSIGNMENTS",
+    "assignment.SELECT_CHANGES",
+    "assignment.SELECT_EXTENDED_CHANGES",
 ]
 # What all open HITs hold is read for some draws, once a second where they are many.
 WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_OF_OPEN_HITS", *STANDINGS}

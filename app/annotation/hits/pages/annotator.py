@@ -15,10 +15,12 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, undo
-from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
+from app.annotation.hits import completion, drafts, gold_feedback, media_report, undo
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.landing import load_campaign_by_link
+from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hit
 from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import (
@@ -160,8 +162,15 @@ async def post_annotator_form(request: Request, platform_name: str, link_key: st
             async with borrow_serving_connection(request) as connection:
                 await refuse_outdated_token(connection, token)
         page_state = await store_answer_if_sent(request, token, form, now=now)
+        if page_state is not None:
+            query = AssignmentQuery(token.assignment, visitor_of_request(request))
+            next_hit = await request.app.state.next_hits.submit(
+                query.assignment.campaign_id, NextHitRequest(query, now)
+            )
+            async with borrow_serving_connection(request) as connection:
+                return await render_next_page(request, connection, next_hit, page_state)
         async with borrow_serving_connection(request) as connection:
-            return await store_form_and_show_next_page(request, connection, token, form, page_state, now=now)
+            return await store_form_and_show_next_page(request, connection, token, form, now=now)
     except Refusal:
         async with borrow_serving_connection(request) as connection:
             await refuse_outdated_token(connection, token)
@@ -198,21 +207,10 @@ def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
 
 
 async def store_form_and_show_next_page(
-    request: Request,
-    connection: Driver,
-    token: WorkerToken,
-    form: Mapping[str, str],
-    page_state: PageState | None,
-    *,
-    now: datetime,
+    request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Store what an annotator sent besides a first answer, and show the next page. Nothing is stored for an old token.
-
-    `page_state` is that of an answer that was stored already, None without one.
-    """
+    """Store what an annotator sent besides a first answer, and show the next page."""
     assignment = token.assignment
-    if page_state is not None:
-        return await show_next_hit(request, connection, assignment, page_state, now=now)
     if "step" in form:
         return await store_step_result_and_redirect(request, connection, assignment, form, now=now)
     if "finish" in form:
@@ -298,13 +296,20 @@ async def store_draft(
 async def show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
 ) -> HTMLResponse:
-    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else leases.find_or_lease_next_hit
+    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else find_or_lease_next_hit
     next_hit = await choose_hit(
         connection,
         request.app.state.posterior_cache,
-        assignment_query_by_id(assignment, visitor_of_request(request)),
+        AssignmentQuery(assignment, visitor_of_request(request)),
         now=now,
     )
+    return await render_next_page(request, connection, next_hit, page_state)
+
+
+async def render_next_page(
+    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
+) -> HTMLResponse:
+    """Return the page with the next HIT or onboarding step, or the reason why there is none."""
     if next_hit.reason == "visit":
         return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
@@ -332,19 +337,19 @@ async def show_last_answer_to_change_it(
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
     assignment_state = await load_assignment_and_update_cache(
-        connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
+        connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
     )
     items = await render_campaign_items(
         connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
     )
     page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
-    return await render_next_hit(request, connection, leases.NextHit(assignment_state, reopened.hit), page_state, items)
+    return await render_next_hit(request, connection, NextHit(assignment_state, reopened.hit), page_state, items)
 
 
 async def render_next_hit(
     request: Request,
     connection: Driver,
-    next_hit: leases.NextHit,
+    next_hit: NextHit,
     page_state: PageState,
     items: RenderedItems | None = None,
 ) -> HTMLResponse:
@@ -368,7 +373,7 @@ async def render_next_hit(
         "outcome": completion.visit_outcome_if_over(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
-        "last": leases.is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
+        "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),

@@ -9,8 +9,9 @@ from fastapi.responses import HTMLResponse
 
 from app.annotation.hits import completion
 from app.annotation.hits.answer_storage import AnswerReceipt
-from app.annotation.hits.assignment import AssignmentState, ServedCampaign
+from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.landing import load_sample_items
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
 from app.annotation.platforms.assignments import WorkerTokens
