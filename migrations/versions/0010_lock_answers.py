@@ -20,9 +20,8 @@ LOCK_ANSWERS_FUNCTION = """
     SELECT 1 FROM states WHERE campaign_id = $1 AND kind = 'campaign' AND criterion = 0
     AND revision = (SELECT revision FROM campaigns WHERE id = $1) FOR NO KEY UPDATE
 ) AS locked;
-        PERFORM FROM (
-            SELECT h.id FROM hits h WHERE h.campaign_id = $1 AND h.id = ANY(CAST($2 AS bigint[]))
-            ORDER BY h.id FOR NO KEY UPDATE OF h
+        PERFORM FROM (SELECT hit FROM unnest($2) AS hit ORDER BY hit) AS answered, LATERAL (
+            SELECT FROM hits h WHERE h.campaign_id = $1 AND h.id = answered.hit FOR NO KEY UPDATE OF h
         ) AS locked;
         SELECT array_agg(locked.subject), array_agg(locked.state), array_agg(locked.judgments)
         INTO numbers, states, judgments
@@ -31,19 +30,22 @@ LOCK_ANSWERS_FUNCTION = """
             WHERE
     p.campaign_id = $1 AND p.revision = (SELECT revision FROM campaigns WHERE id = $1)
     AND p.criterion = 0 AND p.subject = ANY(ARRAY(
-                SELECT item FROM hits h, unnest(h.items) AS item
-                WHERE h.campaign_id = $1 AND h.id = ANY(CAST($2 AS bigint[])) AND ($3 OR
-                    h.closed_at IS NULL AND h.expires_at > clock_timestamp())))
+                SELECT item FROM unnest($2) AS hit, LATERAL (
+                    SELECT h.items FROM hits h
+                    WHERE h.campaign_id = $1 AND h.id = hit AND ($3 OR h.closed_at IS NULL
+                        AND h.expires_at > clock_timestamp()) OFFSET 0
+                ) AS h, unnest(h.items) AS item))
             ORDER BY p.subject FOR NO KEY UPDATE OF p
         ) AS locked;
         SELECT array_agg(h.id), array_agg(h.annotator_id), array_agg(CAST(h.items AS text)), array_agg(h.segment),
                array_agg(CAST(h.shown_as AS text))
         INTO hit_ids, annotator_ids, items_of_hits, segments, shown_as_of_hits
-        FROM unnest(CAST($2 AS bigint[]), CAST($4 AS bigint[]), CAST($5 AS timestamptz[]))
-             AS answered (hit, assignment, arrived_at)
-        JOIN hits h ON h.campaign_id = $1 AND h.id = answered.hit
-        WHERE ($3 OR h.closed_at IS NULL AND h.expires_at > clock_timestamp())
-        AND
+        FROM unnest($2, $4, $5) AS answered (hit, assignment, arrived_at), LATERAL (
+            SELECT h.* FROM hits h
+            WHERE h.campaign_id = $1 AND h.id = answered.hit AND ($3 OR h.closed_at IS NULL AND
+                h.expires_at > clock_timestamp()) OFFSET 0
+        ) AS h
+        WHERE
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
             WHERE s.campaign_id = h.campaign_id AND s.id = answered.assignment AND s.arrived_at =
                 coalesce(CAST(answered.arrived_at AS timestamptz), s.arrived_at) AND a.id =

@@ -97,9 +97,8 @@ LEASE_HITS_FUNCTION = """
     AND revision = (SELECT revision FROM campaigns WHERE id = $1) FOR NO KEY UPDATE
 ) AS locked;
         IF cardinality($2) > 0 THEN
-            PERFORM FROM (
-                SELECT id FROM annotators WHERE campaign_id = $1 AND id = ANY($2)
-                ORDER BY id FOR NO KEY UPDATE
+            PERFORM FROM (SELECT annotator FROM unnest($2) AS annotator ORDER BY annotator) AS one, LATERAL (
+                SELECT FROM annotators a WHERE a.campaign_id = $1 AND a.id = one.annotator FOR NO KEY UPDATE OF a
             ) AS locked;
         END IF;
         PERFORM FROM (

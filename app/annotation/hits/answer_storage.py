@@ -48,8 +48,11 @@ STORE_RESPONSES = text(f"""
             value_start, value_end, place)
     ), closed AS (
         UPDATE hits h SET closed_at = answered.answered_at, assignment_id = answered.assignment, untouched_by = NULL
-        FROM answered
-        WHERE h.campaign_id = :campaign AND h.id = answered.hit AND h.id = ANY(CAST(:hits AS bigint[]))
+        FROM answered, LATERAL (
+            SELECT t.ctid AS place_in_table FROM hits t
+            WHERE t.campaign_id = :campaign AND t.id = answered.hit OFFSET 0  -- so that each is found by its key
+        ) AS found
+        WHERE h.ctid = found.place_in_table
     ), response AS (
         INSERT INTO responses (campaign_id, hit_id, annotator_id, source, items, values, segment, extra, telemetry,
                                received_at)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from inspect import get_annotations
 from operator import attrgetter
 from typing import Any
 
@@ -15,10 +16,16 @@ from sqlalchemy import TextClause, text
 from app.annotation.hits.campaign_index import (
     AnnotatorHistory,
     ChangesAndOpenHits,
+    IndexSettings,
     PosteriorCache,
     needs_extended_query,
 )
-from app.annotation.hits.served_campaign import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
+from app.annotation.hits.served_campaign import (
+    CAMPAIGN_VERSION,
+    SELECT_SERVED_CAMPAIGN,
+    ServedCampaign,
+    VersionedCampaign,
+)
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.visit_limit import Visitor
@@ -126,6 +133,9 @@ def changes_since_watermark_sql(*, extended: bool) -> str:
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     """State of an assignment in its campaign.
 
+    Its row has no columns of the campaign but `revision` and `releases`, which belong to the changes. The others are
+    those of `campaign`, which this process remembers as long as `campaign_version` stays the same.
+
     Columns that begin with `hit_`, `draft` and `expires_at` describe the HIT that it holds; they are None if it holds
     none. Columns that end in `_elsewhere` describe the annotator's other assignments.
 
@@ -143,6 +153,7 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     """
 
     place: int
+    campaign_version: str
     assignment_id: int
     arrived_at: datetime
     arrival: dict[str, str]
@@ -170,6 +181,11 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     hit_untouched: bool
     untouched_here: int
     untouched_everywhere: int
+
+    @cached_property
+    def campaign(self) -> ServedCampaign:
+        """The campaign. The reader of the row sets it."""
+        raise AttributeError("campaign")
 
     @cached_property
     def history(self) -> AnnotatorHistory:
@@ -200,6 +216,9 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
 def select_assignments_statement(*, extended: bool) -> TextClause:
     """Return the statement that selects the `AssignmentState` of each of the :assignments, created at :arrivals.
 
+    OFFSET 0 keeps PostgreSQL from joining tables in another order: each row finds its rows by a whole key, whatever the
+    statistics are.
+
     It reads what open HITs hold only if an annotator needs a new HIT by `streaming` and this process does not remember
     it; and answers of annotators only if they are not :known.
 
@@ -213,18 +232,23 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
         AND {CAMPAIGN_SETTING.format("selection")} = 'streaming'"""
     return text(f"""
     WITH standing AS MATERIALIZED (
-        SELECT place, (CAST(:visitors AS bytea[]))[place] AS visitor, (CAST(:known AS boolean[]))[place] AS known,
-               s.id AS assignment_id, s.arrived_at, s.arrival, s.annotator_id,
-               held_hit.id AS hit_id, held_hit.items AS hit_items, held_hit.draft, held_hit.expires_at,
-               held_hit.expires_at > {DATABASE_TIME} AS hit_is_open, held_hit.iteration AS hit_iteration,
-               held_hit.ordinal AS hit_ordinal, held_hit.segment AS hit_segment, held_hit.shown_as AS hit_shown_as,
-               held_hit.untouched_by IS NOT NULL AS hit_untouched
-        FROM assignments s CROSS JOIN array_position(CAST(:assignments AS bigint[]), s.id) AS place
-        LEFT JOIN hits held_hit
-             ON held_hit.campaign_id = :campaign AND held_hit.assignment_id = s.id AND held_hit.closed_at IS NULL
-             AND held_hit.assignment_id = ANY(CAST(:assignments AS bigint[]))  -- so that the index finds them
-        WHERE s.campaign_id = :campaign AND s.id = ANY(CAST(:assignments AS bigint[]))
-        AND {ARRIVED_THEN.replace(":arrived_at", "(CAST(:arrivals AS timestamptz[]))[place]")}
+        SELECT asked.place, asked.visitor, asked.known, s.id AS assignment_id, s.arrived_at, s.arrival, s.annotator_id,
+               held_hit.*
+        FROM unnest(CAST(:assignments AS bigint[]), CAST(:arrivals AS timestamptz[]), CAST(:visitors AS bytea[]),
+                    CAST(:known AS boolean[]))
+             WITH ORDINALITY AS asked (assignment, arrived_at, visitor, known, place)
+        CROSS JOIN LATERAL (
+            SELECT s.* FROM assignments s WHERE s.campaign_id = :campaign AND s.id = asked.assignment OFFSET 0
+        ) AS s
+        LEFT JOIN LATERAL (
+            SELECT h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at,
+                   h.expires_at > {DATABASE_TIME} AS hit_is_open, h.iteration AS hit_iteration,
+                   h.ordinal AS hit_ordinal, h.segment AS hit_segment, h.shown_as AS hit_shown_as,
+                   h.untouched_by IS NOT NULL AS hit_untouched
+            FROM hits h
+            WHERE h.campaign_id = :campaign AND h.assignment_id = asked.assignment AND h.closed_at IS NULL OFFSET 0
+        ) AS held_hit ON true
+        WHERE {ARRIVED_THEN.replace(":arrived_at", "asked.arrived_at")}
     ), changes AS MATERIALIZED (
         SELECT news.*, {open_hits_columns_sql(open_hits_needed, extended=extended)}
         FROM ({changes_since_watermark_sql(extended=extended)}) AS news
@@ -232,8 +256,9 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
         SELECT h.untouched_by, count(*) AS hits FROM hits h
         WHERE h.campaign_id = :campaign AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN} GROUP BY h.untouched_by
     )
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, standing.*, a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
-           a.admitted >= c.visit_version AS admitted, a.barred IS NOT NULL AS held_back,
+    SELECT {CAMPAIGN_VERSION} AS campaign_version, c.revision, c.releases, standing.*, a.platform,
+           a.{IS_ONE_HIT_PLATFORM} AS one_hit, a.admitted >= c.visit_version AS admitted,
+           a.barred IS NOT NULL AS held_back,
            CASE WHEN NOT standing.known THEN
                ARRAY(SELECT r.hit_id FROM responses r
                      WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
@@ -241,8 +266,9 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
            CASE WHEN NOT standing.known THEN {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL}
            END AS own_items,
            {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
-           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND h.assignment_id = standing.assignment_id
-                   AND {HIT_IS_ANSWERED}) AS answered_here,
+           coalesce((SELECT true FROM hits h
+                     WHERE h.campaign_id = :campaign AND h.assignment_id = standing.assignment_id
+                     AND {HIT_IS_ANSWERED} LIMIT 1), false) AS answered_here,
            elsewhere.*,
            CASE WHEN counts_untouched THEN
                (SELECT CAST(coalesce(sum(hits), 0) AS int) FROM untouched WHERE untouched_by = standing.visitor)
@@ -252,8 +278,9 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
            CAST(:since AS text) AS since, changes.held, changes.leading, changes.held_segments,
            {", ".join(f"changes.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
     FROM standing
-    JOIN annotators a ON a.campaign_id = :campaign AND a.id = standing.annotator_id
-         AND a.id = ANY(ARRAY(SELECT annotator_id FROM standing))
+    CROSS JOIN LATERAL (
+        SELECT a.* FROM annotators a WHERE a.campaign_id = :campaign AND a.id = standing.annotator_id OFFSET 0
+    ) AS a
     JOIN campaigns c ON c.id = :campaign
     LEFT JOIN changes ON standing.place = (SELECT min(place) FROM standing)
     CROSS JOIN LATERAL (
@@ -264,13 +291,25 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
                count(DISTINCT h.id) FILTER (WHERE {HIT_IS_OPEN} AND item IS NOT NULL) AS open_elsewhere,
                coalesce(array_agg(coalesce(h.segment, item)) FILTER (WHERE {HIT_IS_OPEN} AND item IS NOT NULL), '{{}}')
                AS held_elsewhere
-        FROM hits h LEFT JOIN LATERAL unnest(h.items) AS item ON true
-        WHERE h.campaign_id = :campaign AND h.closed_at IS NULL AND h.assignment_id = ANY(ARRAY(
+        FROM (
             SELECT o.id FROM assignments o
-            WHERE o.campaign_id = :campaign AND o.annotator_id = a.id AND o.id <> standing.assignment_id))
+            WHERE o.campaign_id = :campaign AND o.annotator_id = a.id AND o.id <> standing.assignment_id OFFSET 0
+        ) AS other
+        CROSS JOIN LATERAL (
+            SELECT h.* FROM hits h
+            WHERE h.campaign_id = :campaign AND h.assignment_id = other.id AND h.closed_at IS NULL OFFSET 0
+        ) AS h
+        LEFT JOIN LATERAL unnest(h.items) AS item ON true
     ) AS elsewhere ON true
     """)
 
+
+# The campaign's settings, and what follows from them, are read and computed once for each version of its row.
+CAMPAIGN_ATTRIBUTES = (
+    {*get_annotations(ServedCampaign), *get_annotations(IndexSettings)} - {"revision", "releases"}
+) | {"design", "criteria", "rule", "selection_settings"}
+for name in CAMPAIGN_ATTRIBUTES:
+    setattr(AssignmentState, name, property(attrgetter(f"campaign.{name}")))
 
 SELECT_ASSIGNMENTS = select_assignments_statement(extended=False)
 SELECT_EXTENDED_ASSIGNMENTS = select_assignments_statement(extended=True)
@@ -365,6 +404,9 @@ async def load_assignments_and_update_cache(
     if not rows:
         return {}
     rows.sort(key=attrgetter("place"))
+    campaign = await load_campaign_if_changed(connection, cache, campaign_id, rows[0].campaign_version)
+    for row in rows:
+        row.campaign = campaign
     if not is_extended and needs_extended_query(rows[0]):
         cache.extended_campaigns.add(campaign_id)
         return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
@@ -378,6 +420,17 @@ async def load_assignments_and_update_cache(
         elif is_current and not is_extended and campaign_index is not None:
             campaign_index.remember_history(row.assignment_id, row.annotator_id, row.history)
     return {row.assignment_id: row for row in rows}
+
+
+async def load_campaign_if_changed(
+    connection: Driver, cache: PosteriorCache, campaign_id: int, version: str
+) -> ServedCampaign:
+    """Return the campaign, read again if this process remembers another version."""
+    campaign = cache.campaigns.get(campaign_id)
+    if campaign is None or campaign.campaign_version != version:
+        (campaign,) = await fetch_rows(connection, SELECT_SERVED_CAMPAIGN, {"campaign": campaign_id}, VersionedCampaign)
+        cache.campaigns[campaign_id] = campaign
+    return campaign
 
 
 async def load_changes_and_update_cache(

@@ -249,6 +249,7 @@ class PosteriorCache:
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
         extended_campaigns: Ids of the campaigns that satisfy `needs_extended_query`.
+        campaigns: Settings of campaigns, as they were last read.
         reserved_leases: HITs that requests of this process are about to lease.
         load_lock: Held while an index is loading.
         clock: Monotonic clock, in seconds.
@@ -258,6 +259,7 @@ class PosteriorCache:
     indexes: LRUCache[int, CampaignIndex] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
     previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
     extended_campaigns: set[int] = field(default_factory=set)
+    campaigns: LRUCache[int, Any] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
     reserved_leases: list[PendingLease] = field(default_factory=list)
     load_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic

@@ -258,9 +258,8 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
         PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
         IF cardinality(:counted) > 0 THEN
-            PERFORM FROM (
-                SELECT id FROM annotators WHERE campaign_id = :campaign AND id = ANY(:counted)
-                ORDER BY id FOR NO KEY UPDATE
+            PERFORM FROM (SELECT annotator FROM unnest(:counted) AS annotator ORDER BY annotator) AS one, LATERAL (
+                SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
             ) AS locked;
         END IF;
         PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;

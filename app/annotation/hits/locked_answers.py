@@ -41,7 +41,8 @@ LOCK_PARAMETER_TYPES = {
 
 # The HITs :hits, each answered by an assignment that was created at the time in :arrivals. Only HITs whose lease is
 # open once all locks are held are returned, or with :late also the others. Every statement of a function has a snapshot
-# of its own, so those after the locks read what the locks guard. The database holds this function, so a change needs a
+# of its own, so those after the locks read what the locks guard. Each HIT is found by its key (OFFSET 0), whatever
+# PostgreSQL knows about the table when it plans this. The database holds this function, so a change needs a
 # migration; a test compares the two.
 HIT_IS_ANSWERABLE = "(:late OR h.closed_at IS NULL AND h.expires_at > clock_timestamp())"
 LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement(
@@ -50,27 +51,28 @@ LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement
     BEGIN
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
         PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        PERFORM FROM (
-            SELECT h.id FROM hits h WHERE h.campaign_id = :campaign AND h.id = ANY(CAST(:hits AS bigint[]))
-            ORDER BY h.id FOR NO KEY UPDATE OF h
+        PERFORM FROM (SELECT hit FROM unnest(:hits) AS hit ORDER BY hit) AS answered, LATERAL (
+            SELECT FROM hits h WHERE h.campaign_id = :campaign AND h.id = answered.hit FOR NO KEY UPDATE OF h
         ) AS locked;
         SELECT array_agg(locked.subject), array_agg(locked.state), array_agg(locked.judgments)
         INTO numbers, states, judgments
         FROM (
             SELECT p.subject, p.state, p.judgments FROM posteriors p
             WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(ARRAY(
-                SELECT item FROM hits h, unnest(h.items) AS item
-                WHERE h.campaign_id = :campaign AND h.id = ANY(CAST(:hits AS bigint[])) AND {HIT_IS_ANSWERABLE}))
+                SELECT item FROM unnest(:hits) AS hit, LATERAL (
+                    SELECT h.items FROM hits h
+                    WHERE h.campaign_id = :campaign AND h.id = hit AND {HIT_IS_ANSWERABLE} OFFSET 0
+                ) AS h, unnest(h.items) AS item))
             ORDER BY p.subject FOR NO KEY UPDATE OF p
         ) AS locked;
         SELECT array_agg(h.id), array_agg(h.annotator_id), array_agg(CAST(h.items AS text)), array_agg(h.segment),
                array_agg(CAST(h.shown_as AS text))
         INTO hit_ids, annotator_ids, items_of_hits, segments, shown_as_of_hits
-        FROM unnest(CAST(:hits AS bigint[]), CAST(:assignments AS bigint[]), CAST(:arrivals AS timestamptz[]))
-             AS answered (hit, assignment, arrived_at)
-        JOIN hits h ON h.campaign_id = :campaign AND h.id = answered.hit
-        WHERE {HIT_IS_ANSWERABLE}
-        AND {hit_belongs_to_assignment_sql(assignment="answered.assignment", arrived_at="answered.arrived_at")};
+        FROM unnest(:hits, :assignments, :arrivals) AS answered (hit, assignment, arrived_at), LATERAL (
+            SELECT h.* FROM hits h
+            WHERE h.campaign_id = :campaign AND h.id = answered.hit AND {HIT_IS_ANSWERABLE} OFFSET 0
+        ) AS h
+        WHERE {hit_belongs_to_assignment_sql(assignment="answered.assignment", arrived_at="answered.arrived_at")};
         SELECT c.* INTO campaign_row FROM campaigns c WHERE c.id = :campaign;
         IF campaign_row.decided > 0 THEN
             excluded := ARRAY(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from sqlalchemy import text
+
 from app.annotation.hits.campaign_index import IndexSettings
 from app.database.session import columns_of_row_class_sql
 from app.designs.criteria import ComparingCampaign, LabelledCampaign
@@ -84,3 +86,16 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
         ),
     )
 )
+
+# SQL: a text that is different after each change of the campaign's row: the transaction that wrote it, and its place.
+CAMPAIGN_VERSION = "concat(c.xmin, ' ', c.ctid)"
+
+SELECT_SERVED_CAMPAIGN = text(f"""
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version FROM campaigns c WHERE c.id = :campaign
+""")
+
+
+class VersionedCampaign(ServedCampaign):
+    """A campaign with its version."""
+
+    campaign_version: str
