@@ -3,7 +3,6 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from typing import Any
@@ -30,10 +29,10 @@ from app.analysis.api import remarks as remarks_api
 from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
-from app.annotation.hits import leases, submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.pages import annotator as serving
 from app.annotation.hits.program_annotators import ProgramAssignments
+from app.annotation.hits.visit_requests import VisitServer
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
 from app.annotation.platforms.approvals import list_platforms_to_approve
@@ -129,11 +128,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
-    state.answers = BatchQueue(state.serving_connections, submission.store_answers)
     state.program_assignments = ProgramAssignments()
-    state.next_hits = BatchQueue(
-        state.serving_connections, partial(leases.find_or_lease_next_hits, cache=state.posterior_cache)
-    )
+    state.visit_requests = BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve)
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.forecasts = ForecastRunner(state.database)

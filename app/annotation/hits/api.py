@@ -23,7 +23,9 @@ from app.annotation.hits import program_annotators, undo
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
@@ -180,14 +182,10 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
         request, slug, annotator, now=now
     )
     try:
-        next_hit = await state.next_hits.submit(
-            assignment.campaign_id, NextHitRequest(AssignmentQuery(assignment), now)
-        )
+        next_hit = await submit_next_hit_request(request, assignment, now=now)
     except NotFound:  # the remembered assignment is gone
         assignment = await find_or_create_assignment(request, slug, annotator, now=now)
-        next_hit = await state.next_hits.submit(
-            assignment.campaign_id, NextHitRequest(AssignmentQuery(assignment), now)
-        )
+        next_hit = await submit_next_hit_request(request, assignment, now=now)
     if next_hit.reason == "visit":
         async with borrow_serving_connection(request) as connection:
             raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
@@ -212,6 +210,12 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
         expires_at=next_hit.hit.expires_at,
     )
     return NextHitSchema(hit=hit_schema, reason=None)
+
+
+async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
+    visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
+    reply: VisitReply = await request.app.state.visit_requests.submit(assignment.campaign_id, visit_request)
+    return reply.found_next_hit()
 
 
 async def find_or_create_assignment(request: Request, slug: str, annotator: str, *, now: datetime) -> AssignmentId:
@@ -426,7 +430,8 @@ async def post_response(
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
     state = request.app.state
     if response.replaces is None:
-        receipt = await state.answers.submit(hit.campaign_id, SubmittedAnswer(assignment, hit_id, answer, now))
+        visit_request = VisitRequest(SubmittedAnswer(assignment, hit_id, answer, now))
+        receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).stored_receipt()
     else:
         async with state.serving_connections.borrow(hit.campaign_id) as connection:
             receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)

@@ -31,6 +31,7 @@ from app.annotation.hits.pages.welcome import (
     visitor_of_request,
 )
 from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
@@ -161,14 +162,8 @@ async def post_annotator_form(request: Request, platform_name: str, link_key: st
         if token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
             async with borrow_serving_connection(request) as connection:
                 await refuse_outdated_token(connection, token)
-        page_state = await store_answer_if_sent(request, token, form, now=now)
-        if page_state is not None:
-            query = AssignmentQuery(token.assignment, visitor_of_request(request))
-            next_hit = await request.app.state.next_hits.submit(
-                query.assignment.campaign_id, NextHitRequest(query, now)
-            )
-            async with borrow_serving_connection(request) as connection:
-                return await render_next_page(request, connection, next_hit, page_state)
+        if form.keys().isdisjoint(FIELDS_OF_OTHER_FORMS):
+            return await store_answer_and_show_next_hit(request, token, form, now=now)
         async with borrow_serving_connection(request) as connection:
             return await store_form_and_show_next_page(request, connection, token, form, now=now)
     except Refusal:
@@ -177,29 +172,34 @@ async def post_annotator_form(request: Request, platform_name: str, link_key: st
         raise
 
 
-async def store_answer_if_sent(
+async def store_answer_and_show_next_hit(
     request: Request, token: WorkerToken, form: Mapping[str, str], *, now: datetime
-) -> PageState | None:
-    """Store the answer of a form, and return what the next page shows of that; None if the form has no answer.
+) -> HTMLResponse:
+    """Store the first answer to a HIT and show the next HIT, or show the refusal with the values that were entered.
 
     Raises:
         Refusal: The answer is not stored, and a script shows why on the page that sent it.
 
     """
-    if not form.keys().isdisjoint(FIELDS_OF_OTHER_FORMS):
-        return None
-    state, campaign_id = request.app.state, token.assignment.campaign_id
+    state, assignment, is_script = request.app.state, token.assignment, is_script_request(request)
+    answer: SubmittedAnswer | None = None
+    refusal: Refusal | None = None
     try:
-        answer = SubmittedAnswer(token.assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
-        receipt = await state.answers.submit(campaign_id, answer)
-    except (Gone, Conflict) as refusal:
-        return PageState(notice=refusal)
-    except Invalid as refusal:
-        if is_script_request(request):
+        answer = SubmittedAnswer(assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
+    except Invalid as problem:
+        if is_script:
             raise
-        return PageState(notice=refusal, form=form)
-    state.campaign_monitor.request_scan(campaign_id)
-    return PageState(receipt=receipt, answered_hit_id=receipt.hit_id)
+        refusal = problem
+    wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
+    visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
+    reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
+    next_hit, refusal = reply.found_next_hit(), refusal or reply.refusal
+    page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
+    if reply.receipt is not None:
+        state.campaign_monitor.request_scan(assignment.campaign_id)
+        page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
+    async with borrow_serving_connection(request) as connection:
+        return await render_next_page(request, connection, next_hit, page_state)
 
 
 def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
