@@ -5,7 +5,7 @@ from alembic import op
 revision = "0011_lease_hits"
 down_revision = "0010_lock_answers"
 
-# The texts of these functions in app/annotation/hits/lease_sql.py when this migration was written.
+# The texts of these functions in app/annotation/hits/lease_functions_sql.py when this migration was written.
 INSERT_LEASE_FUNCTION = """
     CREATE FUNCTION easel_insert_lease(
         campaign bigint, annotator bigint, assignment bigint, leader int, items int[], iteration int,

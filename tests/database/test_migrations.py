@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_sql import INSERT_LEASE_FUNCTION, LEASE_HITS_FUNCTION
+from app.annotation.hits.lease_functions_sql import INSERT_LEASE_FUNCTION, LEASE_HITS_FUNCTION
 from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import unchecked_settings_of_campaign

@@ -84,7 +84,7 @@ async def admit_program_on_request_connection(
     return connection
 
 
-async def admit_program(request: Request, token: guards.BearerToken) -> None:
+async def admit_program_without_connection(request: Request, token: guards.BearerToken) -> None:
     """Accept the program's token; afterwards the request holds no connection."""
     await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
     async with borrow_serving_connection(request) as connection:
@@ -171,20 +171,20 @@ CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdow
 @router.post(
     "/campaigns/{slug}/hits",
     responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}),
-    dependencies=[Depends(admit_program)],
+    dependencies=[Depends(admit_program_without_connection)],
 )
 async def request_next_hit(request: Request, now: Now, slug: str, request_body: AnnotatorRequest) -> NextHitSchema:
     """Return the HIT that this annotator holds, or a new one. A repeated request before the answer returns the same
     HIT.
     """
     annotator, state = request_body.annotator, request.app.state
-    assignment = state.program_assignments.ids.get((slug, annotator)) or await find_or_create_assignment(
+    assignment = state.program_assignments.ids.get((slug, annotator)) or await find_or_create_program_assignment(
         request, slug, annotator, now=now
     )
     try:
         next_hit = await submit_next_hit_request(request, assignment, now=now)
     except NotFound:  # the remembered assignment is gone
-        assignment = await find_or_create_assignment(request, slug, annotator, now=now)
+        assignment = await find_or_create_program_assignment(request, slug, annotator, now=now)
         next_hit = await submit_next_hit_request(request, assignment, now=now)
     if next_hit.reason == "visit":
         async with borrow_serving_connection(request) as connection:
@@ -218,7 +218,9 @@ async def submit_next_hit_request(request: Request, assignment: AssignmentId, *,
     return reply.found_next_hit()
 
 
-async def find_or_create_assignment(request: Request, slug: str, annotator: str, *, now: datetime) -> AssignmentId:
+async def find_or_create_program_assignment(
+    request: Request, slug: str, annotator: str, *, now: datetime
+) -> AssignmentId:
     """Return the assignment of an annotator who is new to this process."""
     assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
     async with borrow_serving_connection(request) as connection:

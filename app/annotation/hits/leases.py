@@ -24,7 +24,7 @@ from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCach
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.held_hits import resume_held_hit_if_available, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
-from app.annotation.hits.lease_sql import LeasedHit, ProposedLease, try_to_lease_hits
+from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_reasons import finish_if_done_and_name_no_hit_reason
 from app.annotation.hits.no_hit_replies import (

@@ -1,4 +1,4 @@
-"""What an annotator gets: a HIT, or the reason why there is none."""
+"""The HIT that an annotator gets, or the reason why there is none."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

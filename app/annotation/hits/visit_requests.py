@@ -1,4 +1,4 @@
-"""What annotators and programs ask for while they work: an answer to store, a next HIT, or one after the other.
+"""Requests of annotators and programs while they work: an answer to store, a next HIT, or one after the other.
 
 All requests of a campaign that wait in a process are served together: first the answers, then the HITs. One request
 alone is a batch of one.

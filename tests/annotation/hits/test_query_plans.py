@@ -49,8 +49,6 @@ STATEMENTS = {
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_TOKEN_USE": tokens.NOTE_TOKEN_USE,
 }
-for elsewhere in ("lease_sql.LOCK_AND_LEASE", "lease_sql.LOCK_AND_LEASE_OUTPUTS"):
-    del STATEMENTS[elsewhere]
 WHOLE_CAMPAIGN = {"law_storage.FIND_ALL_STATES"}  # of verification
 
 # How the names of their indexes begin.
