@@ -60,8 +60,13 @@ async def get_now() -> datetime:
     return utc_now()
 
 
+async def read_whole_body(request: Request) -> None:
+    """Read and keep the body before a connection is taken: a slow client makes no other request wait."""
+    await request.body()
+
+
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
-    await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
+    await read_whole_body(request)
     async with borrow_serving_connection(request) as connection:
         yield connection
 

@@ -50,6 +50,7 @@ from app.http.dependencies import (
     client_network,
     get_now,
     openapi_description_of_refusals,
+    read_whole_body,
     row_id_or_none,
 )
 
@@ -86,7 +87,7 @@ async def admit_program_on_request_connection(
 
 async def admit_program_without_connection(request: Request, token: guards.BearerToken) -> None:
     """Accept the program's token; afterwards the request holds no connection."""
-    await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
+    await read_whole_body(request)
     async with borrow_serving_connection(request) as connection:
         await guards.admit_program(connection, request, token, now=await get_now())
 

@@ -36,7 +36,7 @@ from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
 MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
-MAX_ANNOTATOR_HISTORIES = 2_000  # annotators of a campaign whose answers are remembered, about 10 kB each
+MAX_ANNOTATOR_HISTORIES = 500  # annotators of a campaign whose answers are remembered, 16 kB each after 30 HITs of 5
 MAX_HISTORY_BYTES = 100_000_000  # own answers of all annotators of a campaign
 
 SELECT_LOAD_POSITION = text(f"""

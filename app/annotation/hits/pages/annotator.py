@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
@@ -55,6 +55,7 @@ from app.http.dependencies import (
     allow_external_media,
     borrow_serving_connection,
     is_script_request,
+    read_whole_body,
     render_page,
     row_id_or_none,
     set_request_language,
@@ -149,7 +150,7 @@ async def show_annotator_page(
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 
-@router.post(ANNOTATOR_PATH)
+@router.post(ANNOTATOR_PATH, dependencies=[Depends(read_whole_body)])  # before the time is taken
 async def post_annotator_form(request: Request, platform_name: str, link_key: str, now: Now) -> Response:
     """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
