@@ -323,6 +323,7 @@ def measure_bare(url: str, postgresql: ProcessGroup, *, items: int, clients: int
     task = asyncio.run(prepare(url, 0, items=items, way="page", clients=clients, seconds=seconds))
     before = postgresql.processor_seconds()
     pairs = pgbench(url, task.slug, clients, seconds)
+    time.sleep(0.5)  # until PostgreSQL has counted the time of the backends that ended
     in_postgresql = 1000 * (postgresql.processor_seconds() - before) / (pairs * seconds)
     return f"| pgbench | {items:,} | {clients} | {pairs:.0f} | | | {in_postgresql:.2f} |"
 
