@@ -37,10 +37,10 @@ async def lease_to_each(engine, campaign, people: int) -> list[tuple[AssignmentI
     return [(annotator, await try_to_lease_hit(engine, annotator)) for annotator in annotators]
 
 
-def answer_to(leased: tuple[AssignmentId, HitOnPage], score: float = 50.0, **values: object) -> SubmittedAnswer:
+def answer_to(leased: tuple[AssignmentId, HitOnPage], score: float = 50.0) -> SubmittedAnswer:
     assignment, hit = leased
     scores = {item: min(100.0, score + place) for place, item in enumerate(hit.items)}
-    return SubmittedAnswer(assignment, hit.id, Answer(scores, **values), NOW)
+    return SubmittedAnswer(assignment, hit.id, Answer(scores), NOW)
 
 
 async def store(engine, campaign, answers):
