@@ -31,6 +31,8 @@ from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.pages import annotator as serving
+from app.annotation.hits.program_annotators import ProgramAssignments
+from app.annotation.hits.visit_requests import VisitServer
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
 from app.annotation.platforms.approvals import list_platforms_to_approve
@@ -46,6 +48,7 @@ from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
+from app.database.batch_queue import BatchQueue
 from app.database.campaign import CampaignNames
 from app.database.session import (
     LOCK_TIMEOUT_SECONDS,
@@ -125,6 +128,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
+    state.program_assignments = ProgramAssignments()
+    state.visit_requests = BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve)
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.forecasts = ForecastRunner(state.database)

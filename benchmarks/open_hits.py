@@ -70,7 +70,7 @@ async def asked(engine: AsyncEngine, campaign: int, names: Iterator[int]) -> lis
             arrival = Arrival(f"me {next(names)}", "visit")
             me = await find_or_create_assignment(connection, campaign, "link", arrival, now=NOW)
             began = time.perf_counter()
-            await leases.find_or_lease_next_hit(connection, cache, assignment.assignment_query_by_id(me), now=NOW)
+            await leases.find_or_lease_next_hit(connection, cache, assignment.AssignmentQuery(me), now=NOW)
             times.append(1000 * (time.perf_counter() - began))
     return times[5:]
 

@@ -6,6 +6,9 @@ takes their place, with a browser and a connection of their own. Two ways: `page
 stores the answer and brings the next HIT as HTML; `two calls` is the JSON API, where next and submit are separate.
 pgbench runs what one pair must write at the least: a lease, an answer, five posteriors, in two transactions, with the
 mathematics left out. `--ways designs` measures the same two calls of every way of asking.
+
+The last column is the processor time of a pair in the server's processes and in PostgreSQL's. It depends less than the
+rates on what else the machine does.
 """
 
 import argparse
@@ -146,8 +149,11 @@ DESIGNS_TOO = "designs"
 NEEDS = {"baseline": {"baseline": "75"}}  # settings of designs that cannot do without
 
 
-def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
-    """(pairs per second, seconds of each next and submit) of `task.clients` clients, after a second of warming up."""
+def load(task: Task) -> tuple[float, int, list[tuple[float, float]]]:
+    """(pairs per second, all pairs, seconds of each next and submit) of `task.clients` clients.
+
+    The first second is for warming up: only the number of all pairs includes it.
+    """
 
     async def client(waiting: list[str], times: list[tuple[float, float, float]], ends: float) -> None:
         while time.perf_counter() < ends:
@@ -158,27 +164,57 @@ def load(task: Task) -> tuple[float, list[tuple[float, float]]]:
                     break
             http.writer.close()
 
-    async def everyone() -> tuple[float, list[tuple[float, float]]]:
+    async def everyone() -> tuple[float, int, list[tuple[float, float]]]:
         times: list[tuple[float, float, float]] = []
         begins = time.perf_counter() + 1.0
         ends = begins + task.seconds
         waiting = list(task.annotators)
         await asyncio.gather(*(client(waiting, times, ends) for _ in range(task.clients)))
         counted = [took for at, *took in times if begins <= at < ends]
-        return len(counted) / task.seconds, counted  # type: ignore[return-value]  # without the time: pairs
+        return len(counted) / task.seconds, len(times), counted  # type: ignore[return-value]  # without the time: pairs
 
     return uvloop.run(everyone())
 
 
+@dataclass(frozen=True)
+class ProcessGroup:
+    """A process and its descendants."""
+
+    pid: int
+
+    def processor_seconds(self) -> float:
+        """Return the processor time that the processes have taken, including those that have ended and were awaited."""
+        fields_by_pid: dict[int, list[str]] = {}
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields_by_pid[int(stat.parent.name)] = stat.read_text().rpartition(")")[2].split()
+        group = {self.pid}
+        while children := {pid for pid, fields in fields_by_pid.items() if int(fields[1]) in group} - group:
+            group |= children
+        ticks = sum(sum(map(int, fields_by_pid[pid][11:15])) for pid in group if pid in fields_by_pid)
+        return ticks / os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The processes whose processor time is measured."""
+
+    server: ProcessGroup
+    postgresql: ProcessGroup
+
+    def processor_milliseconds(self) -> tuple[float, float]:
+        return 1000 * self.server.processor_seconds(), 1000 * self.postgresql.processor_seconds()
+
+
 @contextmanager
-def server(url: str, port: int, workers: int) -> Iterator[None]:
+def server(url: str, port: int, workers: int) -> Iterator[ProcessGroup]:
     environment = os.environ | UNLIMITED | {"DATABASE_URL": url, "EASEL_SECRET_KEY": SECRET}
     command = [sys.executable, "-m", "app.cli", "serve", "--port", str(port), "--workers", str(workers)]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     try:
         for _ in range(10 * workers):  # connections are spread by chance: until then each worker has answered
             answers(port, process)
-        yield
+        yield ProcessGroup(process.pid)
     finally:
         process.terminate()
         process.wait(20)
@@ -257,6 +293,7 @@ def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
 def measure(
     url: str,
     port: int,
+    machine: Machine,
     *,
     items: int,
     way: str,
@@ -269,17 +306,26 @@ def measure(
     size = {"items": items, "clients": clients}
     task = asyncio.run(prepare(url, port, way=way, seconds=seconds, settings=settings, **size))
     with multiprocessing.get_context("spawn").Pool(1) as elsewhere:
-        pairs, times = elsewhere.apply(load, (task,))
+        elsewhere.apply(os.getpid)  # it has started
+        before = machine.processor_milliseconds()
+        pairs, pairs_in_all, times = elsewhere.apply(load, (task,))
+        after = machine.processor_milliseconds()
+    in_server, in_postgresql = ((end - begin) / pairs_in_all for begin, end in zip(before, after, strict=True))
     next_p50, submit_p50 = np.percentile(times, 50, axis=0) * 1000
     next_p95, submit_p95 = np.percentile(times, 95, axis=0) * 1000
     calls = f"{next_p50:.1f} / {next_p95:.1f} | {submit_p50:.1f} / {submit_p95:.1f}"
-    return f"| {called or way} | {items:,} | {clients} | {pairs:.0f} | {calls} |"
+    processor = f"{in_server:.2f} / {in_postgresql:.2f}"
+    return f"| {called or way} | {items:,} | {clients} | {pairs:.0f} | {calls} | {processor} |"
 
 
-def measure_bare(url: str, *, items: int, clients: int, seconds: float) -> str:
+def measure_bare(url: str, postgresql: ProcessGroup, *, items: int, clients: int, seconds: float) -> str:
     """The same line for pgbench."""
     task = asyncio.run(prepare(url, 0, items=items, way="page", clients=clients, seconds=seconds))
-    return f"| pgbench | {items:,} | {clients} | {pgbench(url, task.slug, clients, seconds):.0f} | | |"
+    before = postgresql.processor_seconds()
+    pairs = pgbench(url, task.slug, clients, seconds)
+    time.sleep(0.5)  # until PostgreSQL has counted the time of the backends that ended
+    in_postgresql = 1000 * (postgresql.processor_seconds() - before) / (pairs * seconds)
+    return f"| pgbench | {items:,} | {clients} | {pairs:.0f} | | | {in_postgresql:.2f} |"
 
 
 def main() -> None:
@@ -288,28 +334,37 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, help="processes of the server")
     parser.add_argument("--port", type=int, default=8917)
     parser.add_argument("--ways", nargs="*", default=list(WAYS), choices=[*WAYS, DESIGNS_TOO])
+    parser.add_argument("--items", type=int, nargs="*", default=[150, 10_000])
+    parser.add_argument("--clients", type=int, nargs="*", default=[1, 8, 32])
     options = parser.parse_args()
-    sizes = [(items, clients) for items in (150, 10_000) for clients in (1, 8, 32)]
-    print("| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms |")
-    print("|---|---|---|---|---|---|")
+    sizes = [(items, clients) for items in options.items for clients in options.clients]
+    processor = "CPU ms of server / PostgreSQL"
+    print(f"| way | items | clients | pairs/s | next p50 / p95 ms | submit p50 / p95 ms | {processor} |")
+    print("|---|---|---|---|---|---|---|")
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
         embedded.start_postgres(Path(directory)) as url,
     ):
         upgrade_schema(url)
-        with server(url, options.port, options.workers):
+        postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))
+        with server(url, options.port, options.workers) as serving:
+            machine = Machine(serving, postgresql)
             if DESIGNS_TOO in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}
                 for name in DESIGNS:
                     asks = {"design": name, "design_settings": NEEDS.get(name, {})}
-                    print(measure(url, options.port, way="two calls", settings=asks, called=name, **size), flush=True)
+                    print(
+                        measure(url, options.port, machine, way="two calls", settings=asks, called=name, **size),
+                        flush=True,
+                    )
             for way in (way for way in WAYS if way in options.ways):
                 for items, clients in sizes:
                     size = {"items": items, "clients": clients, "seconds": options.seconds}
-                    print(measure(url, options.port, way=way, **size), flush=True)
+                    print(measure(url, options.port, machine, way=way, **size), flush=True)
         # Last, because what it leaves behind (an annotator with all answers, dead rows) would be in the servers' way.
         for items, clients in sizes if {*options.ways} != {DESIGNS_TOO} else ():
-            print(measure_bare(url, items=items, clients=clients, seconds=min(options.seconds, 5)), flush=True)
+            seconds = min(options.seconds, 5)
+            print(measure_bare(url, postgresql, items=items, clients=clients, seconds=seconds), flush=True)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ a statement then takes a third of the processor time, and a HIT and its answer n
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from inspect import get_annotations
@@ -352,3 +352,13 @@ async def fetch_value(connection: Driver, statement: TextClause, parameters: Par
 async def execute_statement(connection: Driver, statement: TextClause, parameters: Parameters) -> None:
     """Run a statement and ignore its rows."""
     await fetch_rows(connection, statement, parameters, Record)
+
+
+def integers_of_array(array_text: str) -> list[int]:
+    """Return the integers of PostgreSQL's text for an array, such as `{1,2}`."""
+    return [*map(int, array_text[1:-1].split(","))] if array_text != "{}" else []
+
+
+def array_text_of_integers(numbers: Iterable[int]) -> str:
+    """Return PostgreSQL's text for an array of integers. An array of such texts holds arrays of different lengths."""
+    return f"{{{','.join(map(str, numbers))}}}"

@@ -4,6 +4,7 @@ import logging
 import re
 import socket
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Network, ip_address
@@ -59,8 +60,20 @@ async def get_now() -> datetime:
     return utc_now()
 
 
+async def read_whole_body(request: Request) -> None:
+    """Read and keep the body before a connection is taken: a slow client makes no other request wait."""
+    await request.body()
+
+
 async def get_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
-    await request.body()  # read and kept before a connection is taken: a slow client makes no other request wait
+    await read_whole_body(request)
+    async with borrow_serving_connection(request) as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def borrow_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
+    """Borrow a connection for the campaign in the request's path. Waits for no part of the request."""
     connections: session.ServingConnections = request.app.state.serving_connections
     campaign = await request.app.state.names.find_campaign_id_in_path(connections, request.path_params)
     async with connections.borrow(campaign) as connection:

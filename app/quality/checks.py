@@ -35,6 +35,11 @@ LIST_CHECK_PLACES = text("""
     WHERE campaign_id = :campaign AND hit_id = :hit ORDER BY place
 """)
 
+LIST_CHECK_PLACES_OF_HITS = text("""
+    SELECT hit_id, place, check_number, number AS stands_for FROM hit_checks
+    WHERE campaign_id = :campaign AND hit_id = ANY(CAST(:hits AS bigint[])) ORDER BY hit_id, place
+""")
+
 LOAD_CHECKS_BY_NUMBER = text("""
     SELECT number, external_id, shown, expected FROM check_items
     WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
@@ -82,6 +87,12 @@ class CheckPlace(Record):
     place: int
     check_number: int
     stands_for: int
+
+
+class CheckPlaceOfHit(CheckPlace):
+    """The same, with the HIT."""
+
+    hit_id: int
 
 
 class CheckOutcome(NamedTuple):
@@ -182,6 +193,18 @@ async def load_placed_checks(connection: Driver, campaign_id: int, hit_id: int |
     """Return the positions of the checks in a HIT."""
     rows = await fetch_rows(connection, LIST_CHECK_PLACES, {"campaign": campaign_id, "hit": hit_id}, CheckPlace)
     return [PlacedCheck(row.place, row.check_number, row.stands_for) for row in rows]
+
+
+async def load_placed_checks_by_hit(
+    connection: Driver, campaign_id: int, hit_ids: Sequence[int]
+) -> dict[int, list[PlacedCheck]]:
+    """Return the positions of the checks in each of these HITs that has any."""
+    placed_checks: dict[int, list[PlacedCheck]] = {}
+    for row in await fetch_rows(
+        connection, LIST_CHECK_PLACES_OF_HITS, {"campaign": campaign_id, "hits": hit_ids}, CheckPlaceOfHit
+    ):
+        placed_checks.setdefault(row.hit_id, []).append(PlacedCheck(row.place, row.check_number, row.stands_for))
+    return placed_checks
 
 
 async def store_first_check_answers(

@@ -32,6 +32,15 @@ WATERMARK_COLUMNS = """
     pg_postmaster_start_time() AS server_started"""
 
 
+def watermark_order(watermark: str) -> tuple[int, int]:
+    """Return a key that grows with the answers that a reader with this watermark knows, within one run of the server.
+
+    Later snapshots end at higher ids, or at the same id with fewer transactions still running before it.
+    """
+    _, end, running = watermark.split(":")
+    return int(end), -len(running.split(",")) if running else 0
+
+
 def responses_since_sql(watermark_sql: str) -> str:
     """Return SQL for the responses of all campaigns written after a watermark; for NULL it gives no rows.
 
@@ -39,7 +48,7 @@ def responses_since_sql(watermark_sql: str) -> str:
     """
     watermark = f"CAST(CAST({watermark_sql} AS text) AS pg_snapshot)"
     return f"""
-    SELECT campaign_id, seq, items, segment FROM responses
+    SELECT campaign_id, seq, hit_id, annotator_id, items, segment FROM responses
     WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
     """
 
@@ -48,7 +57,8 @@ class PosteriorChanges(Record):
     """Row of `posterior_changes_sql`; arrays without entries are None.
 
     `releases` counts how often the set of settled items changed. `new_uses` has pairs of a segment and the number of
-    answers about it that count.
+    answers about it that count. `new_hits`, `new_annotators` and `new_items` have the HIT, the annotator and the items
+    (as PostgreSQL's text for an array) of each new answer.
     """
 
     revision: int
@@ -61,6 +71,9 @@ class PosteriorChanges(Record):
     new_judgments: list[int] | None
     new_status: list[int] | None
     new_uses: list[tuple[int, int]] | None
+    new_hits: list[int] | None
+    new_annotators: list[int] | None
+    new_items: list[str] | None
 
 
 POSTERIOR_CHANGE_COLUMNS = tuple(
@@ -98,7 +111,10 @@ def posterior_changes_sql(
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
            array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
-           {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses
+           {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
+           (SELECT array_agg(hit_id) FROM recent WHERE campaign_id = {campaign}) AS new_hits,
+           (SELECT array_agg(annotator_id) FROM recent WHERE campaign_id = {campaign}) AS new_annotators,
+           (SELECT array_agg(CAST(items AS text)) FROM recent WHERE campaign_id = {campaign}) AS new_items
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""

@@ -18,12 +18,12 @@ from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.responses import COUNTING_RESPONSES_CONDITION, responses_that_count_condition
 
-# Add one annotator to each of :items, unless this annotator has marked the item before.
+# Add one annotator to each of :items, unless an earlier answer of this annotator has marked the item.
 ADD_UNJUDGED = text(f"""
     UPDATE posteriors p SET unjudged = p.unjudged + 1
     WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:items AS int[])) AND NOT EXISTS (
         SELECT FROM responses
-        WHERE campaign_id = :campaign AND annotator_id = CAST(:annotator AS bigint) AND seq <> :seq
+        WHERE campaign_id = :campaign AND annotator_id = CAST(:annotator AS bigint) AND seq < :seq
         AND extra -> '{UNJUDGED_KEY}' ? CAST(p.subject AS text) AND {COUNTING_RESPONSES_CONDITION}
     )
     RETURNING p.unjudged

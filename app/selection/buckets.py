@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 Bucket = list[int]
 
+LOOKUPS_PER_PLACE = 20  # items that a set looks up in the time in which Python finds the place of one
+
 
 class Pick(NamedTuple):
     """An item, and the probability with which it was picked among the candidates."""
@@ -58,7 +60,11 @@ class Buckets:
         """Return how many items of the bucket are not barred. The cost grows with the number barred, not with the
         bucket.
         """
-        return 1 if len(bucket) == 1 else len(bucket) - sum(self._contains(bucket, item) for item in barred)
+        if len(bucket) == 1:
+            return 1
+        if len(bucket) < LOOKUPS_PER_PLACE * len(barred):
+            return len(bucket) - len(barred.intersection(bucket))
+        return len(bucket) - sum(self._contains(bucket, item) for item in barred)
 
     def _contains(self, bucket: Bucket, item: int) -> bool:
         """Return whether the item is in the bucket, also for an item newer than these buckets."""

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.hits import leases, submission
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import ADMITTED_TO_EVERY_VERSION, AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
@@ -274,7 +274,7 @@ async def simulate(
         annotator = crowd[rng.integers(len(crowd))]
         async with borrow_autocommit_driver(database) as connection:
             next_hit = await leases.find_or_lease_next_hit(
-                connection, cache, assignment_query_by_id(annotator.assignment), now=clock()
+                connection, cache, AssignmentQuery(annotator.assignment), now=clock()
             )
         if next_hit.hit is None:
             if next_hit.reason not in PERSONAL_NO_HIT_REASONS:

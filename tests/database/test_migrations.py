@@ -13,7 +13,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_sql import LEASE_FUNCTION
+from app.annotation.hits.lease_functions_sql import INSERT_LEASE_FUNCTION, LEASE_HITS_FUNCTION
+from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import unchecked_settings_of_campaign
 from app.database import migrate
@@ -129,9 +130,11 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
 @pytest.mark.parametrize(
     ("name", "function"),
     [
-        ("easel_lease", LEASE_FUNCTION),
+        ("easel_insert_lease", INSERT_LEASE_FUNCTION),
+        ("easel_lease_hits", LEASE_HITS_FUNCTION),
         ("easel_shown_items", SHOWN_ITEMS_FUNCTION),
         ("easel_shown_outputs", SHOWN_OUTPUTS_FUNCTION),
+        ("easel_lock_answers", LOCK_ANSWERS_FUNCTION),
     ],
 )
 async def test_the_stored_functions_of_leases_are_those_of_the_code(engine, name, function):

@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import text
 
 from app.annotation.hits import submission
-from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction
 from app.designs.answer import Answer

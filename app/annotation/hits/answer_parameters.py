@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Protocol
 
 from app.database.session import SharedParameters
 from app.designs.answer import Answer, telemetry_json_or_none
@@ -37,8 +38,8 @@ class ResponseParameters:
     now: datetime
 
 
-class AnswerableHit(AskedCampaign):
-    """A HIT with an answer, and its campaign as far as the format of answers goes.
+class AnswerableHit(Protocol):
+    """A HIT with an answer.
 
     Attributes:
         hit_items: Its items. If they are systems that share outputs, some are not shown.
@@ -46,14 +47,18 @@ class AnswerableHit(AskedCampaign):
 
     """
 
-    annotator_id: int
-    hit_items: list[int]
-    segment: int | None
-    shown_as: list[int] | None
+    @property
+    def annotator_id(self) -> int: ...
+    @property
+    def hit_items(self) -> list[int]: ...
+    @property
+    def segment(self) -> int | None: ...
+    @property
+    def shown_as(self) -> list[int] | None: ...
 
 
 def build_response_parameters(
-    key: AnswerKey, hit: AnswerableHit, answers: Sequence[Answer], values: Sequence[float]
+    key: AnswerKey, campaign: AskedCampaign, hit: AnswerableHit, answers: Sequence[Answer], values: Sequence[float]
 ) -> ResponseParameters:
     """Return the columns of a response to a HIT with one answer per criterion."""
     return ResponseParameters(
@@ -64,7 +69,7 @@ def build_response_parameters(
         items=hit.hit_items,
         values=values,
         segment=hit.segment,
-        extra=extra_json(hit, answers[0], hit.annotator_id),
+        extra=extra_json(campaign, answers[0], hit.annotator_id),
         telemetry=telemetry_json_or_none(answers, hit.hit_items),
         now=key.now,
     )

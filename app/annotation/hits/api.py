@@ -1,7 +1,7 @@
 """API: the next HIT of an annotator that the program names, and the answer to it."""
 
 import re
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -19,8 +19,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from app.accounts import guards
-from app.annotation.hits import leases, program_annotators, submission, undo
+from app.annotation.hits import program_annotators, undo
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.leases import NextHitRequest
+from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
@@ -41,9 +46,11 @@ from app.http.dependencies import (
     Now,
     RowId,
     ServingConnection,
+    borrow_serving_connection,
     client_network,
     get_now,
     openapi_description_of_refusals,
+    read_whole_body,
     row_id_or_none,
 )
 
@@ -78,6 +85,13 @@ async def admit_program_on_request_connection(
     return connection
 
 
+async def admit_program_without_connection(request: Request, token: guards.BearerToken) -> None:
+    """Accept the program's token; afterwards the request holds no connection."""
+    await read_whole_body(request)
+    async with borrow_serving_connection(request) as connection:
+        await guards.admit_program(connection, request, token, now=await get_now())
+
+
 async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
     """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
     hit_id = row_id_or_none(request.path_params["hit_id"])
@@ -89,12 +103,6 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
 
 
 LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_program_and_load_hit)]
-
-
-async def borrow_connection_for_hit(request: Request, hit: LoadedProgramHit) -> AsyncIterator[Driver]:
-    """Yield a connection for the campaign of the HIT. The address names no campaign."""
-    async with request.app.state.serving_connections.borrow(hit.campaign_id) as connection:
-        yield connection
 
 
 class AnnotatorRequest(InputModel):
@@ -164,28 +172,24 @@ CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdow
 @router.post(
     "/campaigns/{slug}/hits",
     responses=openapi_description_of_refusals({404: "`campaign_not_found`", 409: CONSENT_NEEDED}),
+    dependencies=[Depends(admit_program_without_connection)],
 )
-async def request_next_hit(
-    request: Request,
-    connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
-    now: Now,
-    slug: str,
-    request_body: AnnotatorRequest,
-) -> NextHitSchema:
+async def request_next_hit(request: Request, now: Now, slug: str, request_body: AnnotatorRequest) -> NextHitSchema:
     """Return the HIT that this annotator holds, or a new one. A repeated request before the answer returns the same
     HIT.
     """
-    assignment_query, cache = (
-        program_annotators.assignment_query_by_name(slug, request_body.annotator),
-        request.app.state.posterior_cache,
+    annotator, state = request_body.annotator, request.app.state
+    assignment = state.program_assignments.ids.get((slug, annotator)) or await find_or_create_program_assignment(
+        request, slug, annotator, now=now
     )
     try:
-        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
-    except NotFound:
-        await program_annotators.find_or_create_program_assignment(connection, slug, request_body.annotator, now=now)
-        next_hit = await leases.find_or_lease_next_hit(connection, cache, assignment_query, now=now)
+        next_hit = await submit_next_hit_request(request, assignment, now=now)
+    except NotFound:  # the remembered assignment is gone
+        assignment = await find_or_create_program_assignment(request, slug, annotator, now=now)
+        next_hit = await submit_next_hit_request(request, assignment, now=now)
     if next_hit.reason == "visit":
-        raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
+        async with borrow_serving_connection(request) as connection:
+            raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
     if next_hit.should_check_goal:
         request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
     if next_hit.hit is None:
@@ -209,6 +213,21 @@ async def request_next_hit(
     return NextHitSchema(hit=hit_schema, reason=None)
 
 
+async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
+    visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
+    reply: VisitReply = await request.app.state.visit_requests.submit(assignment.campaign_id, visit_request)
+    return reply.found_next_hit()
+
+
+async def find_or_create_program_assignment(
+    request: Request, slug: str, annotator: str, *, now: datetime
+) -> AssignmentId:
+    """Return the assignment of an annotator who is new to this process."""
+    assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
+    async with borrow_serving_connection(request) as connection:
+        return await assignments.find_or_create_assignment(connection, slug, annotator, now=now)
+
+
 class ConsentRequest(AnnotatorRequest):
     version: int = Field(ge=0, le=MAX_COUNT, description="Version of the text that was shown.")
     agreed: bool = Field(description="True if the annotator agrees. An annotator who does not agree gets no HIT.")
@@ -226,6 +245,7 @@ class ConsentSchema(BaseModel):
     ),
 )
 async def store_consent(
+    request: Request,
     connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
     now: Now,
     slug: str,
@@ -234,9 +254,8 @@ async def store_consent(
     """Store an annotator's answer to the campaign's consent text. A repeated request changes nothing; the reply has the
     stored answer.
     """
-    assignment = await program_annotators.find_or_create_program_assignment(
-        connection, slug, request_body.annotator, now=now
-    )
+    assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
+    assignment = await assignments.find_or_create_assignment(connection, slug, request_body.annotator, now=now)
     form = {"version": str(request_body.version), "answer": "yes" if request_body.agreed else "no"}
     await visit_progress.store_step_result(
         connection, await visit_progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now
@@ -397,7 +416,6 @@ class ReceiptSchema(BaseModel):
 async def post_response(
     request: Request,
     hit: LoadedProgramHit,
-    connection: Annotated[Driver, Depends(borrow_connection_for_hit, scope="function")],
     now: Now,
     *,
     hit_id: RowId,
@@ -413,11 +431,14 @@ async def post_response(
     }
     answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
+    state = request.app.state
     if response.replaces is None:
-        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, answer, now=now)
+        visit_request = VisitRequest(SubmittedAnswer(assignment, hit_id, answer, now))
+        receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).stored_receipt()
     else:
-        receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
-    request.app.state.campaign_monitor.request_scan(hit.campaign_id)
+        async with state.serving_connections.borrow(hit.campaign_id) as connection:
+            receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
+    state.campaign_monitor.request_scan(hit.campaign_id)
     return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 

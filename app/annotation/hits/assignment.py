@@ -3,21 +3,33 @@
 The database's clock decides whether a HIT is open, so the clocks of server machines may differ.
 """
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from inspect import get_annotations
+from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.annotation.hits.campaign_index import ChangesAndOpenHits, IndexSettings, PosteriorCache, needs_extended_query
+from app.annotation.hits.campaign_index import (
+    AnnotatorHistory,
+    ChangesAndOpenHits,
+    IndexSettings,
+    PosteriorCache,
+    needs_extended_query,
+)
+from app.annotation.hits.served_campaign import (
+    CAMPAIGN_VERSION,
+    SELECT_SERVED_CAMPAIGN,
+    ServedCampaign,
+    VersionedCampaign,
+)
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row
-from app.designs.criteria import ComparingCampaign, LabelledCampaign
-from app.designs.criteria_settings import CriterionSettings
-from app.designs.remarks import RemarkTarget
+from app.database.session import Driver, fetch_rows
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import NotFound
 from app.record.changes import POSTERIOR_CHANGE_COLUMNS, posterior_changes_sql
@@ -34,11 +46,17 @@ HIT_IS_OPEN_IN_INDEX = f"{HIT_IS_OPEN} AND h.leader IS NOT NULL"
 ONE_HIT_PLATFORM_NAMES = ",".join(name for name, platform in PLATFORMS.items() if platform.one_hit_per_assignment)
 IS_ONE_HIT_PLATFORM = f"platform = ANY('{{{ONE_HIT_PLATFORM_NAMES}}}')"
 
-# SQL: :assignment may answer the HIT h.
-HIT_BELONGS_TO_ASSIGNMENT = f"""
+
+def hit_belongs_to_assignment_sql(*, assignment: str, arrived_at: str) -> str:
+    """Return SQL that is true if an assignment, created at that time, may answer the HIT h."""
+    arrived_then = ARRIVED_THEN.replace(":arrived_at", arrived_at)
+    return f"""
     EXISTS (SELECT 1 FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-            WHERE s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN} AND a.id = h.annotator_id
+            WHERE s.campaign_id = h.campaign_id AND s.id = {assignment} AND {arrived_then} AND a.id = h.annotator_id
             AND (s.id = h.assignment_id OR NOT {IS_ONE_HIT_PLATFORM}))"""
+
+
+HIT_BELONGS_TO_ASSIGNMENT = hit_belongs_to_assignment_sql(assignment=":assignment", arrived_at=":arrived_at")
 
 # SQL: true of exactly one response per answered HIT, however often the answer was changed.
 IS_FIRST_RESPONSE = "r.replaces IS NULL"
@@ -51,130 +69,81 @@ HIT_IS_OPEN_OR_ANSWERED = (
     f"({HIT_IS_OPEN} OR EXISTS (SELECT 1 FROM responses r WHERE r.campaign_id = h.campaign_id AND r.hit_id = h.id))"
 )
 
-NEEDS_OPEN_HITS = "held_hit.id IS NULL AND c.selection = 'streaming' AND copy.remembered IS NOT TRUE"
-
-
-CHANGES_QUERY_COLUMNS = {
-    "campaign": "c.id",
-    "revision": "c.revision",
-    "unjudged_people": "c.unjudged_people",
-    "since": "copy.since",
-}
-
+CAMPAIGN_SETTING = "(SELECT {} FROM campaigns WHERE id = :campaign)"
 
 SEEN_ITEMS_SQL = """
     ARRAY(SELECT DISTINCT item FROM responses r, unnest(r.items) AS item
-          WHERE r.campaign_id = c.id AND r.annotator_id = a.id)"""
+          WHERE r.campaign_id = :campaign AND r.annotator_id = a.id)"""
 
 SEEN_ITEMS_OR_SEGMENTS_SQL = f"""
     CASE WHEN c.segment_count = 0 THEN {SEEN_ITEMS_SQL}
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.segment IS NOT NULL)
+               WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND r.segment IS NOT NULL)
     END"""
 
 UNJUDGED_ITEMS_SQL = f"""
     CASE WHEN NOT c.cannot_be_judged OR NOT c.repeat_items THEN NULL
     WHEN c.segment_count = 0 THEN
         ARRAY(SELECT DISTINCT shown.item FROM responses r, unnest(r.items, r.values) AS shown (item, value)
-              WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND shown.value = 'NaN'
+              WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND shown.value = 'NaN'
               AND shown.item IS NOT NULL
               AND r.extra -> '{UNJUDGED_KEY}' ?| (CAST(shown.item AS text) || CAST(c.always_shown AS text[])))
     ELSE ARRAY(SELECT DISTINCT r.segment FROM responses r
-               WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND r.extra -> '{UNJUDGED_KEY}' IS NOT NULL)
-    END"""
-
-HELD_SEGMENTS_SQL = f"""
-    CASE WHEN c.segment_count > 0 AND {NEEDS_OPEN_HITS} THEN
-        ARRAY(SELECT segment FROM hits h
-              WHERE h.campaign_id = c.id AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
+               WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND r.extra -> '{UNJUDGED_KEY}' IS NOT NULL)
     END"""
 
 
-class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
-    """Columns of a campaign that annotators' pages and the serving of HITs read."""
+def open_hits_columns_sql(needed: str, *, extended: bool) -> str:
+    """Return SQL for what the campaign's open HITs hold, as columns that are NULL unless `needed` holds.
 
-    link_key: str
-    status: str
-    design_name: str
-    design_settings: dict[str, Any]
-    name: str
-    question: str
-    instructions: str
-    language: str
-    low_label: str
-    middle_label: str | None
-    high_label: str
-    criteria_settings: list[CriterionSettings]
-    criteria_shown: str
-    asked_criterion: int | None
-    tie_margin_points: int
-    show_numbers: bool
-    content: str
-    source_column: str | None
-    reference_column: str | None
-    differences: str
-    https_media: bool
-    latex: bool
-    minutes_per_hit: float | None
-    pay: str | None
-    pay_per_hit: float | None
-    currency: str
-    in_short: str
-    leave_early: bool
-    undo: bool
-    break_minutes: int | None
-    people_per_address: int | None
-    selection: str
-    hits_per_annotator: int | None
-    repeat_items: bool
-    implied_asked_percent: int | None
-    lease_minutes: int
-    cannot_be_judged: bool
-    unjudged_reasons: list[str]
-    unjudged_people: int
-    comment_on: RemarkTarget
-    flag_on: RemarkTarget
-    flag_reasons: list[str]
-    has_checks: bool
-    checks_percent: float | None
-    gold_feedback: bool
-    must_play: str | None
-    items_language: str | None
-    source_language: str | None
-    max_plays: str | None
-    loop: bool
-    switch_sounds: str | None
-    iteration: int
-    revision: int
+    None of it depends on a row, so a statement reads it once however many rows it has.
+    """
+    segments_needed = f"{needed} AND {CAMPAIGN_SETTING.format('segment_count')} > 0"
+    held_segments = f"""
+           CASE WHEN {segments_needed} THEN
+               ARRAY(SELECT segment FROM hits h
+                     WHERE h.campaign_id = :campaign AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
+           END"""
+    return f"""
+           CASE WHEN {needed} THEN
+               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item
+                     WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+           END AS held,
+           CASE WHEN {needed} THEN
+               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+           END AS leading,
+           {held_segments if extended else "CAST(NULL AS int[])"} AS held_segments"""
 
 
-SERVED_CAMPAIGN_COLUMNS = ", ".join(
-    (
-        columns_of_row_class_sql(IndexSettings, "c", rule_name="rule"),
-        columns_of_row_class_sql(
-            ServedCampaign,
-            "c",
-            design_name="design",
-            criteria_settings="criteria",
-            must_play="general_settings ->> 'must_play'",
-            items_language="general_settings ->> 'items_language'",
-            source_language="general_settings ->> 'source_language'",
-            max_plays="general_settings ->> 'max_plays'",
-            switch_sounds="general_settings ->> 'switch_sounds'",
-            loop="""general_settings @> '{"loop": true}'""",
-        ),
+def changes_since_watermark_sql(*, extended: bool) -> str:
+    """Return SQL for the items of the campaign that changed since the process's watermark."""
+    extended_columns = {
+        "segments": CAMPAIGN_SETTING.format("segment_count"),
+        "asked": CAMPAIGN_SETTING.format("asked_criterion"),
+    }
+    return posterior_changes_sql(
+        campaign=":campaign",
+        revision=CAMPAIGN_SETTING.format("revision"),
+        unjudged_people=CAMPAIGN_SETTING.format("unjudged_people"),
+        since=":since",
+        **(extended_columns if extended else {}),
     )
-)
 
 
 class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     """State of an assignment in its campaign.
 
+    Its row has no columns of the campaign but `revision` and `releases`, which belong to the changes. The others are
+    those of `campaign`, which this process remembers as long as `campaign_version` stays the same.
+
     Columns that begin with `hit_`, `draft` and `expires_at` describe the HIT that it holds; they are None if it holds
     none. Columns that end in `_elsewhere` describe the annotator's other assignments.
 
+    Only one row of a statement has the changes and what open HITs hold.
+
     Attributes:
-        seen: Items that the annotator was asked about; if the items are systems, which many HITs show, the segments.
+        own_hits: HITs that the annotator answered; None if this process remembers the annotator's history.
+        own_items: Items in them; if the items are systems, which many HITs show, the segments.
         held_elsewhere: Items (or segments) that the annotator holds in other assignments.
         not_judged: If items may be shown again, those without evidence from this annotator: they could not judge the
             item, or an item that every HIT shows. For systems: segments with an output that they could not judge.
@@ -183,6 +152,8 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
 
     """
 
+    place: int
+    campaign_version: str
     assignment_id: int
     arrived_at: datetime
     arrival: dict[str, str]
@@ -191,12 +162,12 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     one_hit: bool
     admitted: bool
     held_back: bool
-    hits_answered: int
+    own_hits: list[int] | None
+    own_items: list[int] | None
     answered_here: bool
     open_elsewhere: int
     held_elsewhere: list[int]
     begun_elsewhere: bool
-    seen: list[int]
     not_judged: list[int] | None
     hit_id: int | None
     hit_items: list[int]
@@ -211,6 +182,26 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     untouched_here: int
     untouched_everywhere: int
 
+    @cached_property
+    def campaign(self) -> ServedCampaign:
+        """The campaign. The reader of the row sets it."""
+        raise AttributeError("campaign")
+
+    @cached_property
+    def history(self) -> AnnotatorHistory:
+        """The annotator's answers. The reader of the row sets it if this process remembers them."""
+        return AnnotatorHistory({*(self.own_hits or ())}, {*(self.own_items or ())})
+
+    @property
+    def hits_answered(self) -> int:
+        """Number of HITs that the annotator answered."""
+        return len(self.history.answered_hits)
+
+    @property
+    def seen(self) -> set[int]:
+        """Items that the annotator was asked about (for systems: the segments). Callers must not change the set."""
+        return self.history.seen
+
     @property
     def campaign_id(self) -> int:
         """Row id of the campaign, whose columns the assignment has."""
@@ -222,137 +213,232 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
         return AssignmentId(self.campaign_id, self.assignment_id, self.arrived_at)
 
 
-def select_assignment_statement(condition: str, *, extended: bool) -> TextClause:
-    """Return the statement that selects the `AssignmentState` that satisfies `condition`.
+def select_assignments_statement(*, extended: bool) -> TextClause:
+    """Return the statement that selects the `AssignmentState` of each of the :assignments, created at :arrivals.
 
-    It reads what open HITs hold only if this annotator needs a new HIT by `streaming` and this process does not
-    remember it.
+    OFFSET 0 keeps PostgreSQL from joining tables in another order: each row finds its rows by a whole key, whatever the
+    statistics are.
+
+    It reads what open HITs hold only if an annotator needs a new HIT by `streaming` and this process does not remember
+    it; and answers of annotators only if they are not :known.
 
     Args:
-        condition: SQL on the campaign c, the assignment s and the annotator a.
         extended: Also read segments and unjudged items (see `needs_extended_query`). Most campaigns need neither, and
             reading them takes time.
 
     """
-    extended_columns = {"segments": "c.segment_count", "asked": "c.asked_criterion"} if extended else {}
-    changes_sql = posterior_changes_sql(**CHANGES_QUERY_COLUMNS, **extended_columns)
+    open_hits_needed = f"""
+        (SELECT bool_or(hit_id IS NULL) FROM standing) AND :remembered IS NOT TRUE
+        AND {CAMPAIGN_SETTING.format("selection")} = 'streaming'"""
     return text(f"""
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, s.id AS assignment_id, s.arrived_at, s.arrival, a.id AS annotator_id,
-           a.platform, a.{IS_ONE_HIT_PLATFORM} AS one_hit,
-           a.admitted >= c.visit_version AS admitted,
+    WITH standing AS MATERIALIZED (
+        SELECT asked.place, asked.visitor, asked.known, s.id AS assignment_id, s.arrived_at, s.arrival, s.annotator_id,
+               held_hit.*
+        FROM unnest(CAST(:assignments AS bigint[]), CAST(:arrivals AS timestamptz[]), CAST(:visitors AS bytea[]),
+                    CAST(:known AS boolean[]))
+             WITH ORDINALITY AS asked (assignment, arrived_at, visitor, known, place)
+        CROSS JOIN LATERAL (
+            SELECT s.* FROM assignments s WHERE s.campaign_id = :campaign AND s.id = asked.assignment OFFSET 0
+        ) AS s
+        LEFT JOIN LATERAL (
+            SELECT h.id AS hit_id, h.items AS hit_items, h.draft, h.expires_at,
+                   h.expires_at > {DATABASE_TIME} AS hit_is_open, h.iteration AS hit_iteration,
+                   h.ordinal AS hit_ordinal, h.segment AS hit_segment, h.shown_as AS hit_shown_as,
+                   h.untouched_by IS NOT NULL AS hit_untouched
+            FROM hits h
+            WHERE h.campaign_id = :campaign AND h.assignment_id = asked.assignment AND h.closed_at IS NULL OFFSET 0
+        ) AS held_hit ON true
+        WHERE {ARRIVED_THEN.replace(":arrived_at", "asked.arrived_at")}
+    ), changes AS MATERIALIZED (
+        SELECT news.*, {open_hits_columns_sql(open_hits_needed, extended=extended)}
+        FROM ({changes_since_watermark_sql(extended=extended)}) AS news
+    ), untouched AS MATERIALIZED (
+        SELECT h.untouched_by, count(*) AS hits FROM hits h
+        WHERE h.campaign_id = :campaign AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN} GROUP BY h.untouched_by
+    )
+    SELECT {CAMPAIGN_VERSION} AS campaign_version, c.revision, c.releases, standing.*, a.platform,
+           a.{IS_ONE_HIT_PLATFORM} AS one_hit, a.admitted >= c.visit_version AS admitted,
            a.barred IS NOT NULL AS held_back,
-           (SELECT count(*) FROM responses r
-            WHERE r.campaign_id = c.id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) AS hits_answered,
-           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.assignment_id = s.id AND {HIT_IS_ANSWERED})
-           AS answered_here,
-           elsewhere.open_elsewhere, elsewhere.held_elsewhere,
-           EXISTS (SELECT 1 FROM hits h WHERE h.campaign_id = c.id AND h.annotator_id = a.id
-                   AND h.assignment_id IS DISTINCT FROM s.id AND h.closed_at IS NULL) AS begun_elsewhere,
-           {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL} AS seen,
+           CASE WHEN NOT standing.known THEN
+               ARRAY(SELECT r.hit_id FROM responses r
+                     WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
+           END AS own_hits,
+           CASE WHEN NOT standing.known THEN {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL}
+           END AS own_items,
            {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
-           CASE WHEN {NEEDS_OPEN_HITS} THEN
-               ARRAY(SELECT item FROM hits h, unnest(h.items) AS item
-                     WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
-           END AS held,
-           CASE WHEN {NEEDS_OPEN_HITS} THEN
-               ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = c.id AND {HIT_IS_OPEN_IN_INDEX})
-           END AS leading,
-           {HELD_SEGMENTS_SQL if extended else "CAST(NULL AS int[])"} AS held_segments,
-           held_hit.id AS hit_id, held_hit.items AS hit_items, held_hit.draft, held_hit.expires_at,
-           held_hit.expires_at > {DATABASE_TIME} AS hit_is_open,
-           held_hit.iteration AS hit_iteration, held_hit.ordinal AS hit_ordinal, held_hit.segment AS hit_segment,
-           held_hit.shown_as AS hit_shown_as, held_hit.untouched_by IS NOT NULL AS hit_untouched,
-           untouched.here AS untouched_here, untouched.everywhere AS untouched_everywhere, copy.since,
+           coalesce((SELECT true FROM hits h
+                     WHERE h.campaign_id = :campaign AND h.assignment_id = standing.assignment_id
+                     AND {HIT_IS_ANSWERED} LIMIT 1), false) AS answered_here,
+           elsewhere.*,
+           CASE WHEN counts_untouched THEN
+               (SELECT CAST(coalesce(sum(hits), 0) AS int) FROM untouched WHERE untouched_by = standing.visitor)
+           END AS untouched_here,
+           CASE WHEN counts_untouched THEN (SELECT CAST(coalesce(sum(hits), 0) AS int) FROM untouched) END
+           AS untouched_everywhere,
+           CAST(:since AS text) AS since, changes.held, changes.leading, changes.held_segments,
            {", ".join(f"changes.{name}" for name in POSTERIOR_CHANGE_COLUMNS)}
-    FROM assignments s
-    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-    JOIN campaigns c ON c.id = s.campaign_id
-    LEFT JOIN hits held_hit
-        ON held_hit.campaign_id = s.campaign_id AND held_hit.assignment_id = s.id AND held_hit.closed_at IS NULL
+    FROM standing
+    CROSS JOIN LATERAL (
+        SELECT a.* FROM annotators a WHERE a.campaign_id = :campaign AND a.id = standing.annotator_id OFFSET 0
+    ) AS a
+    JOIN campaigns c ON c.id = :campaign
+    LEFT JOIN changes ON standing.place = (SELECT min(place) FROM standing)
+    CROSS JOIN LATERAL (
+        SELECT standing.visitor IS NOT NULL AND (standing.hit_id IS NULL OR standing.hit_is_open IS NOT TRUE)
+    ) AS visit (counts_untouched)
     LEFT JOIN LATERAL (
-        SELECT count(DISTINCT h.id) AS open_elsewhere, coalesce(array_agg(coalesce(h.segment, item)), '{{}}')
+        SELECT count(h.id) > 0 AS begun_elsewhere,
+               count(DISTINCT h.id) FILTER (WHERE {HIT_IS_OPEN} AND item IS NOT NULL) AS open_elsewhere,
+               coalesce(array_agg(coalesce(h.segment, item)) FILTER (WHERE {HIT_IS_OPEN} AND item IS NOT NULL), '{{}}')
                AS held_elsewhere
-        FROM hits h, unnest(h.items) AS item
-        WHERE h.campaign_id = c.id AND h.annotator_id = a.id AND h.assignment_id IS DISTINCT FROM s.id AND {HIT_IS_OPEN}
+        FROM (
+            SELECT o.id FROM assignments o
+            WHERE o.campaign_id = :campaign AND o.annotator_id = a.id AND o.id <> standing.assignment_id OFFSET 0
+        ) AS other
+        CROSS JOIN LATERAL (
+            SELECT h.* FROM hits h
+            WHERE h.campaign_id = :campaign AND h.assignment_id = other.id AND h.closed_at IS NULL OFFSET 0
+        ) AS h
+        LEFT JOIN LATERAL unnest(h.items) AS item ON true
     ) AS elsewhere ON true
-    LEFT JOIN unnest(CAST(:copied AS bigint[]), CAST(:watermarks AS text[]), CAST(:remembered AS boolean[]))
-         AS copy (campaign_id, since, remembered) ON copy.campaign_id = c.id
-    LEFT JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE h.untouched_by = CAST(:visitor AS bytea)) AS here, count(*) AS everywhere
-        FROM hits h WHERE h.campaign_id = c.id AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN}
-    ) AS untouched
-        ON CAST(:visitor AS bytea) IS NOT NULL AND (held_hit.id IS NULL OR held_hit.expires_at <= {DATABASE_TIME})
-    LEFT JOIN LATERAL ({changes_sql}) AS changes ON true
-    WHERE {condition}
     """)
 
 
-ASSIGNMENT_BY_ID_CONDITION = f"""
-    s.campaign_id = :campaign AND s.id = :assignment AND {ARRIVED_THEN}
-    AND a.id = (SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment)"""
-SELECT_ASSIGNMENT_BY_ID = select_assignment_statement(ASSIGNMENT_BY_ID_CONDITION, extended=False)
-SELECT_EXTENDED_ASSIGNMENT_BY_ID = select_assignment_statement(ASSIGNMENT_BY_ID_CONDITION, extended=True)
+# The campaign's settings, and what follows from them, are read and computed once for each version of its row.
+CAMPAIGN_ATTRIBUTES = (
+    {*get_annotations(ServedCampaign), *get_annotations(IndexSettings)} - {"revision", "releases"}
+) | {"design", "criteria", "rule", "selection_settings"}
+for name in CAMPAIGN_ATTRIBUTES:
+    setattr(AssignmentState, name, property(attrgetter(f"campaign.{name}")))
+
+SELECT_ASSIGNMENTS = select_assignments_statement(extended=False)
+SELECT_EXTENDED_ASSIGNMENTS = select_assignments_statement(extended=True)
 
 
-@dataclass(frozen=True)
+def select_changes_statement(*, extended: bool) -> TextClause:
+    """Return the statement that selects `ChangesAndOpenHits`, for annotators whose proposed HIT was taken by others."""
+    is_streaming = f"{CAMPAIGN_SETTING.format('selection')} = 'streaming'"
+    return text(f"""
+    SELECT c.id, c.judgments_per_item, c.revision, c.releases, CAST(:since AS text) AS since, news.*,
+           {open_hits_columns_sql(is_streaming, extended=extended)}
+    FROM campaigns c, ({changes_since_watermark_sql(extended=extended)}) AS news WHERE c.id = :campaign
+    """)
+
+
+SELECT_CHANGES = select_changes_statement(extended=False)
+SELECT_EXTENDED_CHANGES = select_changes_statement(extended=True)
+
+
+@dataclass(frozen=True, slots=True)
 class AssignmentQuery:
-    """Query for one assignment: the statement, its extended variant, and their parameters.
+    """Query for an assignment.
 
     Attributes:
-        campaign: Id or slug of the campaign.
-        statement: Statement for most campaigns.
-        extended_statement: Statement for campaigns that satisfy `needs_extended_query`.
-        parameters: Parameters of both statements.
+        assignment: Id of the assignment.
         visitor: Origin of the request, if no platform vouches for the annotator.
 
     """
 
-    campaign: int | str
-    statement: TextClause
-    extended_statement: TextClause
-    parameters: Mapping[str, Any]
+    assignment: AssignmentId
     visitor: Visitor | None = None
-
-
-def assignment_query_by_id(assignment: AssignmentId, visitor: Visitor | None = None) -> AssignmentQuery:
-    return AssignmentQuery(
-        assignment.campaign_id,
-        SELECT_ASSIGNMENT_BY_ID,
-        SELECT_EXTENDED_ASSIGNMENT_BY_ID,
-        assignment.parameters,
-        visitor,
-    )
 
 
 async def load_assignment_and_update_cache(
     connection: Driver, cache: PosteriorCache, query: AssignmentQuery, *, refresh: bool = False
 ) -> AssignmentState:
-    """Return the state of the assignment, and apply to the cache the posteriors that changed since its last read.
-
-    Args:
-        connection: Connection of the request.
-        cache: Posteriors of this process.
-        query: The assignment to load.
-        refresh: Read what open HITs hold, even if this process remembers it.
+    """Return the state of one assignment, as `load_assignments_and_update_cache` does.
 
     Raises:
         NotFound: `assignment_not_found`.
 
     """
-    visitor = query.visitor.address_hash if query.visitor else None
-    parameters = {
-        **query.parameters,
-        **cache.watermark_query_parameters(query.campaign, refresh=refresh),
-        "visitor": visitor,
+    campaign_id = query.assignment.campaign_id
+    rows = await load_assignments_and_update_cache(connection, cache, campaign_id, [query], refresh=refresh)
+    if not rows:
+        raise assignment_not_found_error()
+    return rows[query.assignment.assignment_id]
+
+
+def assignment_not_found_error() -> NotFound:
+    return NotFound("This task no longer exists.", code="assignment_not_found")
+
+
+async def load_assignments_and_update_cache(
+    connection: Driver,
+    cache: PosteriorCache,
+    campaign_id: int,
+    queries: Sequence[AssignmentQuery],
+    *,
+    refresh: bool = False,
+) -> dict[int, AssignmentState]:
+    """Return the states of assignments by id, and apply to the cache the posteriors that changed since its last read.
+
+    Assignments that do not exist are left out. The first row has what was read of open HITs.
+
+    Args:
+        connection: Connection of the request.
+        cache: Posteriors of this process.
+        campaign_id: The campaign of all assignments.
+        queries: The assignments, all different.
+        refresh: Read what open HITs hold, even if this process remembers it.
+
+    """
+    campaign_index = cache.indexes.get(campaign_id)
+    is_extended = campaign_id in cache.extended_campaigns
+    histories = {
+        query.assignment.assignment_id: history
+        for query in queries
+        if campaign_index is not None
+        and (history := campaign_index.known_history(query.assignment.assignment_id)) is not None
     }
-    is_extended = query.campaign in cache.extended_campaigns
-    row = await fetch_first_row(
-        connection, query.extended_statement if is_extended else query.statement, parameters, AssignmentState
-    )
-    if row is not None and not is_extended and needs_extended_query(row):
-        cache.extended_campaigns.add(query.campaign)
-        row = await fetch_first_row(connection, query.extended_statement, parameters, AssignmentState)
-    if row is None:
-        raise NotFound("This task no longer exists.", code="assignment_not_found")
+    parameters = {
+        "campaign": campaign_id,
+        "assignments": [query.assignment.assignment_id for query in queries],
+        "arrivals": [query.assignment.arrived_at for query in queries],
+        "visitors": [query.visitor and query.visitor.address_hash for query in queries],
+        "known": [query.assignment.assignment_id in histories for query in queries],
+        **cache.watermark_query_parameters(campaign_id, refresh=refresh),
+    }
+    statement = SELECT_EXTENDED_ASSIGNMENTS if is_extended else SELECT_ASSIGNMENTS
+    rows = await fetch_rows(connection, statement, parameters, AssignmentState)
+    if not rows:
+        return {}
+    rows.sort(key=attrgetter("place"))
+    campaign = await load_campaign_if_changed(connection, cache, campaign_id, rows[0].campaign_version)
+    for row in rows:
+        row.campaign = campaign
+    if not is_extended and needs_extended_query(rows[0]):
+        cache.extended_campaigns.add(campaign_id)
+        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
+    cache.apply_changes(rows[0])
+    if histories and cache.indexes.get(campaign_id) is not campaign_index:  # the histories went with the copy
+        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
+    is_current = campaign_index is not None and campaign_index.watermark == rows[0].watermark
+    for row in rows:
+        if row.assignment_id in histories:
+            row.history = histories[row.assignment_id]
+        elif is_current and not is_extended and campaign_index is not None:
+            campaign_index.remember_history(row.assignment_id, row.annotator_id, row.history)
+    return {row.assignment_id: row for row in rows}
+
+
+async def load_campaign_if_changed(
+    connection: Driver, cache: PosteriorCache, campaign_id: int, version: str
+) -> ServedCampaign:
+    """Return the campaign, read again if this process remembers another version."""
+    campaign = cache.campaigns.get(campaign_id)
+    if campaign is None or campaign.campaign_version != version:
+        (campaign,) = await fetch_rows(connection, SELECT_SERVED_CAMPAIGN, {"campaign": campaign_id}, VersionedCampaign)
+        cache.campaigns[campaign_id] = campaign
+    return campaign
+
+
+async def load_changes_and_update_cache(
+    connection: Driver, cache: PosteriorCache, campaign_id: int
+) -> ChangesAndOpenHits:
+    """Return what open HITs hold now, and apply to the cache the posteriors that changed since its last read."""
+    statement = SELECT_EXTENDED_CHANGES if campaign_id in cache.extended_campaigns else SELECT_CHANGES
+    since = cache.watermark_query_parameters(campaign_id)["since"]
+    (row,) = await fetch_rows(connection, statement, {"campaign": campaign_id, "since": since}, ChangesAndOpenHits)
     cache.apply_changes(row)
     return row

@@ -19,9 +19,15 @@ from sqlalchemy import text
 
 from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_array_by_column_on_driver
-from app.database.session import Driver, Record, fetch_rows
+from app.database.session import Driver, Record, fetch_rows, integers_of_array
 from app.designs.campaign import Campaign
-from app.record.changes import FIND_POSTERIOR_CHANGES, WATERMARK_COLUMNS, PosteriorChanges, item_status_flags_sql
+from app.record.changes import (
+    FIND_POSTERIOR_CHANGES,
+    WATERMARK_COLUMNS,
+    PosteriorChanges,
+    item_status_flags_sql,
+    watermark_order,
+)
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
 from app.selection.implied_pairs import ImpliedPairFilter
@@ -30,6 +36,7 @@ from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
 MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
+MAX_ANNOTATOR_HISTORIES = 500  # annotators of a campaign whose answers are remembered, 16 kB each after 30 HITs of 5
 MAX_HISTORY_BYTES = 100_000_000  # own answers of all annotators of a campaign
 
 SELECT_LOAD_POSITION = text(f"""
@@ -137,6 +144,14 @@ class OwnAnswerHistory:
 
 
 @dataclass
+class AnnotatorHistory:
+    """HITs that an annotator answered, and the items in them (for systems: the segments)."""
+
+    answered_hits: set[int]
+    seen: set[int]
+
+
+@dataclass
 class CampaignIndex:
     """Posteriors of one campaign in this process.
 
@@ -152,6 +167,8 @@ class CampaignIndex:
         segments: Outputs, if the items are systems.
         open_hits: Items of open HITs, as last read.
         own_answers: Implied pairs by annotator id.
+        histories: Histories of annotators up to the watermark, by annotator id; none if they are read for each request.
+        annotator_ids: Annotators with a history, by assignment id.
         comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
 
     """
@@ -166,18 +183,29 @@ class CampaignIndex:
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
+    histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
+    annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     own_answers: LRUCache[int, OwnAnswerHistory] = field(
         default_factory=lambda: LRUCache(
             MAX_HISTORY_BYTES, lambda own: min(own.implied_pairs.implications.nbytes, MAX_HISTORY_BYTES)
         )
     )
 
-    def merge_changes(self, changes: PosteriorChanges) -> None:
-        """Update the copy with `changes`. Between releases counts only grow and items only leave: a row with less is
-        older.
+    def known_history(self, assignment_id: int) -> AnnotatorHistory | None:
+        """Return the history of the annotator of an assignment, if this process remembers it."""
+        annotator_id = self.annotator_ids.get(assignment_id)
+        return None if annotator_id is None else self.histories.get(annotator_id)
 
-        Two requests may cross here. The one with the older snapshot overwrites nothing and sets an older watermark, so
-        the next read repeats a few rows.
+    def remember_history(self, assignment_id: int, annotator_id: int, history: AnnotatorHistory) -> None:
+        """Remember a history that was read together with this copy's watermark."""
+        self.annotator_ids[assignment_id] = annotator_id
+        self.histories[annotator_id] = history
+
+    def merge_changes(self, changes: PosteriorChanges) -> None:
+        """Update the copy with `changes`, which were read since its watermark or an earlier one.
+
+        Two requests may cross here. Of the one with the older snapshot, nothing is new. Between releases counts only
+        grow and items only leave: a row with less is older.
         """
         columns = (
             changes.new_numbers,
@@ -189,6 +217,8 @@ class CampaignIndex:
         # The request may have queried its changes before this copy was read.
         if (changes.revision, changes.releases) != (self.revision, self.releases):
             return
+        if watermark_order(changes.watermark) < watermark_order(self.watermark):
+            return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
             for row in zip(*(column or () for column in columns), strict=True)
@@ -198,7 +228,17 @@ class CampaignIndex:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
             self.segments.update_segment_use_counts(changes.new_uses or ())
+        self.add_answers_to_histories(changes)
         self.watermark = changes.watermark
+
+    def add_answers_to_histories(self, changes: PosteriorChanges) -> None:
+        """Add new answers to the histories that this process remembers."""
+        for hit_id, annotator_id, items in zip(
+            changes.new_hits or (), changes.new_annotators or (), changes.new_items or (), strict=True
+        ):
+            if (history := self.histories.get(annotator_id)) is not None:
+                history.answered_hits.add(hit_id)
+                history.seen.update(integers_of_array(items))
 
 
 @dataclass
@@ -208,7 +248,8 @@ class PosteriorCache:
     Attributes:
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
-        extended_campaigns: Ids and slugs of the campaigns that satisfy `needs_extended_query`.
+        extended_campaigns: Ids of the campaigns that satisfy `needs_extended_query`.
+        campaigns: Settings of campaigns, as they were last read.
         reserved_leases: HITs that requests of this process are about to lease.
         load_lock: Held while an index is loading.
         clock: Monotonic clock, in seconds.
@@ -217,7 +258,8 @@ class PosteriorCache:
 
     indexes: LRUCache[int, CampaignIndex] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
     previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
-    extended_campaigns: set[int | str] = field(default_factory=set)
+    extended_campaigns: set[int] = field(default_factory=set)
+    campaigns: LRUCache[int, Any] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
     reserved_leases: list[PendingLease] = field(default_factory=list)
     load_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic
@@ -299,37 +341,33 @@ class PosteriorCache:
             campaign_index.merge_changes(row)
 
     def open_hits_of_row_or_remembered(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:
-        """Return what open HITs hold: from the row if it was queried, else as remembered.
+        """Return what open HITs hold: from the row if it was queried, else as remembered. A row is counted once.
 
         A copy that was loaded meanwhile remembers nothing; then only the lease finds out that items are taken.
         """
-        if row.held is not None:
-            campaign_index.open_hits = OpenHits(
+        open_hits = campaign_index.open_hits
+        if row.held is not None and (open_hits is None or open_hits.source is not row):
+            open_hits = campaign_index.open_hits = OpenHits(
                 row.leading or (),
                 row.held,
                 campaign_index.index,
                 read_at=self.clock(),
                 segments=row.held_segments or (),
+                source=row,
             )
-        return campaign_index.open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
+        return open_hits or OpenHits((), (), campaign_index.index, read_at=self.clock())
 
-    def watermark_query_parameters(self, campaign: int | str, *, refresh: bool = False) -> dict[str, list[Any]]:
+    def watermark_query_parameters(self, campaign_id: int, *, refresh: bool = False) -> dict[str, Any]:
         """Return query parameters: the watermark of the campaign's copy, and whether it remembers its open HITs.
 
         Args:
-            campaign: Id of the campaign, or its slug. For a slug the parameters describe all copies.
+            campaign_id: Id of the campaign.
             refresh: Read what open HITs hold, even if it is remembered.
 
         """
-        campaign_ids = [*self.indexes] if isinstance(campaign, str) else [campaign] * (campaign in self.indexes)
-        indexes, now = [self.indexes[campaign_id] for campaign_id in campaign_ids], self.clock()
-        return {
-            "copied": campaign_ids,
-            "watermarks": [index.watermark for index in indexes],
-            "remembered": [
-                not refresh and index.open_hits is not None and index.open_hits.is_fresh(now) for index in indexes
-            ],
-        }
+        index = self.indexes.get(campaign_id)
+        is_remembered = index is not None and index.open_hits is not None and index.open_hits.is_fresh(self.clock())
+        return {"since": index and index.watermark, "remembered": is_remembered and not refresh}
 
     def record_lease(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
         """Remember a HIT that this process has leased."""

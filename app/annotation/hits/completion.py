@@ -6,7 +6,9 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import NextHit, end_lease_and_build_no_hit_reply, find_or_lease_next_hit
+from app.annotation.hits.leases import find_or_lease_next_hit
+from app.annotation.hits.next_hit import NextHit
+from app.annotation.hits.no_hit_replies import end_lease_and_build_no_hit_reply
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings

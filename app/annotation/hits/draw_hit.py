@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
-from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.draw_context import (
     load_implied_pair_filter,
     update_comparisons_if_rule_reads_them,
@@ -21,7 +21,13 @@ from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
 
 
 async def propose_hit_or_none(
-    connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime, check_count: int = 0
+    connection: Driver,
+    assignment: AssignmentState,
+    cache: PosteriorCache,
+    open_hits_row: ChangesAndOpenHits,
+    *,
+    now: datetime,
+    check_count: int = 0,
 ) -> HitProposal | None:
     """Return the items to ask this annotator next; None if there are none right now.
 
@@ -29,12 +35,13 @@ async def propose_hit_or_none(
         connection: Connection of the request.
         assignment: State of the annotator's assignment.
         cache: Posteriors of this process.
+        open_hits_row: What open HITs hold, if it was read.
         now: Time of the request.
         check_count: Item places that checks take.
 
     """
     campaign_index = cache.index_if_loaded(
-        assignment.campaign_id, chain(assignment.held or (), assignment.seen)
+        assignment.campaign_id, chain(open_hits_row.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
         return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
@@ -44,8 +51,9 @@ async def propose_hit_or_none(
         assignment,
         campaign_index,
         cache,
-        await load_implied_pair_filter(connection, assignment, campaign_index),
-        check_count,
+        open_hits_row,
+        pair_filter=await load_implied_pair_filter(connection, assignment, campaign_index),
+        check_count=check_count,
     )
 
 
@@ -53,11 +61,13 @@ def draw_streaming_hit_or_none(
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
     cache: PosteriorCache,
+    open_hits_row: ChangesAndOpenHits,
+    *,
     pair_filter: PairFilter | None,
     check_count: int = 0,
 ) -> HitProposal | None:
     """Draw a HIT by the campaign's rule from the newest posteriors; None if nothing can be asked right now."""
-    open_hits = cache.open_hits_of_row_or_remembered(assignment, campaign_index)
+    open_hits = cache.open_hits_of_row_or_remembered(open_hits_row, campaign_index)
     if open_hits.nothing_left:
         return None
     # Items that this process is about to lease count as leased: a second request would only lose the race for them.

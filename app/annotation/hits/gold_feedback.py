@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import ServedCampaign
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding.training import answered_order, practice_value_text_or_none
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference

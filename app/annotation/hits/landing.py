@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
+from app.annotation.hits.served_campaign import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
 from app.database.session import Driver, Record, fetch_first_row, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.errors import NotFound

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from app.database.session import SharedParameters
 
@@ -55,19 +54,3 @@ class RenewalParameters(HoldParameters):
     iteration: int | None
     ordinal: int | None
     lease_minutes: int
-
-
-@dataclass(slots=True, kw_only=True)
-class LeaseParameters(RenewalParameters):
-    """Parameters of `LOCK_AND_LEASE`. `shown` are the items on the page; `HitProposal` describes the others."""
-
-    leader: int | None
-    items: Sequence[int]
-    shown_as: Sequence[int] | None
-    shown: Sequence[int]
-    shared_leader: bool
-    now: datetime
-    visitor: bytes | None
-    checks: str | None
-    reason: str | None
-    probability: float | None

@@ -21,30 +21,18 @@ and time spent waiting counts.
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_IS_OPEN_IN_INDEX, HIT_IS_OPEN_OR_ANSWERED, AssignmentState
-from app.annotation.hits.hit_proposal import HitProposal
-from app.annotation.hits.lease_parameters import HoldParameters, LeaseParameters, RenewalParameters
-from app.annotation.hits.open_hits import MANY_OPEN_HITS
-from app.annotation.hits.shown_items_sql import (
-    SHOWN_ITEMS_ARGUMENTS,
-    SHOWN_OUTPUTS_ARGUMENTS,
-    ShownItems,
-    argument_declarations_of_function,
-    sql_calling_function_with_leased_hit,
-)
+from app.annotation.hits.lease_parameters import HoldParameters, RenewalParameters
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.campaign import is_open_sql
 from app.database.session import (
     Driver,
     Record,
     execute_statement,
-    fetch_first_row,
     fetch_value,
-    sql_and_parameter_names_of_statement,
 )
-from app.quality.checks import placed_checks_json_or_none
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
@@ -137,86 +125,6 @@ INSERT_LEASE = f"""
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 
-# The checks of a HIT that was just leased, each with its place, its number and the number under which it is shown.
-INSERT_HIT_CHECKS = """
-    INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
-    SELECT :campaign, leased, (placed -> 0)::int, (placed -> 1)::int, (placed -> 2)::int
-    FROM jsonb_array_elements(:checks) AS placed"""
-
-LEASE_PARAMETER_TYPES = {
-    "campaign": "bigint",
-    "annotator": "bigint",
-    "assignment": "bigint",
-    "leader": "int",
-    "items": "int[]",
-    "capped": "int[]",
-    "iteration": "int",
-    "ordinal": "int",
-    "segment": "int",
-    "shown_as": "int[]",
-    "shown": "int[]",
-    "shared_leader": "boolean",
-    "repeat_items": "boolean",
-    "hits_per_annotator": "int",
-    "one_hit": "boolean",
-    "wanted": "int",
-    "people": "int",
-    "hit": "bigint",
-    "few_open": "boolean",
-    "now": "timestamptz",
-    "lease_minutes": "int",
-    "visitor": "bytea",
-    "checks": "jsonb",
-    "reason": "text",
-    "probability": "float8",
-}
-
-
-# Locks and lease are two statements in one round trip; the second has a snapshot newer than the locks. The database
-# holds this function, so a change of `LEASE_FUNCTION` needs a migration; a test compares the two. Each condition is
-# written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the arguments.
-LEASE_FUNCTION_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
-    text(f"""
-    #variable_conflict use_column
-    DECLARE time_after_locks timestamptz;
-    BEGIN
-        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
-        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        IF :hits_per_annotator IS NOT NULL OR :one_hit THEN
-            PERFORM FROM ({LOCK_ANNOTATOR_SQL}) AS locked;
-        END IF;
-        PERFORM FROM ({LOCK_POSTERIORS_SQL}) AS locked;
-        time_after_locks := clock_timestamp();
-        {INSERT_LEASE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, until;
-        IF :checks IS NOT NULL AND leased IS NOT NULL THEN
-            {INSERT_HIT_CHECKS};
-        END IF;
-    END
-    """)
-)
-LEASE_FUNCTION = f"""
-    CREATE FUNCTION easel_lease(
-        {argument_declarations_of_function(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
-        OUT leased bigint, OUT until timestamptz
-    ) LANGUAGE plpgsql AS $${LEASE_FUNCTION_BODY}$$
-"""
-
-
-def lease_hit_statement(shown_sql: str) -> TextClause:
-    """Return the statement that leases a HIT and selects the columns of `shown_sql`, which may name `leased`."""
-    return text(f"""
-    SELECT leased.id, leased.expires_at, shown.*
-    FROM easel_lease({", ".join(f":{name}" for name in LEASE_ARGUMENTS)}) AS leased (id, expires_at),
-         LATERAL ({shown_sql}) AS shown
-    WHERE leased.id IS NOT NULL
-""")
-
-
-LOCK_AND_LEASE = lease_hit_statement(sql_calling_function_with_leased_hit("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
-LOCK_AND_LEASE_OUTPUTS = lease_hit_statement(
-    sql_calling_function_with_leased_hit("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS)
-)
-
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
 LOCK_ANNOTATOR_ROW = text(LOCK_ANNOTATOR_SQL)
@@ -229,11 +137,6 @@ RENEW_LEASE = text(f"""
       AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at
 """)
-
-
-class LeasedHit(ShownItems):
-    id: int
-    expires_at: datetime
 
 
 class LeaseLimits(Record):
@@ -255,41 +158,6 @@ class HeldHit(LeaseLimits):
     hit_iteration: int | None
     hit_ordinal: int | None
     hit_segment: int | None
-
-
-async def try_to_lease_hit(
-    connection: Driver, assignment: AssignmentState, proposal: HitProposal, visitor: Visitor | None, *, now: datetime
-) -> LeasedHit | None:
-    """Lease the proposed items as a new HIT; return None if another request took some of them first."""
-    parameters = LeaseParameters(
-        campaign=assignment.campaign_id,
-        hit=0,
-        annotator=assignment.annotator_id,
-        assignment=assignment.assignment_id,
-        segment=proposal.segment,
-        capped=items_with_judgment_limit(assignment, proposal.items),
-        few_open=assignment.leading is not None and len(assignment.leading) < MANY_OPEN_HITS,
-        repeat_items=assignment.repeat_items,
-        hits_per_annotator=assignment.hits_per_annotator,
-        one_hit=assignment.one_hit,
-        wanted=assignment.judgments_per_item,
-        people=assignment.unjudged_people,
-        iteration=proposal.iteration,
-        ordinal=proposal.ordinal,
-        lease_minutes=lease_minutes(assignment, visitor),
-        leader=proposal.leader,
-        items=proposal.items,
-        shown_as=proposal.shown_as,
-        shown=proposal.visible_items,
-        shared_leader=proposal.shared_leader,
-        now=now,
-        visitor=visitor.address_hash if visitor else None,
-        checks=placed_checks_json_or_none(proposal.checks),
-        reason=proposal.reason,
-        probability=proposal.probability,
-    )
-    statement = LOCK_AND_LEASE if proposal.segment is None else LOCK_AND_LEASE_OUTPUTS
-    return await fetch_first_row(connection, statement, parameters, LeasedHit)
 
 
 async def try_to_renew_lease(

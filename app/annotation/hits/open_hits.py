@@ -25,6 +25,7 @@ class OpenHits:
         full: Items that no further HIT may hold.
         nothing_left: True if a draw found no HIT for any annotator.
         read_at: Time of the read, in seconds of the process's clock.
+        source: Row that was read.
 
     """
 
@@ -36,6 +37,7 @@ class OpenHits:
         *,
         read_at: float,
         segments: Sequence[int] = (),
+        source: object = None,
     ) -> None:
         self.many = len(leaders) >= MANY_OPEN_HITS
         self.leading = set(leaders)
@@ -44,6 +46,7 @@ class OpenHits:
         self.full = index.full_items(self.leases)
         self.nothing_left = False
         self.read_at = read_at
+        self.source = source
 
     def is_fresh(self, now: float) -> bool:
         """Return whether a draw may use this instead of a new read."""

@@ -1,14 +1,16 @@
 """HITs for annotators that a researcher's program names, with items by the researcher's ids."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TypeVar
 
+from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.accounts.secrets import secret_digest
 from app.accounts.tokens import TokenUse, require_token_and_note_its_use
-from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, select_assignment_statement
+from app.annotation.hits.assignment import AssignmentState
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
@@ -19,14 +21,9 @@ from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.selection.segments import shown_items_of_hit
 
 API_PLATFORM_NAME = API_PLATFORM.name
+MAX_CACHED_ASSIGNMENTS = 20_000  # in one process
 
 T = TypeVar("T")  # Python 3.11 has no other way
-
-ASSIGNMENT_BY_NAME_CONDITION = (
-    "c.slug = :slug AND a.platform = :platform AND a.worker_id = :annotator AND s.external_id = :platform"
-)
-SELECT_ASSIGNMENT_BY_NAME = select_assignment_statement(ASSIGNMENT_BY_NAME_CONDITION, extended=False)
-SELECT_EXTENDED_ASSIGNMENT_BY_NAME = select_assignment_statement(ASSIGNMENT_BY_NAME_CONDITION, extended=True)
 
 # Programs cannot answer a rehearsal: its annotators are simulated.
 SELECT_PROGRAM_CAMPAIGN_ID = text("SELECT id FROM campaigns WHERE slug = :slug AND rehearsal_of IS NULL")
@@ -68,26 +65,31 @@ class ProgramHit(TokenUse):
         return {ids[item]: item for item in shown_items_of_hit(self.hit_items, self.shown_as)}
 
 
-def assignment_query_by_name(slug: str, annotator_name: str) -> AssignmentQuery:
-    parameters = {"slug": slug, "platform": API_PLATFORM_NAME, "annotator": annotator_name}
-    return AssignmentQuery(slug, SELECT_ASSIGNMENT_BY_NAME, SELECT_EXTENDED_ASSIGNMENT_BY_NAME, parameters)
+@dataclass
+class ProgramAssignments:
+    """Assignments of programs' annotators, remembered by the campaign's slug and the program's name of the annotator.
 
-
-async def find_or_create_program_assignment(
-    connection: Driver, slug: str, annotator_name: str, *, now: datetime
-) -> AssignmentId:
-    """Return the assignment of a program's annotator, created at the first request.
-
-    Raises:
-        NotFound: `campaign_not_found`.
-
+    A remembered assignment may be gone, for instance after a restore. Then no statement finds it.
     """
-    campaign_id: int | None = await fetch_value(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug})
-    if campaign_id is None:
-        raise campaign_not_found(slug)
-    return await find_or_create_assignment(
-        connection, campaign_id, API_PLATFORM_NAME, Arrival(annotator_name, assignment_id=API_PLATFORM_NAME), now=now
-    )
+
+    ids: LRUCache[tuple[str, str], AssignmentId] = field(default_factory=lambda: LRUCache(MAX_CACHED_ASSIGNMENTS))
+
+    async def find_or_create_assignment(
+        self, connection: Driver, slug: str, annotator_name: str, *, now: datetime
+    ) -> AssignmentId:
+        """Return the assignment of a program's annotator, created at the first request.
+
+        Raises:
+            NotFound: `campaign_not_found`.
+
+        """
+        campaign_id: int | None = await fetch_value(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug})
+        if campaign_id is None:
+            raise campaign_not_found(slug)
+        arrival = Arrival(annotator_name, assignment_id=API_PLATFORM_NAME)
+        assignment = await find_or_create_assignment(connection, campaign_id, API_PLATFORM_NAME, arrival, now=now)
+        self.ids[slug, annotator_name] = assignment
+        return assignment
 
 
 async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:

@@ -81,11 +81,6 @@ SHOWN_OUTPUTS_FUNCTION = f"""
 """
 
 
-def sql_calling_function_with_leased_hit(function: str, arguments: Sequence[str]) -> str:
-    """Return SQL that calls a function with these parameters, and with the HIT that was just leased."""
-    return f"SELECT * FROM {function}({', '.join('leased.id' if name == 'hit' else f':{name}' for name in arguments)})"
-
-
 class ShownItems(Record):
     """Researcher's ids and texts of a HIT's items as presented, with source and reference if they are outputs."""
 

@@ -14,7 +14,12 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits import check_placement, remarks
-from app.annotation.hits.answer_parameters import AnswerableHit, AnswerKey, build_response_parameters
+from app.annotation.hits.answer_parameters import AnswerKey, build_response_parameters
+from app.annotation.hits.answer_parsing import (
+    answer_without_checks_and_shown_values,
+    parse_answer_and_values_by_criterion,
+)
+from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import (
     LOCK_ANNOTATOR_ROW,
@@ -22,13 +27,8 @@ from app.annotation.hits.lease_sql import (
     LOCK_HIT_POSTERIORS,
     lock_revision_and_law_state,
 )
-from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
-from app.annotation.hits.submission import (
-    AnswerReceipt,
-    answer_without_checks_and_shown_values,
-    parse_answer_and_values_by_criterion,
-)
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.database.session import (
     Driver,
@@ -69,7 +69,7 @@ class AnswerFormatColumns(AskedCampaign, Record):
     has_checks: bool
 
 
-class LastAnswer(AnswerableHit, AnswerFormatColumns):
+class LastAnswer(AnswerFormatColumns):
     """Newest answer of an annotator, with its HIT and campaign, and the number of changes so far."""
 
     id: int
@@ -318,7 +318,7 @@ async def replace_answer(
             await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
         )
         submitted_items, shown_values = (
-            answer_without_checks_and_shown_values(last_answer, submitted, placed_checks)
+            answer_without_checks_and_shown_values(last_answer, last_answer, submitted, placed_checks)
             if placed_checks
             else (submitted, [])
         )
@@ -340,11 +340,13 @@ async def store_replacing_response(
     placed_checks: Sequence[PlacedCheck],
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
-    parsed_answers = parse_answer_and_values_by_criterion(last_answer, submitted)
+    parsed_answers = parse_answer_and_values_by_criterion(last_answer, last_answer, submitted)
     first = await remarks.answer_with_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
-    parameters = vars(build_response_parameters(key, last_answer, answers, values)) | {"replaces": key.replaces}
+    parameters = vars(build_response_parameters(key, last_answer, last_answer, answers, values)) | {
+        "replaces": key.replaces
+    }
     seq: int = await fetch_value(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
         await remarks.raise_alerts_of_flagged_items(connection, last_answer.id, seq)

@@ -2,11 +2,13 @@
 
 import json
 import secrets
+import time
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
+from cachetools import LRUCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 
@@ -17,6 +19,8 @@ from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
+TOKEN_RENEWAL_AGE = timedelta(minutes=10)
+MAX_REMEMBERED_TOKENS = 4_096  # in one process
 MAX_CLOCK_SKEW = timedelta(seconds=5)  # between servers, which may issue a token and create an assignment
 
 T = TypeVar("T")  # Python 3.11 has no other way
@@ -184,34 +188,52 @@ def token_expired_error() -> Gone:
 class WorkerTokens:
     """Signed, expiring tokens that identify the annotator of a page. The page carries them, so frames need no cookie.
 
-    The signature covers the address, so a token does not open the page of another campaign or platform.
+    The signature covers the address, so a token does not open the page of another campaign or platform. The latest
+    tokens are remembered: signing one takes longer than a query. An annotator's page keeps its token for
+    `TOKEN_RENEWAL_AGE`.
     """
 
     def __init__(self, secret_key: str, *, hours: int) -> None:
         self._secret_key = secret_key
         self._max_age = timedelta(hours=hours)
+        self._issued: LRUCache[tuple[str, str, AssignmentId, datetime | None], tuple[str, datetime]] = LRUCache(
+            MAX_REMEMBERED_TOKENS
+        )
+        self._read: LRUCache[tuple[str, str, str], WorkerToken] = LRUCache(MAX_REMEMBERED_TOKENS)
 
     def issue_token(self, platform: str, link_key: str, assignment: AssignmentId) -> str:
-        arrived_at = [] if assignment.arrived_at is None else [(assignment.arrived_at - UNIX_EPOCH) // MICROSECOND]
-        return self._serializer(platform, link_key).dumps(
-            [assignment.campaign_id, assignment.assignment_id, *arrived_at]
-        )
+        key = platform, link_key, assignment, assignment.arrived_at
+        now = datetime.fromtimestamp(time.time(), UTC)  # the clock of the signature
+        token, issued_at = self._issued.get(key, ("", now))
+        if not token or not timedelta(0) <= now - issued_at < TOKEN_RENEWAL_AGE:
+            arrived_at = [] if assignment.arrived_at is None else [(assignment.arrived_at - UNIX_EPOCH) // MICROSECOND]
+            token = self._serializer(platform, link_key).dumps(
+                [assignment.campaign_id, assignment.assignment_id, *arrived_at]
+            )
+            self._issued[key] = token, now
+        return token
 
     def read_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Return the content of a token. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
+        if (worker_token := self._read.get((token, platform, link_key))) is None:
+            worker_token = self._verify_token(token, platform, link_key)
+            self._read[token, platform, link_key] = worker_token
+        # Not `max_age`: it would treat a token as expired if the issuing machine's clock is ahead of this one's.
+        if datetime.now(UTC) - worker_token.issued_at > self._max_age:
+            raise token_expired_error()
+        return worker_token
+
+    def _verify_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
+        """Return the content of a token, whatever its age. Raises `Invalid` (`token_invalid`)."""
         try:
             numbers, issued_at = self._serializer(platform, link_key).loads(token, return_timestamp=True)
             campaign_id, assignment_id, *arrival_microseconds = map(int, numbers)
-            # Not `max_age`: it would treat a token as expired if the issuing machine's clock is ahead of this one's.
-            expired = datetime.now(UTC) - issued_at > self._max_age
             arrived_at = UNIX_EPOCH + arrival_microseconds[0] * MICROSECOND if arrival_microseconds else None
         except (BadSignature, ValueError, TypeError, OverflowError) as problem:
             raise Invalid(
                 "This page's link is damaged. Answers you submitted are safe. Open the task's link again to go on.",
                 code="token_invalid",
             ) from problem
-        if expired:
-            raise token_expired_error()
         return WorkerToken(AssignmentId(campaign_id, assignment_id, arrived_at), issued_at)
 
     def _serializer(self, platform: str, link_key: str) -> URLSafeTimedSerializer:

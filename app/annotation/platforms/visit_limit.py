@@ -7,10 +7,11 @@ address and per campaign, per hour (see `rate_limit`).
 import hmac
 import logging
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 
+from cachetools import LRUCache
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -26,6 +27,8 @@ from app.errors import TooManyVisits
 from app.settings import Settings
 
 log = logging.getLogger(__name__)
+
+MAX_REMEMBERED_VISITORS = 4_096
 
 REFUSED_VISITS_ADVICE = (
     "More people used the open link within an hour than the limit allows. If they are a class or an office that "
@@ -110,11 +113,17 @@ def too_many_visits_error(wait: timedelta) -> TooManyVisits:
 
 @dataclass(frozen=True)
 class VisitLimiter:
-    """Factory of visitors. It stores network addresses only as keyed hashes, and only as long as they count."""
+    """Factory of visitors. It stores network addresses only as keyed hashes, and only as long as they count.
+
+    The hashes of the latest addresses are remembered in memory.
+    """
 
     secret_key: str
     limits: Settings
+    visitors: LRUCache[str, Visitor] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_VISITORS), repr=False)
 
     def visitor_from_address(self, address: str) -> Visitor:
-        key = hmac.new(self.secret_key.encode(), f"address {address}".encode(), sha256).digest()[:16]
-        return Visitor(key, self.limits)
+        if (visitor := self.visitors.get(address)) is None:
+            key = hmac.new(self.secret_key.encode(), f"address {address}".encode(), sha256).digest()[:16]
+            visitor = self.visitors[address] = Visitor(key, self.limits)
+        return visitor

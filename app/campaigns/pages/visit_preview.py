@@ -10,8 +10,9 @@ from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import require_researcher_without_csrf
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.hits import completion, leases
+from app.annotation.hits import completion
 from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.pages.annotator import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
@@ -309,8 +310,8 @@ def hit_page_template_context(
 ) -> dict[str, Any]:
     """Return what the page of a HIT, or of the reason why there is none, reads besides."""
     campaign, platform, page = preview.campaign, preview.platform, preview.page
-    next_hit = leases.NextHit(
-        cast("AssignmentState", shown_campaign), cast("leases.HitOnPage", hit) if page.hit_number else None, page.reason
+    next_hit = NextHit(
+        cast("AssignmentState", shown_campaign), cast("HitOnPage", hit) if page.hit_number else None, page.reason
     )
     outcome = completion.visit_outcome_if_over(next_hit)
     return {

@@ -10,8 +10,10 @@ from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import leases, submission
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.answer_storage import AnswerReceipt
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
@@ -51,16 +53,16 @@ async def create_annotator(
 
 async def find_or_lease_next_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
-) -> leases.NextHit:
+) -> NextHit:
     async with borrow_autocommit_driver(engine) as connection:
         return await leases.find_or_lease_next_hit(
-            connection, cache or PosteriorCache(), assignment_query_by_id(assignment), now=now
+            connection, cache or PosteriorCache(), AssignmentQuery(assignment), now=now
         )
 
 
 async def try_to_lease_hit(
     engine: AsyncEngine, assignment: AssignmentId, *, now: datetime = NOW, cache: PosteriorCache | None = None
-) -> leases.HitOnPage:
+) -> HitOnPage:
     work = await find_or_lease_next_hit(engine, assignment, now=now, cache=cache)
     assert work.hit is not None, work.reason
     return work.hit
@@ -69,11 +71,11 @@ async def try_to_lease_hit(
 async def submit_scores(
     engine: AsyncEngine,
     assignment: AssignmentId,
-    hit: leases.HitOnPage,
+    hit: HitOnPage,
     *,
     now: datetime = NOW,
     scores: list[float] | None = None,
-) -> submission.AnswerReceipt:
+) -> AnswerReceipt:
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
@@ -87,7 +89,7 @@ def form_fields(html: str) -> dict[str, str]:
     return {"token": token, "hit": hit} | {f"score-{item}": str(10 * k) for k, item in enumerate(items)}
 
 
-async def expire_leases(engine: AsyncEngine, hit: leases.HitOnPage | None = None, *, seconds_ago: float = 1) -> None:
+async def expire_leases(engine: AsyncEngine, hit: HitOnPage | None = None, *, seconds_ago: float = 1) -> None:
     """Let the leases of a HIT, or of all, have ended so long ago, by the clock that counts: the database's."""
     ended = text("""
         UPDATE hits SET expires_at = clock_timestamp() - make_interval(secs => :seconds_ago)

@@ -7,8 +7,9 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission
+from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import HitOnPage
+from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns.setting_types import can_law_read_design
 from app.database.session import borrow_autocommit_driver
@@ -39,7 +40,7 @@ def settings_for_law(law: str) -> dict[str, Any]:
 
 async def submit_by_criterion(
     engine: AsyncEngine, assignment: AssignmentId, hit: HitOnPage, said: dict[str, Sequence[float]], **more: Any
-) -> submission.AnswerReceipt:
+) -> AnswerReceipt:
     """By the name of each criterion, the values of the HIT's items."""
     answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
     async with borrow_autocommit_driver(engine) as connection:

@@ -18,8 +18,9 @@ from hypothesis.stateful import (
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.hits import submission, undo
+from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.campaign_index import PosteriorCache
-from app.annotation.hits.leases import HitOnPage, NextHit
+from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns import lifecycle, settings_edits
@@ -163,7 +164,7 @@ class AnyOrder(RuleBasedStateMachine):
         else:
             self.answers[who].append((receipt.seq, hit, said))
 
-    async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> submission.AnswerReceipt:
+    async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> AnswerReceipt:
         answer = Answer(dict(zip(hit.items, said, strict=False)))
         async with borrow_autocommit_driver(self.engine) as connection:
             return await submission.store_answer_of_hit(connection, self.people[who], hit.id, answer, now=NOW)
@@ -178,7 +179,7 @@ class AnyOrder(RuleBasedStateMachine):
         assert who not in self.barred
         self.answers[who].append((receipt.seq, hit, said))
 
-    async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, submission.AnswerReceipt]:
+    async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, AnswerReceipt]:
         async with borrow_autocommit_driver(self.engine) as connection:
             last = await undo.load_last_answer_for_change(connection, self.people[who], now=NOW)
             answer = Answer(dict(zip(last.hit.items, said, strict=False)))

@@ -2,8 +2,8 @@ import asyncio
 
 import pytest
 
-from app.annotation.hits import drafts, leases
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits import drafts, held_hits
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction, borrow_autocommit_driver
@@ -82,12 +82,8 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     other = await try_to_lease_hit(engine, quick)
     assert set(hit.items) & set(other.items)
     async with borrow_autocommit_driver(engine) as connection:
-        assert (
-            await leases.try_to_find_or_lease_next_hit(
-                connection, PosteriorCache(), assignment_query_by_id(slow), now=NOW
-            )
-            is None
-        )
+        held = await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(slow))
+        assert await held_hits.resume_held_hit_if_available(connection, held, None, now=NOW) is None
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.database.session import borrow_autocommit_driver
@@ -55,7 +55,7 @@ async def test_what_many_open_hits_hold_is_read_once_a_second(engine):
     campaign, time = await crowded(engine, free=20), [100.0]
     cache = PosteriorCache(clock=lambda: time[0])
     await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
-    me = assignment_query_by_id(await create_annotator(engine, campaign, "second"))
+    me = AssignmentQuery(await create_annotator(engine, campaign, "second"))
     async with borrow_autocommit_driver(engine) as connection:
         assert (await load_assignment_and_update_cache(connection, cache, me)).held is None
         assert (
@@ -71,7 +71,7 @@ async def test_what_few_open_hits_hold_is_read_for_every_draw(engine):
     await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
     async with borrow_autocommit_driver(engine) as connection:
         here = await load_assignment_and_update_cache(
-            connection, cache, assignment_query_by_id(await create_annotator(engine, campaign, "second"))
+            connection, cache, AssignmentQuery(await create_annotator(engine, campaign, "second"))
         )
     assert len(here.held or ()) == 5
 

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import text
 
 from app.annotation.hits import campaign_index, submission
-from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
@@ -61,6 +61,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
             new_numbers=numbers, new_scores=scores, new_variances=variances, watermark="4:4:", revision=0, releases=0
         )
         news.new_judgments, news.new_status = judgments, [0] * len(rows)
+        news.new_hits = news.new_annotators = news.new_items = None
         copy.merge_changes(news)
         around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
         draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])
@@ -222,8 +223,8 @@ async def test_what_a_dump_brought_along_counts_as_read_and_new_answers_are_seen
 async def index_after_request(engine, cache, someone):
     """The copy of `newest` after a request of this assignment, which brings it up to date."""
     async with borrow_autocommit_driver(engine) as connection:
-        here = await load_assignment_and_update_cache(connection, cache, assignment_query_by_id(someone))
-        await propose_hit_or_none(connection, here, cache, now=NOW)
+        here = await load_assignment_and_update_cache(connection, cache, AssignmentQuery(someone))
+        await propose_hit_or_none(connection, here, cache, here, now=NOW)
     return cache.indexes[here.id]
 
 
@@ -235,9 +236,7 @@ async def test_a_copy_loaded_while_another_request_asked_without_one_misses_noth
     hit = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, hit)
     async with borrow_autocommit_driver(engine) as connection:
-        cache.apply_changes(
-            await load_assignment_and_update_cache(connection, PosteriorCache(), assignment_query_by_id(me))
-        )
+        cache.apply_changes(await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(me)))
     copy = await index_after_request(engine, cache, me)
     assert [copy.index.judgments[item] for item in hit.items] == [1] * 5
 

@@ -49,8 +49,6 @@ STATEMENTS = {
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_TOKEN_USE": tokens.NOTE_TOKEN_USE,
 }
-for elsewhere in ("lease_sql.LOCK_AND_LEASE", "lease_sql.LOCK_AND_LEASE_OUTPUTS"):
-    del STATEMENTS[elsewhere]
 WHOLE_CAMPAIGN = {"law_storage.FIND_ALL_STATES"}  # of verification
 
 # How the names of their indexes begin.
@@ -81,14 +79,14 @@ WHOLE_CAMPAIGN_AT_TIMES = {
     "leases.SELECT_OPEN_ITEMS",
 }
 STANDINGS = [
-    "assignment.SELECT_ASSIGNMENT_BY_ID",
-    "assignment.SELECT_EXTENDED_ASSIGNMENT_BY_ID",
-    "program_annotators.SELECT_ASSIGNMENT_BY_NAME",
-    "program_annotators.SELECT_EXTENDED_ASSIGNMENT_BY_NAME",
+    "assignment.SELECT_ASSIGNMENTS",
+    "assignment.SELECT_EXTENDED_ASSIGNMENTS",
+    "assignment.SELECT_CHANGES",
+    "assignment.SELECT_EXTENDED_CHANGES",
 ]
 # What all open HITs hold is read for some draws, once a second where they are many.
 WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_OF_OPEN_HITS", *STANDINGS}
-WHERE_FEW_ARE_OPEN = {"lease_sql.INSERT_LEASE", "lease_sql.RENEW_LEASE", "submission.CLOSE_EXPIRED_HIT"}
+WHERE_FEW_ARE_OPEN = {"lease_sql.INSERT_LEASE", "lease_sql.RENEW_LEASE", "submission.SELECT_IF_LATE_ANSWER_FITS"}
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"
 WITH_CLOSED_OUT = {HELD: "items", "hits_one_open_idx": "assignment_id"}

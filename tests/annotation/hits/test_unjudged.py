@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.annotation.hits import lease_sql, leases, submission
+from app.annotation.hits import lease_functions_sql, leases, submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import summaries
 from app.database.bulk import open_snapshot
@@ -187,13 +187,14 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
     me = await create_annotator(engine, campaign)
     drawn: list[int] = []
 
-    async def leaving(connection, here, proposal, *more, **most):
+    async def leaving(connection, campaign_id, proposed, **more):
+        leader = proposed[0].proposal.leader
         if not drawn:
-            await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=proposal.leader)
-        drawn.append(proposal.leader)
-        return await lease_sql.try_to_lease_hit(connection, here, proposal, *more, **most)
+            await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=leader)
+        drawn.append(leader)
+        return await lease_functions_sql.try_to_lease_hits(connection, campaign_id, proposed, **more)
 
-    monkeypatch.setattr(leases, "try_to_lease_hit", leaving)
+    monkeypatch.setattr(leases, "try_to_lease_hits", leaving)
     work = await find_or_lease_next_hit(engine, me)
     assert work.hit is None or drawn[0] not in work.hit.items
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE :item = ANY(items)", item=drawn[0]) == 0

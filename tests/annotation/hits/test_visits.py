@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from app.annotation.hits import completion, drafts
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import borrow_autocommit_driver
 from app.errors import Gone, NotFound
@@ -31,7 +31,7 @@ async def visits(engine, campaign, *sessions, person="W1"):
 async def stop(engine, assignment):
     async with borrow_autocommit_driver(engine) as connection:
         return await completion.end_visit_or_find_next_hit(
-            connection, PosteriorCache(), assignment_query_by_id(assignment), now=NOW
+            connection, PosteriorCache(), AssignmentQuery(assignment), now=NOW
         )
 
 

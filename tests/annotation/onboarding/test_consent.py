@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from app.annotation.hits import leases
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
@@ -229,7 +229,7 @@ async def statements_of(engine, assignment, cache):
     async with borrow_autocommit_driver(engine) as connection:
         seen: list[Any] = []
         connection.add_query_logger(seen.append)
-        await leases.find_or_lease_next_hit(connection, cache, assignment_query_by_id(assignment), now=NOW)
+        await leases.find_or_lease_next_hit(connection, cache, AssignmentQuery(assignment), now=NOW)
         connection.remove_query_logger(seen.append)
     return [one.query for one in seen]
 

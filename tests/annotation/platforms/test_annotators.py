@@ -26,6 +26,30 @@ def test_a_token_is_good_for_its_own_campaign_and_platform_alone(platform, link_
     assert refusal.value.code == "token_invalid"
 
 
+def test_a_visit_keeps_its_token_for_some_minutes(monkeypatch):
+    tokens, began = WorkerTokens("k" * 32, hours=1), time.time()
+    texts = []
+    for seconds in (0, 590, 610, -30):
+        monkeypatch.setattr(time, "time", lambda seconds=seconds: began + seconds)
+        texts.append(issued(tokens))
+    first, same, renewed, clock_went_back = texts
+    assert first == same
+    assert len({first, renewed, clock_went_back}) == 3
+    assert {tokens.read_token(token, "link", "key").assignment for token in texts} == {MINE}
+    assert tokens.issue_token("link", "key", AssignmentId(7, 42, datetime(2026, 3, 1, tzinfo=UTC))) not in texts
+
+
+def test_a_remembered_token_expires(monkeypatch):
+    tokens, began = WorkerTokens("k" * 32, hours=1), time.time()
+    with monkeypatch.context() as earlier:
+        earlier.setattr(time, "time", lambda: began - 3597)
+        token = issued(tokens)
+    assert tokens.read_token(token, "link", "key").assignment == MINE
+    time.sleep(4)
+    with pytest.raises(Gone):
+        tokens.read_token(token, "link", "key")
+
+
 def test_an_expired_token_is_refused_kindly():
     tokens = WorkerTokens("k" * 32, hours=-1)
     with pytest.raises(Gone) as refusal:

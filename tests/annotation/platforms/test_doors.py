@@ -8,7 +8,7 @@ import pytest
 from starlette.requests import Request
 
 from app.annotation.hits import drafts, leases
-from app.annotation.hits.assignment import assignment_query_by_id
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.platforms.assignments import find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
@@ -45,7 +45,7 @@ async def visit(engine, campaign, name, visitor, *, now=NOW):
 async def ask(engine, assignment, visitor):
     async with borrow_autocommit_driver(engine) as connection:
         return await leases.find_or_lease_next_hit(
-            connection, PosteriorCache(), assignment_query_by_id(assignment, visitor), now=NOW
+            connection, PosteriorCache(), AssignmentQuery(assignment, visitor), now=NOW
         )
 
 

@@ -10,14 +10,17 @@ from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Body, Depends, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.annotation.hits import completion, drafts, gold_feedback, leases, media_report, submission, undo
-from app.annotation.hits.assignment import assignment_query_by_id, load_assignment_and_update_cache
+from app.annotation.hits import completion, drafts, gold_feedback, media_report, undo
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.landing import load_campaign_by_link
+from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hit
+from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import (
@@ -28,6 +31,7 @@ from app.annotation.hits.pages.welcome import (
     visitor_of_request,
 )
 from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
@@ -49,7 +53,9 @@ from app.http.dependencies import (
     Now,
     ServingConnection,
     allow_external_media,
+    borrow_serving_connection,
     is_script_request,
+    read_whole_body,
     render_page,
     row_id_or_none,
     set_request_language,
@@ -72,6 +78,7 @@ ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
 # Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
 POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+FIELDS_OF_OTHER_FORMS = ("step", "finish", "broken", "undo", "replaces")  # of forms without a first answer to a HIT
 MAX_DRAFT_CHARACTERS = 20_000  # ten items with their scores, touches and comments need less
 
 
@@ -143,25 +150,67 @@ async def show_annotator_page(
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 
-@router.post(ANNOTATOR_PATH)
-async def post_annotator_form(
-    request: Request, platform_name: str, link_key: str, connection: ServingConnection, now: Now
-) -> Response:
+@router.post(ANNOTATOR_PATH, dependencies=[Depends(read_whole_body)])  # before the time is taken
+async def post_annotator_form(request: Request, platform_name: str, link_key: str, now: Now) -> Response:
     """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
     form = text_by_name_of_form(await request.form())
     if platform.has_start_button and "token" not in form:
-        return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
-    token = await read_token(request, connection, form.get("token", ""), platform.name, link_key)
-    return await await_reply_or_refuse_old_token(
-        connection, token, store_form_and_show_next_page(request, connection, token, form, now=now)
-    )
+        async with borrow_serving_connection(request) as connection:
+            return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
+    token = get_worker_tokens(request).read_token(form.get("token", ""), platform.name, link_key)
+    try:
+        if token.assignment.arrived_at is None:  # an earlier version issued it, so `ARRIVED_THEN` cannot check it
+            async with borrow_serving_connection(request) as connection:
+                await refuse_outdated_token(connection, token)
+        if form.keys().isdisjoint(FIELDS_OF_OTHER_FORMS):
+            return await store_answer_and_show_next_hit(request, token, form, now=now)
+        async with borrow_serving_connection(request) as connection:
+            return await store_form_and_show_next_page(request, connection, token, form, now=now)
+    except Refusal:
+        async with borrow_serving_connection(request) as connection:
+            await refuse_outdated_token(connection, token)
+        raise
+
+
+async def store_answer_and_show_next_hit(
+    request: Request, token: WorkerToken, form: Mapping[str, str], *, now: datetime
+) -> HTMLResponse:
+    """Store the first answer to a HIT and show the next HIT, or show the refusal with the values that were entered.
+
+    Raises:
+        Refusal: The answer is not stored, and a script shows why on the page that sent it.
+
+    """
+    state, assignment, is_script = request.app.state, token.assignment, is_script_request(request)
+    answer: SubmittedAnswer | None = None
+    refusal: Refusal | None = None
+    try:
+        answer = SubmittedAnswer(assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
+    except Invalid as problem:
+        if is_script:
+            raise
+        refusal = problem
+    wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
+    visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
+    reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
+    next_hit, refusal = reply.found_next_hit(), refusal or reply.refusal
+    page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
+    if reply.receipt is not None:
+        state.campaign_monitor.request_scan(assignment.campaign_id)
+        page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
+    async with borrow_serving_connection(request) as connection:
+        return await render_next_page(request, connection, next_hit, page_state)
+
+
+def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
+    return Form(form, source="page" if is_script_request(request) else "form")
 
 
 async def store_form_and_show_next_page(
     request: Request, connection: Driver, token: WorkerToken, form: Mapping[str, str], *, now: datetime
 ) -> Response:
-    """Store what an annotator sent, and show the next page. Nothing is stored for an old token."""
+    """Store what an annotator sent besides a first answer, and show the next page."""
     assignment = token.assignment
     if "step" in form:
         return await store_step_result_and_redirect(request, connection, assignment, form, now=now)
@@ -171,24 +220,27 @@ async def store_form_and_show_next_page(
         return await store_media_report_and_show_hit(request, connection, token, form, now=now)
     if "undo" in form:
         return await show_last_answer_to_change_it(request, connection, assignment, now=now)
-    return await store_answer_and_show_next_hit(request, connection, assignment, form, now=now)
+    return await replace_answer_and_show_next_hit(request, connection, assignment, form, now=now)
 
 
-async def store_answer_and_show_next_hit(
+async def replace_answer_and_show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
 ) -> HTMLResponse:
-    """Store the answer and show the next HIT, or show the refusal with the values that were entered."""
+    """Store the changed answer and show the HIT that the annotator holds, or the refusal with the values entered."""
     try:
-        receipt = await store_answer_form(request, connection, assignment, form, now=now)
-        page_state = PageState(receipt=receipt, answered_hit_id=None if "replaces" in form else receipt.hit_id)
+        hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
+        receipt = await undo.replace_answer(
+            connection, assignment, hit_id, replaced_seq, submitted_form(request, form), now=now
+        )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
     except Invalid as refusal:
         if is_script_request(request):
             raise
-        if "replaces" in form:
-            return await show_last_answer_to_change_it(request, connection, assignment, refusal, form, now=now)
-        page_state = PageState(notice=refusal, form=form)
+        return await show_last_answer_to_change_it(request, connection, assignment, refusal, form, now=now)
+    else:
+        request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
+        page_state = PageState(receipt=receipt)
     return await show_next_hit(request, connection, assignment, page_state, now=now)
 
 
@@ -225,22 +277,6 @@ async def store_step_result_and_redirect(
     return RedirectResponse(f"{request.url.path}?{query}", status_code=303)
 
 
-async def store_answer_form(
-    request: Request, connection: Driver, assignment: AssignmentId, form: Mapping[str, str], *, now: datetime
-) -> submission.AnswerReceipt:
-    """Store the answer of a form; it is committed when this returns."""
-    submitted = Form(form, source="page" if is_script_request(request) else "form")
-    hit_id = parse_hit_id(form.get("hit"))
-    if "replaces" in form:
-        receipt = await undo.replace_answer(
-            connection, assignment, hit_id, parse_hit_id(form["replaces"]), submitted, now=now
-        )
-    else:
-        receipt = await submission.store_answer_of_hit(connection, assignment, hit_id, submitted, now=now)
-    request.app.state.campaign_monitor.request_scan(assignment.campaign_id)
-    return receipt
-
-
 @router.put(ANNOTATOR_PATH, status_code=204)
 async def store_draft(
     request: Request,
@@ -261,13 +297,20 @@ async def store_draft(
 async def show_next_hit(
     request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
 ) -> HTMLResponse:
-    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else leases.find_or_lease_next_hit
+    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else find_or_lease_next_hit
     next_hit = await choose_hit(
         connection,
         request.app.state.posterior_cache,
-        assignment_query_by_id(assignment, visitor_of_request(request)),
+        AssignmentQuery(assignment, visitor_of_request(request)),
         now=now,
     )
+    return await render_next_page(request, connection, next_hit, page_state)
+
+
+async def render_next_page(
+    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
+) -> HTMLResponse:
+    """Return the page with the next HIT or onboarding step, or the reason why there is none."""
     if next_hit.reason == "visit":
         return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
@@ -295,19 +338,19 @@ async def show_last_answer_to_change_it(
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
     assignment_state = await load_assignment_and_update_cache(
-        connection, request.app.state.posterior_cache, assignment_query_by_id(assignment)
+        connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
     )
     items = await render_campaign_items(
         connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
     )
     page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
-    return await render_next_hit(request, connection, leases.NextHit(assignment_state, reopened.hit), page_state, items)
+    return await render_next_hit(request, connection, NextHit(assignment_state, reopened.hit), page_state, items)
 
 
 async def render_next_hit(
     request: Request,
     connection: Driver,
-    next_hit: leases.NextHit,
+    next_hit: NextHit,
     page_state: PageState,
     items: RenderedItems | None = None,
 ) -> HTMLResponse:
@@ -331,7 +374,7 @@ async def render_next_hit(
         "outcome": completion.visit_outcome_if_over(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
-        "last": leases.is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
+        "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),

@@ -7,9 +7,11 @@ from typing import Any
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from app.annotation.hits import completion, submission
-from app.annotation.hits.assignment import AssignmentState, ServedCampaign
+from app.annotation.hits import completion
+from app.annotation.hits.answer_storage import AnswerReceipt
+from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.landing import load_sample_items
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
 from app.annotation.platforms.assignments import WorkerTokens
@@ -38,7 +40,7 @@ class PageState:
 
     """
 
-    receipt: submission.AnswerReceipt | None = None
+    receipt: AnswerReceipt | None = None
     notice: Refusal | None = None
     reported: bool = False
     form: Mapping[str, str] = field(default_factory=dict)

@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.annotation.hits.assignment import ServedCampaign
 from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
+from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
 from app.annotation.onboarding.consent import CONSENT_STEP, parse_consent_form
 from app.annotation.onboarding.step import VisitHistory

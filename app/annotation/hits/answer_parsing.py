@@ -1,0 +1,63 @@
+"""An answer as it was submitted, turned into the values of its HIT's items and checks by the campaign's criteria."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from app.annotation.hits import remarks
+from app.annotation.hits.answer_parameters import AnswerableHit
+from app.designs.answer import Answer, Form
+from app.designs.criteria import AskedCampaign, Criterion, Submission, submission_of_each_criterion
+from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
+from app.selection.segments import (
+    shown_items_of_hit,
+    value_of_each_item_from_shown_ones,
+    values_spread_to_equal_outputs,
+)
+
+
+def answer_without_checks_and_shown_values(
+    campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
+) -> tuple[Answer, list[float]]:
+    """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
+    (part,) = submission_of_each_criterion(submitted, campaign)
+    answer, values = campaign.criteria[0].parse_answer(
+        part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks)
+    )
+    items = {*hit.hit_items}
+    item_values = {number: value for number, value in answer.values.items() if number in items}
+    unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
+    check_reasons = {
+        check.check_number: answer.unjudged[check.shown_number]
+        for check in placed_checks
+        if check.shown_number in answer.unjudged
+    }
+    return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
+
+
+def parse_answer_and_values_by_criterion(
+    campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission
+) -> list[tuple[Answer, list[float]]]:
+    """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
+    parts = submission_of_each_criterion(submitted, campaign)
+    if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
+        return [(submitted, [])]
+    return [
+        parse_answer_and_values_of_criterion(criterion, hit, part)
+        for criterion, part in zip(campaign.criteria, parts, strict=True)
+    ]
+
+
+def parse_answer_and_values_of_criterion(
+    criterion: Criterion[AskedCampaign], hit: AnswerableHit, submitted: Answer | Form
+) -> tuple[Answer, list[float]]:
+    """Return the answer and the values of the HIT's items, by one criterion. Raises `Invalid`."""
+    shown = shown_items_of_hit(hit.hit_items, hit.shown_as)
+    answer, values = criterion.parse_answer(submitted, shown)
+    shown_values = dict(zip(shown, values, strict=True))
+    if hit.shown_as:
+        answer = replace(
+            answer,
+            unjudged=values_spread_to_equal_outputs(answer.unjudged, hit.hit_items, hit.shown_as),
+            remarks=remarks.remarks_copied_to_equal_outputs(answer.remarks, hit.hit_items, hit.shown_as),
+        )
+    return answer, value_of_each_item_from_shown_ones(shown_values, hit.hit_items, hit.shown_as)

@@ -1,0 +1,274 @@
+"""The database functions that lease the HITs of a batch of annotators; `lease_sql` has the conditions of a lease."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import TextClause, text
+
+from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
+from app.annotation.hits.hit_proposal import HitProposal
+from app.annotation.hits.lease_sql import INSERT_LEASE, LOCK_POSTERIORS_SQL, items_with_judgment_limit, lease_minutes
+from app.annotation.hits.shown_items_sql import (
+    SHOWN_ITEMS_ARGUMENTS,
+    SHOWN_OUTPUTS_ARGUMENTS,
+    ShownItems,
+    argument_declarations_of_function,
+)
+from app.annotation.platforms.visit_limit import Visitor
+from app.database.session import Driver, array_text_of_integers, fetch_rows, sql_and_parameter_names_of_statement
+from app.quality.checks import CheckItem, placed_checks_json_or_none
+from app.record import law_storage
+
+# The checks of a HIT that was just leased, each with its place, its number and the number under which it is shown.
+INSERT_HIT_CHECKS = """
+    INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
+    SELECT :campaign, leased, (placed -> 0)::int, (placed -> 1)::int, (placed -> 2)::int
+    FROM jsonb_array_elements(:checks) AS placed"""
+
+LEASE_PARAMETER_TYPES = {
+    "campaign": "bigint",
+    "annotator": "bigint",
+    "assignment": "bigint",
+    "leader": "int",
+    "items": "int[]",
+    "capped": "int[]",
+    "iteration": "int",
+    "ordinal": "int",
+    "segment": "int",
+    "shown_as": "int[]",
+    "shared_leader": "boolean",
+    "repeat_items": "boolean",
+    "hits_per_annotator": "int",
+    "one_hit": "boolean",
+    "wanted": "int",
+    "people": "int",
+    "hit": "bigint",
+    "few_open": "boolean",
+    "now": "timestamptz",
+    "lease_minutes": "int",
+    "visitor": "bytea",
+    "checks": "jsonb",
+    "reason": "text",
+    "probability": "float8",
+}
+
+
+# Leases one HIT. The database holds this function and the next one, so a change needs a migration; a test compares the
+# two. Each condition is written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the
+# arguments.
+INSERT_LEASE_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
+    text(f"""
+    #variable_conflict use_column
+    DECLARE time_after_locks timestamptz := clock_timestamp();
+    BEGIN
+        {INSERT_LEASE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, until;
+        IF :checks IS NOT NULL AND leased IS NOT NULL THEN
+            {INSERT_HIT_CHECKS};
+        END IF;
+    END
+    """)
+)
+INSERT_LEASE_FUNCTION = f"""
+    CREATE FUNCTION easel_insert_lease(
+        {argument_declarations_of_function(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
+        OUT leased bigint, OUT until timestamptz
+    ) LANGUAGE plpgsql AS $${INSERT_LEASE_BODY}$$
+"""
+
+# Parameters of a batch of leases. Arrays have an entry for each HIT; arrays of arrays are texts.
+LEASES_PARAMETER_TYPES = {
+    "campaign": "bigint",
+    "repeat_items": "boolean",
+    "hits_per_annotator": "int",
+    "wanted": "int",
+    "people": "int",
+    "few_open": "boolean",
+    "counted": "bigint[]",
+    "all_capped": "int[]",
+    "annotators": "bigint[]",
+    "assignments": "bigint[]",
+    "one_hits": "boolean[]",
+    "leaders": "int[]",
+    "items": "text[]",
+    "capped": "text[]",
+    "shown_as": "text[]",
+    "iterations": "int[]",
+    "ordinals": "int[]",
+    "segments": "int[]",
+    "shared_leaders": "boolean[]",
+    "times": "timestamptz[]",
+    "lease_minutes": "int[]",
+    "visitors": "bytea[]",
+    "checks": "text[]",
+    "reasons": "text[]",
+    "probabilities": "float8[]",
+}
+# The arguments of `easel_insert_lease` for the HIT at `place`.
+LEASE_ARGUMENTS_AT_PLACE = {
+    "campaign": ":campaign",
+    "annotator": ":annotators[place]",
+    "assignment": ":assignments[place]",
+    "leader": ":leaders[place]",
+    "items": "CAST(:items[place] AS int[])",
+    "capped": "CAST(:capped[place] AS int[])",
+    "iteration": ":iterations[place]",
+    "ordinal": ":ordinals[place]",
+    "segment": ":segments[place]",
+    "shown_as": "CAST(:shown_as[place] AS int[])",
+    "shared_leader": ":shared_leaders[place]",
+    "repeat_items": ":repeat_items",
+    "hits_per_annotator": ":hits_per_annotator",
+    "one_hit": ":one_hits[place]",
+    "wanted": ":wanted",
+    "people": ":people",
+    "hit": "0",
+    "few_open": ":few_open",
+    "now": ":times[place]",
+    "lease_minutes": ":lease_minutes[place]",
+    "visitor": ":visitors[place]",
+    "checks": "CAST(:checks[place] AS jsonb)",
+    "reason": ":reasons[place]",
+    "probability": ":probabilities[place]",
+}
+
+# Locks everything that a batch of leases needs, in the order of all locks, and leases one HIT after another. Statements
+# of a function have snapshots of their own, so each lease sees the locked rows and the leases before it.
+LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
+    text(f"""
+    #variable_conflict use_column
+    BEGIN
+        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
+        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
+        IF cardinality(:counted) > 0 THEN
+            PERFORM FROM (SELECT annotator FROM unnest(:counted) AS annotator ORDER BY annotator) AS one, LATERAL (
+                SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
+            ) AS locked;
+        END IF;
+        PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
+        FOR place IN 1 .. cardinality(:annotators) LOOP
+            SELECT lease.leased, lease.until INTO id, expires_at
+            FROM easel_insert_lease({", ".join(LEASE_ARGUMENTS_AT_PLACE[name] for name in LEASE_ARGUMENTS)}) AS lease;
+            IF id IS NOT NULL THEN
+                number := place;
+                RETURN NEXT;
+            END IF;
+        END LOOP;
+    END
+    """)
+)
+LEASE_HITS_FUNCTION = f"""
+    CREATE FUNCTION easel_lease_hits(
+        {argument_declarations_of_function(LEASE_HITS_ARGUMENTS, LEASES_PARAMETER_TYPES)},
+        OUT number int, OUT id bigint, OUT expires_at timestamptz
+    ) RETURNS SETOF record LANGUAGE plpgsql AS $${LEASE_HITS_BODY}$$
+"""
+
+
+def lease_hits_statement(shown_sql: str) -> TextClause:
+    """Return the statement that leases HITs and selects the columns of `shown_sql`, which may name `leased`."""
+    return text(f"""
+    SELECT leased.number, leased.id, leased.expires_at, shown.*
+    FROM easel_lease_hits({", ".join(f":{name}" for name in LEASE_HITS_ARGUMENTS)}) AS leased,
+         LATERAL ({shown_sql}) AS shown
+""")
+
+
+SHOWN_ARGUMENTS_OF_LEASED_HIT = {
+    "campaign": ":campaign",
+    "hit": "leased.id",
+    "items": "CAST((CAST(:shown AS text[]))[leased.number] AS int[])",
+    "shown": "CAST((CAST(:shown AS text[]))[leased.number] AS int[])",
+    "segment": "(CAST(:segments AS int[]))[leased.number]",
+}
+
+
+def shown_of_leased_hit_sql(function: str, arguments: Sequence[str]) -> str:
+    """Return SQL that calls a function for the HIT `leased`."""
+    return f"SELECT * FROM {function}({', '.join(SHOWN_ARGUMENTS_OF_LEASED_HIT[name] for name in arguments)})"
+
+
+LOCK_AND_LEASE = lease_hits_statement(shown_of_leased_hit_sql("easel_shown_items", SHOWN_ITEMS_ARGUMENTS))
+LOCK_AND_LEASE_OUTPUTS = lease_hits_statement(shown_of_leased_hit_sql("easel_shown_outputs", SHOWN_OUTPUTS_ARGUMENTS))
+
+
+class LeasedHit(ShownItems):
+    """A new HIT; `number` is its place in the batch, from 1."""
+
+    number: int
+    id: int
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedLease:
+    """A HIT to lease to an annotator, with the checks in it.
+
+    Attributes:
+        assignment: The annotator's assignment.
+        proposal: The HIT.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+        now: Time to store.
+        checks: Checks of the HIT.
+
+    """
+
+    assignment: AssignmentState
+    proposal: HitProposal
+    visitor: Visitor | None
+    now: datetime
+    checks: Sequence[CheckItem] = ()
+
+
+async def try_to_lease_hits(
+    connection: Driver, campaign_id: int, leases: Sequence[ProposedLease], *, few_open: bool
+) -> dict[int, LeasedHit]:
+    """Lease the proposed items as new HITs of one campaign, and return these by their place in `leases`, from 1.
+
+    A HIT is missing if another request took some of its items first.
+
+    Args:
+        connection: Connection in no transaction.
+        campaign_id: Id of the campaign.
+        leases: The HITs to lease, one at least.
+        few_open: True if open HITs are known to be few.
+
+    """
+    assignments, proposals = [lease.assignment for lease in leases], [lease.proposal for lease in leases]
+    campaign = assignments[0]
+    capped = [items_with_judgment_limit(campaign, proposal.items) for proposal in proposals]
+    counted = {
+        assignment.annotator_id
+        for assignment in assignments
+        if assignment.hits_per_annotator is not None or assignment.one_hit
+    }
+    parameters = {
+        "campaign": campaign_id,
+        "repeat_items": campaign.repeat_items,
+        "hits_per_annotator": campaign.hits_per_annotator,
+        "wanted": campaign.judgments_per_item,
+        "people": campaign.unjudged_people,
+        "few_open": few_open,
+        "counted": sorted(counted),
+        "all_capped": sorted({item for items in capped for item in items}),
+        "annotators": [assignment.annotator_id for assignment in assignments],
+        "assignments": [assignment.assignment_id for assignment in assignments],
+        "one_hits": [assignment.one_hit for assignment in assignments],
+        "leaders": [proposal.leader for proposal in proposals],
+        "items": [array_text_of_integers(proposal.items) for proposal in proposals],
+        "capped": [array_text_of_integers(items) for items in capped],
+        "shown_as": [proposal.shown_as and array_text_of_integers(proposal.shown_as) for proposal in proposals],
+        "iterations": [proposal.iteration for proposal in proposals],
+        "ordinals": [proposal.ordinal for proposal in proposals],
+        "segments": [proposal.segment for proposal in proposals],
+        "shared_leaders": [proposal.shared_leader for proposal in proposals],
+        "times": [lease.now for lease in leases],
+        "lease_minutes": [lease_minutes(lease.assignment, lease.visitor) for lease in leases],
+        "visitors": [lease.visitor and lease.visitor.address_hash for lease in leases],
+        "checks": [placed_checks_json_or_none(proposal.checks) for proposal in proposals],
+        "reasons": [proposal.reason for proposal in proposals],
+        "probabilities": [proposal.probability for proposal in proposals],
+        "shown": [array_text_of_integers(proposal.visible_items) for proposal in proposals],
+    }
+    statement = LOCK_AND_LEASE if proposals[0].segment is None else LOCK_AND_LEASE_OUTPUTS
+    return {row.number: row for row in await fetch_rows(connection, statement, parameters, LeasedHit)}

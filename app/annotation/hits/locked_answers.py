@@ -1,0 +1,219 @@
+"""The locks of a batch of answers, and what they guard: the HITs, their posteriors and their campaign.
+
+Locks are always taken in the same order: the right to store (which a new revision of the posteriors blocks for a
+moment), the law's state of the campaign (a row that not every law has), the rows of the HITs by id, the annotator's row
+(if their HITs are counted), then the posterior rows by item number. So two batches that share items, two posts of one
+HIT, and a concurrent renewal of a lease wait for each other instead of deadlocking. With several criteria the
+posteriors by the first one are locked first, and their locks also protect the posteriors by the others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import hit_belongs_to_assignment_sql
+from app.annotation.hits.shown_items_sql import argument_declarations_of_function
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.session import (
+    Driver,
+    Record,
+    columns_of_row_class_sql,
+    fetch_rows,
+    integers_of_array,
+    sql_and_parameter_names_of_statement,
+)
+from app.designs.criteria import LearningCampaign, Submission
+from app.designs.criteria_settings import CriterionSettings
+from app.record import law_storage
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+
+LOCK_PARAMETER_TYPES = {
+    "campaign": "bigint",
+    "hits": "bigint[]",
+    "assignments": "bigint[]",
+    "arrivals": "timestamptz[]",
+    "late": "boolean",
+}
+
+# The HITs :hits, each answered by an assignment that was created at the time in :arrivals. Only HITs whose lease is
+# open once all locks are held are returned, or with :late also the others. Every statement of a function has a snapshot
+# of its own, so those after the locks read what the locks guard. Each HIT is found by its key (OFFSET 0), whatever
+# PostgreSQL knows about the table when it plans this. The database holds this function, so a change needs a
+# migration; a test compares the two.
+HIT_IS_ANSWERABLE = "(:late OR h.closed_at IS NULL AND h.expires_at > clock_timestamp())"
+LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement(
+    text(f"""
+    #variable_conflict use_column
+    BEGIN
+        PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
+        PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
+        PERFORM FROM (SELECT hit FROM unnest(:hits) AS hit ORDER BY hit) AS answered, LATERAL (
+            SELECT FROM hits h WHERE h.campaign_id = :campaign AND h.id = answered.hit FOR NO KEY UPDATE OF h
+        ) AS locked;
+        SELECT array_agg(locked.subject), array_agg(locked.state), array_agg(locked.judgments)
+        INTO numbers, states, judgments
+        FROM (
+            SELECT p.subject, p.state, p.judgments FROM posteriors p
+            WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(ARRAY(
+                SELECT item FROM unnest(:hits) AS hit, LATERAL (
+                    SELECT h.items FROM hits h
+                    WHERE h.campaign_id = :campaign AND h.id = hit AND {HIT_IS_ANSWERABLE} OFFSET 0
+                ) AS h, unnest(h.items) AS item))
+            ORDER BY p.subject FOR NO KEY UPDATE OF p
+        ) AS locked;
+        SELECT array_agg(h.id), array_agg(h.annotator_id), array_agg(CAST(h.items AS text)), array_agg(h.segment),
+               array_agg(CAST(h.shown_as AS text))
+        INTO hit_ids, annotator_ids, items_of_hits, segments, shown_as_of_hits
+        FROM unnest(:hits, :assignments, :arrivals) AS answered (hit, assignment, arrived_at), LATERAL (
+            SELECT h.* FROM hits h
+            WHERE h.campaign_id = :campaign AND h.id = answered.hit AND {HIT_IS_ANSWERABLE} OFFSET 0
+        ) AS h
+        WHERE {hit_belongs_to_assignment_sql(assignment="answered.assignment", arrived_at="answered.arrived_at")};
+        SELECT c.* INTO campaign_row FROM campaigns c WHERE c.id = :campaign;
+        IF campaign_row.decided > 0 THEN
+            excluded := ARRAY(
+                SELECT x.annotator_id FROM exclusions(:campaign, campaign_row.decided) AS x
+                WHERE x.annotator_id = ANY(annotator_ids));
+        END IF;
+    END
+    """)
+)
+LOCK_ANSWERS_FUNCTION = f"""
+    CREATE FUNCTION easel_lock_answers(
+        {argument_declarations_of_function(LOCK_ANSWERS_ARGUMENTS, LOCK_PARAMETER_TYPES)},
+        OUT hit_ids bigint[], OUT annotator_ids bigint[], OUT items_of_hits text[], OUT segments int[],
+        OUT shown_as_of_hits text[], OUT excluded bigint[], OUT numbers int[], OUT states float8[],
+        OUT judgments int[], OUT campaign_row campaigns
+    ) LANGUAGE plpgsql AS $${LOCK_ANSWERS_BODY}$$
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SubmittedAnswer:
+    """An answer to store.
+
+    Args:
+        assignment: The annotator's assignment.
+        hit_id: Id of the HIT.
+        submitted: The answer, or a form with one.
+        now: Time to store. The database's clock decides whether the lease is over.
+
+    """
+
+    assignment: AssignmentId
+    hit_id: int
+    submitted: Submission
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class LockedHit:
+    """A HIT that this transaction has locked; see `AnswerableHit`."""
+
+    id: int
+    annotator_id: int
+    hit_items: list[int]
+    segment: int | None
+    shown_as: list[int] | None
+
+
+class AnsweredCampaign(LearningCampaign, Record):
+    """Columns of a campaign that decide what an answer means and does."""
+
+    id: int
+    revision: int
+    design_name: str
+    design_settings: dict[str, Any]
+    update_law: str
+    gamma: float
+    epsilon: float
+    tie_margin_points: int
+    criteria_settings: list[CriterionSettings]
+    seed: int
+    judgments_per_item: int
+    always_shown: list[int]
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
+    has_checks: bool
+    must_play: str | None
+
+
+class LockedAnswers(AnsweredCampaign):
+    """The locked HITs of a campaign, with the posteriors of their items by the first criterion.
+
+    Arrays without entries are None. `states` and `judgments` are in the order of `numbers`. `excluded` are the
+    annotators whose answers do not count.
+    """
+
+    hit_ids: list[int] | None
+    annotator_ids: list[int] | None
+    items_of_hits: list[str] | None
+    segments: list[int | None] | None
+    shown_as_of_hits: list[str | None] | None
+    excluded: list[int] | None
+    numbers: list[int] | None
+    states: list[list[float]] | None
+    judgments: list[int] | None
+
+    @cached_property
+    def hits(self) -> dict[int, LockedHit]:
+        """The HITs by id."""
+        return {
+            hit_id: LockedHit(
+                hit_id,
+                annotator_id,
+                integers_of_array(items),
+                segment,
+                None if shown_as is None else integers_of_array(shown_as),
+            )
+            for hit_id, annotator_id, items, segment, shown_as in zip(
+                self.hit_ids or (),
+                self.annotator_ids or (),
+                self.items_of_hits or (),
+                self.segments or (),
+                self.shown_as_of_hits or (),
+                strict=True,
+            )
+        }
+
+
+LOCK_ANSWERS = text(f"""
+    SELECT {
+    columns_of_row_class_sql(
+        AnsweredCampaign,
+        "(locked.campaign_row)",
+        design_name="design",
+        criteria_settings="criteria",
+        must_play="general_settings ->> 'must_play'",
+    )
+}, {columns_of_row_class_sql(LockedAnswers, "locked")}
+    FROM easel_lock_answers({", ".join(f":{name}" for name in LOCK_ANSWERS_ARGUMENTS)}) AS locked
+""")
+
+
+async def lock_answers(
+    connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], *, late: bool = False
+) -> LockedAnswers:
+    """Lock the HITs of these answers, all different, and what an answer to them changes, and return them.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign_id: Id of the campaign of all HITs.
+        answers: The answers.
+        late: Also return HITs whose lease is over; else they are left out.
+
+    """
+    parameters = {
+        "campaign": campaign_id,
+        "hits": [answer.hit_id for answer in answers],
+        "assignments": [answer.assignment.assignment_id for answer in answers],
+        "arrivals": [answer.assignment.arrived_at for answer in answers],
+        "late": late,
+    }
+    (locked,) = await fetch_rows(connection, LOCK_ANSWERS, parameters, LockedAnswers)
+    return locked

@@ -1,0 +1,90 @@
+"""Replies to annotators who get no HIT, and what they change: the lease that ends, the assignment that is complete."""
+
+from datetime import datetime
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
+from app.annotation.hits.next_hit import NextHit
+from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.onboarding import visit_progress
+from app.annotation.platforms.assignments import AssignmentId
+from app.annotation.platforms.visit_limit import Visitor
+from app.database.session import Driver, execute_statement
+
+END_LEASE = text(f"""
+    UPDATE hits SET expires_at = {DATABASE_TIME}
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
+""")
+
+COMPLETE_ASSIGNMENT = text("""
+    UPDATE assignments SET completed_at = :now
+    WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
+""")
+
+
+async def admit_or_build_no_hit_reply(
+    connection: Driver, assignment: AssignmentState, *, now: datetime
+) -> NextHit | None:
+    """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
+    if assignment.held_back:
+        return await end_lease_and_build_no_hit_reply(
+            connection, assignment, reason_assignment_gets_no_hit_if_any(assignment) or "held", now=now
+        )
+    if reason := reason_assignment_gets_no_hit_if_any(assignment):
+        return NextHit(assignment, reason=reason)
+    visit = await visit_progress.load_visit_and_admit(
+        connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
+    )
+    return NextHit(assignment, reason="visit") if visit.next_step else None
+
+
+async def end_lease_and_build_no_hit_reply(
+    connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
+) -> NextHit:
+    """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
+    await execute_statement(connection, END_LEASE, {"campaign": assignment.campaign_id, "hit": assignment.hit_id})
+    return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
+
+
+def reason_assignment_gets_no_hit_if_any(assignment: AssignmentState) -> NoHitReason | None:
+    """Return the reason why this assignment gets no HIT even if items are left, or None."""
+    if assignment.one_hit and assignment.answered_here:
+        return "assignment_done"
+    if assignment.held_back:
+        return "held"
+    if (
+        assignment.hits_per_annotator is not None
+        and assignment.hits_answered + assignment.open_elsewhere >= assignment.hits_per_annotator
+    ):
+        return "limit"
+    by_status: dict[str, NoHitReason] = {"draft": "not_open", "paused": "paused", "finished": "all_done"}
+    return by_status.get(assignment.status)
+
+
+def crowded_reason_if_too_many_untouched(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
+    """Return "crowded" if too many HITs are held by people who have not touched them, else None.
+
+    Concurrent requests can each exceed the limit by one.
+    """
+    if visitor is None or (assignment.hit_id is not None and not assignment.hit_untouched):
+        return None
+    limits = visitor.limits
+    too_many = (
+        assignment.untouched_here >= max(limits.untouched_per_address, assignment.people_per_address or 0)
+        or assignment.untouched_everywhere >= limits.untouched_per_campaign
+    )
+    return "crowded" if too_many else None
+
+
+async def complete_if_finished_and_build_refusal(
+    connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
+) -> NextHit:
+    refusal = NextHit(assignment, reason=reason)
+    if refusal.is_finished and assignment.answered_here:
+        await execute_statement(
+            connection,
+            COMPLETE_ASSIGNMENT,
+            {"campaign": assignment.campaign_id, "assignment": assignment.assignment_id, "now": now},
+        )
+    return refusal

@@ -1,0 +1,101 @@
+"""The columns of a campaign that annotators' pages and the serving of HITs read."""
+
+from typing import Any
+
+from sqlalchemy import text
+
+from app.annotation.hits.campaign_index import IndexSettings
+from app.database.session import columns_of_row_class_sql
+from app.designs.criteria import ComparingCampaign, LabelledCampaign
+from app.designs.criteria_settings import CriterionSettings
+from app.designs.remarks import RemarkTarget
+
+
+class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
+    """Columns of a campaign that annotators' pages and the serving of HITs read."""
+
+    link_key: str
+    status: str
+    design_name: str
+    design_settings: dict[str, Any]
+    name: str
+    question: str
+    instructions: str
+    language: str
+    low_label: str
+    middle_label: str | None
+    high_label: str
+    criteria_settings: list[CriterionSettings]
+    criteria_shown: str
+    asked_criterion: int | None
+    tie_margin_points: int
+    show_numbers: bool
+    content: str
+    source_column: str | None
+    reference_column: str | None
+    differences: str
+    https_media: bool
+    latex: bool
+    minutes_per_hit: float | None
+    pay: str | None
+    pay_per_hit: float | None
+    currency: str
+    in_short: str
+    leave_early: bool
+    undo: bool
+    break_minutes: int | None
+    people_per_address: int | None
+    selection: str
+    hits_per_annotator: int | None
+    repeat_items: bool
+    implied_asked_percent: int | None
+    lease_minutes: int
+    cannot_be_judged: bool
+    unjudged_reasons: list[str]
+    unjudged_people: int
+    comment_on: RemarkTarget
+    flag_on: RemarkTarget
+    flag_reasons: list[str]
+    has_checks: bool
+    checks_percent: float | None
+    gold_feedback: bool
+    must_play: str | None
+    items_language: str | None
+    source_language: str | None
+    max_plays: str | None
+    loop: bool
+    switch_sounds: str | None
+    iteration: int
+    revision: int
+
+
+SERVED_CAMPAIGN_COLUMNS = ", ".join(
+    (
+        columns_of_row_class_sql(IndexSettings, "c", rule_name="rule"),
+        columns_of_row_class_sql(
+            ServedCampaign,
+            "c",
+            design_name="design",
+            criteria_settings="criteria",
+            must_play="general_settings ->> 'must_play'",
+            items_language="general_settings ->> 'items_language'",
+            source_language="general_settings ->> 'source_language'",
+            max_plays="general_settings ->> 'max_plays'",
+            switch_sounds="general_settings ->> 'switch_sounds'",
+            loop="""general_settings @> '{"loop": true}'""",
+        ),
+    )
+)
+
+# SQL: a text that is different after each change of the campaign's row: the transaction that wrote it, and its place.
+CAMPAIGN_VERSION = "concat(c.xmin, ' ', c.ctid)"
+
+SELECT_SERVED_CAMPAIGN = text(f"""
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, {CAMPAIGN_VERSION} AS campaign_version FROM campaigns c WHERE c.id = :campaign
+""")
+
+
+class VersionedCampaign(ServedCampaign):
+    """A campaign with its version."""
+
+    campaign_version: str

@@ -1,0 +1,126 @@
+"""Annotators that get their next HITs together: each as if they had asked alone."""
+
+import asyncio
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from app.annotation.hits import leases
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import NextHitRequest
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.session import begin_transaction, borrow_autocommit_driver
+from app.errors import NotFound
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    requests_are_waiting_sql,
+    submit_scores,
+    try_to_lease_hit,
+    wait_until,
+)
+
+
+async def ask_together(engine, campaign, assignments, *, cache=None):
+    """The next HITs of all these assignments, and the statements that were sent for them."""
+    requests = [NextHitRequest(AssignmentQuery(assignment), NOW) for assignment in assignments]
+    statements = []
+    async with borrow_autocommit_driver(engine) as connection:
+        with connection.query_logger(lambda logged: statements.append(logged.query)):
+            outcomes = await leases.find_or_lease_next_hits(
+                connection, campaign.id, requests, cache=cache or PosteriorCache()
+            )
+            await asyncio.sleep(0)  # asyncpg calls loggers in the next round of the loop
+    # Each connection asks for the types of columns once.
+    return outcomes, [statement for statement in statements if "standing" in statement or "easel_" in statement]
+
+
+async def create_crowd(engine, campaign, people, **more):
+    return [await create_annotator(engine, campaign, f"a{k}", **more) for k in range(people)]
+
+
+async def test_two_statements_serve_all_annotators_of_a_batch(engine):
+    campaign = await create_running_campaign(engine, items=200)
+    crowd, cache = await create_crowd(engine, campaign, 8), PosteriorCache()
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "first"), cache=cache)
+    warm = await create_annotator(engine, campaign, "second")
+    await ask_together(engine, campaign, [warm], cache=cache)
+    outcomes, statements = await ask_together(engine, campaign, crowd, cache=cache)
+    assert len(statements) == 2
+    assert len({outcome.hit.id for outcome in outcomes}) == 8
+    rows = await fetch_rows(engine, "SELECT id, assignment_id, items FROM hits")
+    stored = {assignment: (hit, items) for hit, assignment, items in rows}
+    for assignment, outcome in zip(crowd, outcomes, strict=True):
+        assert stored[assignment.assignment_id] == (outcome.hit.id, outcome.hit.items)
+        assert outcome.hit.texts == [f"verb {item}" for item in outcome.hit.items]
+    assert len({items[0] for _, items in stored.values()}) > 1
+
+
+@pytest.mark.parametrize(("selection", "holders"), [("streaming", 2), ("iterations", 1)])  # an iteration asks once
+async def test_no_item_is_held_more_often_than_it_wants_judgments(engine, selection, holders):
+    campaign = await create_running_campaign(engine, items=10, judgments_per_item=2, selection=selection)
+    outcomes, _ = await ask_together(engine, campaign, await create_crowd(engine, campaign, 9))
+    held = Counter(item for outcome in outcomes if outcome.hit for item in outcome.hit.items)
+    assert held == dict.fromkeys(range(10), holders)
+    assert {outcome.reason for outcome in outcomes if not outcome.hit} == {"wait"}
+
+
+async def test_two_requests_of_one_visit_get_the_same_hit(engine):
+    campaign = await create_running_campaign(engine)
+    me, other = await create_crowd(engine, campaign, 2)
+    first, elsewhere, second = (await ask_together(engine, campaign, [me, other, me]))[0]
+    assert first.hit.id == second.hit.id != elsewhere.hit.id
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 2
+
+
+async def test_an_assignment_that_is_gone_fails_alone(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    gone = AssignmentId(campaign.id, 2**40)
+    problem, work = (await ask_together(engine, campaign, [gone, me]))[0]
+    assert isinstance(problem, NotFound)
+    assert work.hit is not None
+
+
+async def test_visits_of_one_person_in_a_batch_do_not_go_over_the_limit_and_share_no_item(engine):
+    campaign = await create_running_campaign(engine, items=30, hits_per_annotator=2, repeat_items=False)
+    visits = [await create_annotator(engine, campaign, "ann", "mturk", assignment=f"{k}") for k in range(5)]
+    outcomes, _ = await ask_together(engine, campaign, visits)
+    items = [item for outcome in outcomes if outcome.hit for item in outcome.hit.items]
+    assert len(items) == len({*items}) == 10
+    assert [outcome.reason for outcome in outcomes].count("limit") == 3
+
+
+async def test_batches_of_two_processes_that_want_the_same_items_do_not_deadlock(engine):
+    campaign = await create_running_campaign(engine, items=12, judgments_per_item=4)
+    crowds = [await create_crowd(engine, campaign, 6, assignment=f"visit {k}") for k in range(2)]
+    crowds[1] = [await create_annotator(engine, campaign, f"b{k}") for k in range(6)]
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors WHERE subject = 5 FOR NO KEY UPDATE")
+        batches = [asyncio.create_task(ask_together(engine, campaign, crowd)) for crowd in crowds]
+        await wait_until(engine, requests_are_waiting_sql(2))
+    for outcomes, _ in await asyncio.gather(*batches):
+        assert all(outcome.hit or outcome.reason == "wait" for outcome in outcomes)
+    rows = await fetch_rows(engine, "SELECT item, count(*) FROM hits, unnest(items) AS item GROUP BY 1")
+    assert max(count for _, count in rows) <= 4
+
+
+async def test_what_an_annotator_answered_is_read_once_and_followed_whoever_stores_it(engine):
+    """Two processes answer for a few annotators in any order; both know at once what each has answered."""
+    campaign = await create_running_campaign(engine, items=40, judgments_per_item=100)
+    crowd, processes = await create_crowd(engine, campaign, 3), [PosteriorCache(), PosteriorCache()]
+    rng = np.random.default_rng(1)
+    for step in range(30):
+        me, cache = crowd[rng.integers(3)], processes[rng.integers(2)]
+        async with borrow_autocommit_driver(engine) as connection:
+            known = await load_assignment_and_update_cache(connection, cache, AssignmentQuery(me))
+            read = await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(me))
+        assert (known.seen, known.hits_answered) == (read.seen, read.hits_answered)
+        if step > 20:
+            assert known.own_items is None
+        await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache))

@@ -1,0 +1,85 @@
+"""Answers and requests for HITs that are served together."""
+
+from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.leases import NextHitRequest
+from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.visit_requests import VisitRequest, VisitServer
+from app.annotation.platforms.assignments import AssignmentId
+from app.database.session import borrow_autocommit_driver
+from app.designs.answer import Answer
+from app.errors import Gone, Invalid, NotFound
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    expire_leases,
+    fetch_value,
+    try_to_lease_hit,
+)
+
+
+async def serve(engine, campaign, requests):
+    async with borrow_autocommit_driver(engine) as connection:
+        return await VisitServer(PosteriorCache()).serve(connection, campaign.id, requests)
+
+
+def next_of(assignment):
+    return NextHitRequest(AssignmentQuery(assignment), NOW)
+
+
+def answer_of(assignment, hit, scores=None):
+    return SubmittedAnswer(
+        assignment, hit.id, Answer(dict.fromkeys(hit.items, 50.0) if scores is None else scores), NOW
+    )
+
+
+async def test_each_request_gets_what_it_asks_for(engine):
+    campaign = await create_running_campaign(engine, items=40)
+    page, program, newcomer = [await create_annotator(engine, campaign, name) for name in ("a", "b", "c")]
+    held, held_by_program = [await try_to_lease_hit(engine, one) for one in (page, program)]
+    gone = AssignmentId(campaign.id, 2**40)
+    both, nothing, answered, asked = await serve(
+        engine,
+        campaign,
+        [
+            VisitRequest(answer_of(page, held), next_of(page)),
+            VisitRequest(next_hit=next_of(gone)),
+            VisitRequest(answer_of(program, held_by_program)),
+            VisitRequest(next_hit=next_of(newcomer)),
+        ],
+    )
+    assert both.stored_receipt().hit_id == held.id != both.found_next_hit().hit.id
+    assert isinstance(nothing, NotFound)
+    assert (answered.stored_receipt().hit_id, answered.next_hit) == (held_by_program.id, None)
+    assert (asked.receipt, asked.found_next_hit().assignment.assignment_id) == (None, newcomer.assignment_id)
+    assert both.next_hit.assignment.hits_answered == 1
+
+
+async def test_a_refused_answer_shows_the_held_hit_or_leaves_the_page_as_it_is(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    hit = await try_to_lease_hit(engine, me)
+    empty = answer_of(me, hit, {})
+    form, script = await serve(
+        engine,
+        campaign,
+        [VisitRequest(empty, next_of(me)), VisitRequest(empty, next_of(me), shows_invalid_answer=True)],
+    )
+    assert (form.refusal.code, form.found_next_hit().hit.id) == ("scores_missing", hit.id)
+    assert isinstance(script.refusal, Invalid)
+    assert script.next_hit is None
+
+
+async def test_an_answer_that_is_too_late_is_followed_by_another_hit(engine):
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
+    slow, quick = [await create_annotator(engine, campaign, name) for name in ("slow", "quick")]
+    hit = await try_to_lease_hit(engine, slow)
+    await expire_leases(engine)
+    await try_to_lease_hit(engine, quick)
+    (reply,) = await serve(
+        engine, campaign, [VisitRequest(answer_of(slow, hit), next_of(slow), shows_invalid_answer=True)]
+    )
+    assert isinstance(reply.refusal, Gone)
+    assert reply.found_next_hit().reason == "wait"
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0

@@ -1,0 +1,109 @@
+import asyncio
+
+import pytest
+
+from app.database.batch_queue import MAX_BATCH_SIZE, BatchQueue
+from app.database.session import ServingConnections
+
+CAMPAIGN, OTHER = 1, 2
+
+
+class Recorder:
+    """Serves batches once `go_on` is set, and remembers them; a reply is ten times the request."""
+
+    def __init__(self):
+        self.batches, self.go_on = [], asyncio.Event()
+
+    async def serve(self, connection, campaign, numbers):
+        self.batches.append((campaign, [*numbers]))
+        await self.go_on.wait()
+        assert await connection.fetchval("SELECT 1") == 1
+        if 13 in numbers:
+            raise LookupError("some of them")
+        if 14 in numbers:
+            raise ConnectionResetError
+        return [ValueError("alone") if number == 7 else 10 * number for number in numbers]
+
+
+@pytest.fixture
+async def connections(engine):
+    serving = ServingConnections(engine, 3)
+    yield serving
+    await serving.close()
+
+
+@pytest.fixture
+def recorder():
+    return Recorder()
+
+
+async def submit_all(queue, *numbers, campaign=CAMPAIGN):
+    """Submit the numbers in this order, and let the queue begin with them."""
+    tasks = [asyncio.create_task(queue.submit(campaign, number)) for number in numbers]
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+    return tasks
+
+
+async def test_requests_that_come_while_a_batch_is_served_are_the_next_one(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    first = await submit_all(queue, 1)
+    later = await submit_all(queue, 2, 3, 4)
+    elsewhere = await submit_all(queue, 5, campaign=OTHER)
+    assert recorder.batches == [(CAMPAIGN, [1]), (OTHER, [5])]
+    recorder.go_on.set()
+    assert await asyncio.gather(*first, *later, *elsewhere) == [10, 20, 30, 40, 50]
+    assert recorder.batches == [(CAMPAIGN, [1]), (OTHER, [5]), (CAMPAIGN, [2, 3, 4])]
+    assert await queue.submit(CAMPAIGN, 6) == 60
+
+
+async def test_a_batch_has_a_limit(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    numbers = range(100, 100 + MAX_BATCH_SIZE + 1)
+    assert await asyncio.gather(*(queue.submit(CAMPAIGN, number) for number in numbers)) == [10 * n for n in numbers]
+    assert [len(batch) for _, batch in recorder.batches] == [MAX_BATCH_SIZE, 1]
+
+
+async def test_a_request_has_its_own_problem(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (6, 7, 8)), return_exceptions=True)
+    assert (outcomes[0], str(outcomes[1]), outcomes[2]) == (60, "alone", 80)
+
+
+async def test_requests_that_fail_together_are_served_one_by_one(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 13, 15)), return_exceptions=True)
+    assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (120, LookupError, 150)
+
+
+async def test_a_batch_that_loses_the_database_is_not_tried_again(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    recorder.go_on.set()
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 14)), return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [ConnectionResetError, ConnectionResetError]
+    assert len(recorder.batches) == 1
+    assert await queue.submit(CAMPAIGN, 16) == 160
+
+
+async def test_a_request_that_is_cancelled_while_it_waits_is_not_served_and_others_are(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve)
+    first, second, third = [(await submit_all(queue, number))[0] for number in (1, 2, 3)]
+    first.cancel()  # its batch goes on
+    second.cancel()
+    recorder.go_on.set()
+    assert await third == 30
+    assert recorder.batches == [(CAMPAIGN, [1]), (CAMPAIGN, [3])]
+
+
+async def test_waiting_requests_hold_no_connection(engine, recorder):
+    connections = ServingConnections(engine, 2)
+    queue = BatchQueue(connections, recorder.serve)
+    waiting = await submit_all(queue, *range(20, 40))
+    async with asyncio.timeout(5), connections.borrow(OTHER) as connection:
+        assert await connection.fetchval("SELECT 2") == 2
+    recorder.go_on.set()
+    assert await asyncio.gather(*waiting) == [10 * n for n in range(20, 40)]
+    await connections.close()
