@@ -27,7 +27,7 @@ def join_names(names: Sequence[str]) -> str:
     return ", ".join([*map(shorten_echo, names[:MAX_NAMES_LISTED]), *more])
 
 
-def first_names_shown_in_message(names: Sequence[str]) -> list[str]:
+def shortened_names_that_message_shows(names: Sequence[str]) -> list[str]:
     """Return the names that `join_names` shows, for `details`."""
     return [shorten_echo(name) for name in names[:MAX_NAMES_LISTED]]
 

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.datastructures import State
 
 from app.accounts import api as auth_api
-from app.accounts.guards import require_researcher
+from app.accounts.guards import require_researcher_and_csrf
 from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
@@ -149,7 +149,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.readiness = ReadinessChecks()
     state.readiness.register_check("database", make_database_check(state.serving_connections))
     loops = start_and_register_background_loops(state)
-    with state.live.end_streams_on_signals():
+    with state.live.ending_streams_on_signals():
         yield
     for loop in loops:
         await loop.stop()
@@ -282,12 +282,12 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route(
-        "/admin/api", api_reference_page, include_in_schema=False, dependencies=[Depends(require_researcher)]
+        "/admin/api", api_reference_page, include_in_schema=False, dependencies=[Depends(require_researcher_and_csrf)]
     )
     app.add_api_route("/health", health_endpoint, include_in_schema=False)
     app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)
     dependencies.register_error_handlers(app)
-    app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_page)
+    app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_response)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
     app.add_middleware(middleware.CompressPages)
     framed = [platform.entry_path("") for platform in platforms_with_pages() if platform.frame_origins]

@@ -16,13 +16,13 @@ import numpy as np
 
 from app.experiments.arm_replay import (
     ArmRecord,
-    correlations_with_truth_by_figure,
     hit_count_at_each_checkpoint,
     iterate_scores_at_checkpoints,
     replay_arm,
+    truth_correlations_by_metric_name,
 )
 from app.experiments.sakaguchi_2018 import load_lexical_frequency_material
-from app.experiments.simulated_arms import ALL_SCALE_ARMS, iterate_simulated_rounds_of_arm
+from app.experiments.simulated_arms import ALL_SCALE_ARMS, iterate_campaign_after_each_round
 from app.inference.ground.arrays import Array
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -61,7 +61,7 @@ def record(row: Row, seed: int) -> ArmRecord:
     truth = np.array(load_lexical_frequency_material().truth)
     people = POPULATIONS["mlqe-et-en"].draw_habits(row.people, np.random.default_rng([seed, row.people]))
     arm = next(arm for arm in ALL_SCALE_ARMS if arm.name == row.arm)
-    *_, mine = iterate_simulated_rounds_of_arm(arm, HabitAnnotators(people, truth), truth, [seed, row.people, 1])
+    *_, mine = iterate_campaign_after_each_round(arm, HabitAnnotators(people, truth), truth, [seed, row.people, 1])
     law = ONLINE_LAWS[arm.law]
     begun = law.initial_beliefs([np.full(len(truth), number) for number in law.family.default_prior], LawParameters())
     return ArmRecord(law, begun, mine.hits, truth)
@@ -73,7 +73,7 @@ def looked(row: Row, seed: int) -> Looked:
     found = replay_arm(mine, LOOKS[-1])
     drawn = np.array([drawn_again(mine, np.random.default_rng([seed, draw])) for draw in range(DRAWS)])
     figure, *band = found.band("spearman")
-    lines = (figure, found.standard_error_of("spearman"), *band, *np.percentile(drawn, (2.5, 97.5), axis=0))
+    lines = (figure, found.standard_errors_by_checkpoint("spearman"), *band, *np.percentile(drawn, (2.5, 97.5), axis=0))
     return Looked(*(line[at] for line in lines))
 
 
@@ -86,7 +86,7 @@ def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
         for start, end in pairwise((0, *ends))
     ]
     again = ArmRecord(mine.law, mine.initial_beliefs, [*chain(*hits)], mine.truth)
-    return correlations_with_truth_by_figure(
+    return truth_correlations_by_metric_name(
         mine.truth, iterate_scores_at_checkpoints(again, np.cumsum([*map(len, hits)]).tolist())
     )["spearman"]
 

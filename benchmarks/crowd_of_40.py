@@ -134,7 +134,7 @@ async def begun(app: FastAPI, name: str, file: str, **settings: Any) -> Any:
     async with app.state.database.begin() as connection:
         draft = await lifecycle.create_draft_campaign(connection, chosen, now=BEGIN)
         await items.import_items(connection, draft.slug, io.BytesIO(file.encode()), "items.csv", max_mb=1)
-        return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=BEGIN)
+        return await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=BEGIN)
 
 
 async def answer(

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.experiments.passonneau_2014 import fit_sense_word, share_of_sure_sentences
+from app.experiments.passonneau_2014 import load_word_labels_with_fits, share_of_sure_sentences
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import fit
 from app.inference.labels.latent_classes import ClassParameters
@@ -64,16 +64,16 @@ def figures() -> None:
     votes = fit(*labels, alpha=1.0, beta=1.0)
     best = fit(*labels, alpha=1.0, beta=1.0, restarts=200, rng=np.random.default_rng(1979))
     rows = (
-        ("*add*: prevalence of sense 1", ".51", f"{fit_sense_word('add-v').model_prevalence[0]:.3f}"),
+        ("*add*: prevalence of sense 1", ".51", f"{load_word_labels_with_fits('add-v').model_prevalence[0]:.3f}"),
         (
             "*date*: items with a posterior of .99 or more",
             ".97",
-            f"{share_of_sure_sentences(fit_sense_word('date-n').fit_from_accuracy):.3f}",
+            f"{share_of_sure_sentences(load_word_labels_with_fits('date-n').fit_from_accuracy):.3f}",
         ),
         (
             "*help*: items with a posterior of .99 or more",
             ".81",
-            f"{share_of_sure_sentences(fit_sense_word('help-v').fit_from_accuracy):.3f}",
+            f"{share_of_sure_sentences(load_word_labels_with_fits('help-v').fit_from_accuracy):.3f}",
         ),
         ("1979: log-likelihood from shares of votes", "-190.73", f"{votes.log_likelihood:.2f}"),
         ("1979: the best of 200 random starts", "-189.41", f"{best.log_likelihood:.3f}"),

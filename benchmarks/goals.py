@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from app.experiments.simulated_arms import share_on_right_side
+from app.experiments.simulated_arms import share_on_right_side_of_median
 from app.inference.ground.arrays import Array
 from app.inference.ground.metrics import spearman
 from app.inference.online.law import LawParameters
@@ -176,7 +176,9 @@ def main() -> None:
         mine = Runs(runs, pool)
         mine.show("Top 15: judgments per item", simulated + real, top, [("best", law, law) for law in LAWS])
         mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
-        mine.show("Side of the median", simulated + real, share_on_right_side, [("threshold", "easl", "easl")])
+        mine.show(
+            "Side of the median", simulated + real, share_on_right_side_of_median, [("threshold", "easl", "easl")]
+        )
         mine.show_losses(simulated + real, ["scores", "easl"])
 
 

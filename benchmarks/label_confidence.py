@@ -12,7 +12,7 @@ import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.labels import dawid_skene
-from app.inference.labels.cautious_posterior import make_posteriors_cautious
+from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
 
@@ -78,7 +78,7 @@ def measure(crowd: LabelCrowd, seed: int, draws: int = 60) -> Array:
         *judgments, n_items=crowd.items, n_annotators=crowd.annotators, n_labels=crowd.classes, max_iterations=10_000
     )
     low, high = bootstrap_prevalence_interval(result, *judgments, draws=draws, rng=np.random.default_rng(seed))
-    cautious = make_posteriors_cautious(result, *judgments)
+    cautious = result_with_cautious_posteriors(result, *judgments)
     held = ((low <= crowd.prevalence) & (crowd.prevalence <= high)).mean()
     return np.array([*right_and_certain(result, truth), *right_and_certain(cautious, truth), held])
 

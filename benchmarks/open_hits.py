@@ -57,7 +57,7 @@ async def campaign_with(engine: AsyncEngine, open_hits: int, *, free: int, judgm
         ]
         for start in range(0, len(rows), 5000):
             await connection.execute(insert(tables.items), rows[start : start + 5000])
-        await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
         await connection.execute(OTHERS, {"campaign": campaign.id, "many": open_hits, "n": N})
         return int(campaign.id)
 

@@ -37,8 +37,8 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
     async with engine.begin() as connection:
         slug = (await lifecycle.create_draft_campaign(connection, settings, now=now)).slug
         await items.import_items(connection, slug, shown, "items.csv", max_mb=MOST_MB)
-        await lifecycle.change_campaign_status(connection, slug, "launch", now=now)
-        await lifecycle.change_campaign_status(connection, slug, "pause", now=now)
+        await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=now)
+        await lifecycle.change_campaign_status_or_refuse(connection, slug, "pause", now=now)
     answers = io.BytesIO(published.as_csv(published.NEEDED, campaign.responses).encode())
     start = time.perf_counter()
     await responses_import.import_responses_from_file(engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB)
@@ -46,7 +46,7 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
 
 
 async def table(engine: AsyncEngine, slug: str, name: str) -> list[dict[str, Any]]:
-    found = await FitCache().load_answers_and_fit_table(engine, slug, name)
+    found = await FitCache().load_cached_or_fit_table(engine, slug, name)
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 

@@ -252,7 +252,7 @@ async def prepare(
         ]
         for start in range(0, items, 5000):
             await connection.execute(insert(tables.items), rows[start : start + 5000])
-        await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
         names = [f"{way}-{clients}-{k}" for k in range(TURNS)]
         if way == "page":
             driver = await driver_of(connection)

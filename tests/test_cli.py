@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from app.campaigns.settings import CampaignSettings
 from app.cli import simulation
-from app.cli.campaigns import show_import_progress
+from app.cli.campaigns import import_progress_bar_by_bytes
 from app.cli.commands import easel as command
 from app.errors import StartupProblem
 from app.server import serve
@@ -233,7 +233,7 @@ def test_a_bar_shows_progress_on_a_terminal_only(files, monkeypatch):
 
     for stderr, drawn in ((io.StringIO(), False), (Terminal(), True)):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with (files / "items.csv").open("rb") as file, show_import_progress(file) as progress:
+        with (files / "items.csv").open("rb") as file, import_progress_bar_by_bytes(file) as progress:
             file.readline()
             progress(1)
             file.read()

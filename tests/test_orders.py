@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import spearmanr
 from sqlalchemy import text
 
-from app.campaigns.lifecycle import change_campaign_status
+from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.database.bulk import open_snapshot
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
@@ -31,7 +31,7 @@ async def rehearsed(engine, hits=60, **settings):
     campaign = await create_running_campaign(engine, items=20, launched=False, judgments_per_item=40, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('truth', number)"))
-        campaign = await change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(3)
 
     def clock():

@@ -4,7 +4,7 @@ import json
 import re
 from datetime import UTC, datetime
 
-from app.imports.demo import find_or_create_demo_campaign
+from app.imports.demo import find_or_launch_demo_campaign
 from docs.picture_outlines import (
     MAX_BYTES,
     OUTLINES,
@@ -32,7 +32,7 @@ async def answer_hit(app, link):
 
 async def test_every_picture_shows_its_page_as_it_is(app, api_client, researcher):  # noqa: F811
     async with app.state.database.begin() as connection:
-        link = f"/link/{(await find_or_create_demo_campaign(connection, now=datetime.now(UTC))).link_key}"
+        link = f"/link/{(await find_or_launch_demo_campaign(connection, now=datetime.now(UTC))).link_key}"
     systems, hits = "", {"hit": link}
     for scene in SCENES:
         created = await api_client.post("/api/v1/campaigns/files", content=json.dumps(scene.campaign_file()))

@@ -36,7 +36,7 @@ async def test_a_process_without_a_free_serving_connection_is_not_ready(app, cli
     connections = app.state.serving_connections
     async with AsyncExitStack() as taken:
         for campaign in range(app.state.serving_database.pool.size()):
-            await taken.enter_async_context(connections.borrow(campaign))
+            await taken.enter_async_context(connections.borrow_autocommit_connection(campaign))
         reply = await client.get("/ready")
         assert reply.status_code == 503
         assert "within" in reply.json()["error"]["message"]

@@ -99,7 +99,7 @@ async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, cli
     campaign = await create_running_campaign(app.state.database)
     address = f"/link/{campaign.link_key}"
     assert (await client.get(address)).status_code == 200  # the one connection there is then
-    async with app.state.serving_connections.borrow() as connection:
+    async with app.state.serving_connections.borrow_autocommit_connection() as connection:
         await connection.execute(f"SET {limit} = '50ms'" if limit else "SET lock_timeout = 0")
     async with app.state.database.begin() as holding:
         await holding.execute(text("LOCK TABLE campaigns"))
@@ -110,13 +110,13 @@ async def test_a_statement_that_is_stopped_is_a_503_that_says_try_again(app, cli
         reply = await asking
     assert (reply.status_code, reply.json()["error"]["code"]) == (503, "database_unavailable")
     assert reply.headers["retry-after"]
-    async with app.state.serving_connections.borrow() as connection:
+    async with app.state.serving_connections.borrow_autocommit_connection() as connection:
         await connection.execute("RESET ALL")
     assert (await client.get(address)).status_code == 200
 
 
 async def test_annotators_wait_for_a_lock_for_seconds_and_are_then_asked_to_try_again(app):
-    async with app.state.serving_connections.borrow() as connection:
+    async with app.state.serving_connections.borrow_autocommit_connection() as connection:
         assert await connection.fetchval("SHOW lock_timeout") == "5s"
 
 
@@ -217,7 +217,7 @@ async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
 
     async def slowly(scope, receive, send):
         async def send_when_free(message):
-            async with asyncio.timeout(20), app.state.serving_connections.borrow():
+            async with asyncio.timeout(20), app.state.serving_connections.borrow_autocommit_connection():
                 free.append(message["type"])
             await send(message)
 
@@ -231,7 +231,10 @@ async def test_a_turn_is_given_back_before_the_reply_is_sent(app, client):
 @pytest.mark.own_database
 async def test_no_connection_stays_open_when_the_application_ends(database_url, engine):
     app = create_app(Settings(database_url=database_url))
-    async with app.router.lifespan_context(app), app.state.serving_connections.borrow() as connection:
+    async with (
+        app.router.lifespan_context(app),
+        app.state.serving_connections.borrow_autocommit_connection() as connection,
+    ):
         pid = connection.get_server_pid()
     await wait_until(engine, f"SELECT NOT EXISTS (SELECT FROM pg_stat_activity WHERE pid = {pid})")
 

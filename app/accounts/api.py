@@ -12,7 +12,7 @@ from app.accounts.guards import program_router
 from app.accounts.log_query import AuditLogQuery
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.http.dependencies import Database, Now, Transaction, client_network, openapi_description_of_refusals
+from app.http.dependencies import Database, Now, Transaction, client_network_or_empty, openapi_description_of_refusals
 from app.http.paging import Page
 from app.record.campaign import load_campaign_by_slug
 
@@ -56,12 +56,12 @@ class Token(BaseModel):
 )
 async def create_token(request: Request, database: Database, now: Now, credentials: Credentials) -> Token:
     """Create an API token. Tokens last until you revoke them on your account page."""
-    address = client_network(request)
-    user = await login.authenticate(database, credentials.name, credentials.password, address, now=now)
+    address = client_network_or_empty(request)
+    user = await login.authenticate_by_password(database, credentials.name, credentials.password, address, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "api", user.id))
     async with database.begin() as connection:
         access, slug = Access(user.id, user.role), credentials.campaign
-        campaign = None if slug is None else await tokens.find_campaign_for_token(connection, access, slug)
+        campaign = None if slug is None else await tokens.find_visible_campaign_or_refuse(connection, access, slug)
         return Token(
             token=await tokens.create_api_token(
                 connection, user.id, credentials.token_name, now=now, scopes=credentials.scopes, campaign=campaign

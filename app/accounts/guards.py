@@ -2,8 +2,8 @@
 
 Pages are on a `researcher_router`, and the API is on a `program_router`. A route that needs the session takes
 `Researcher`. The serving path checks the `BearerToken` on the connection that it already has. `roles` lists what each
-route needs. `require_access` checks access to the campaign that a URL names; code behind it finds the campaign by its
-slug alone.
+route needs. `require_access_to_route` checks access to the campaign that a URL names; code behind it finds the campaign
+by its slug alone.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -31,7 +31,7 @@ from app.errors import Forbidden, Refusal, Unauthenticated
 from app.http.dependencies import (
     Database,
     Now,
-    client_network,
+    client_network_or_empty,
     is_json_wanted,
     is_script_request,
     openapi_description_of_refusals,
@@ -43,7 +43,7 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
 
 
-async def require_researcher(request: Request, database: Database, now: Now) -> AsyncIterator[LoginSession]:
+async def require_researcher_and_csrf(request: Request, database: Database, now: Now) -> AsyncIterator[LoginSession]:
     """Yield the session of the researcher who uses this browser; send a stranger to log in first and back afterwards.
 
     A request that changes something must also carry the session's CSRF token, as the form field `csrf` or the header
@@ -59,13 +59,15 @@ async def require_researcher(request: Request, database: Database, now: Now) -> 
 
 
 def researcher_router(prefix: str, *dependencies: Any) -> APIRouter:
-    """Return a router of researchers' pages, which has these dependencies besides `require_researcher`."""
-    return APIRouter(prefix=prefix, dependencies=[Depends(require_researcher), *dependencies], include_in_schema=False)
+    """Return a router of researchers' pages, which has these dependencies besides `require_researcher_and_csrf`."""
+    return APIRouter(
+        prefix=prefix, dependencies=[Depends(require_researcher_and_csrf), *dependencies], include_in_schema=False
+    )
 
 
 async def require_researcher_without_csrf(request: Request, database: Database, now: Now) -> None:
-    """Admit the researcher as `require_researcher` does, for pages whose forms change nothing that matters, without a
-    CSRF token.
+    """Admit the researcher as `require_researcher_and_csrf` does, for pages whose forms change nothing that matters,
+    without a CSRF token.
     """
     request.state.session = await admit_researcher_and_return_session(request, database, now)
 
@@ -73,20 +75,20 @@ async def require_researcher_without_csrf(request: Request, database: Database, 
 async def admit_researcher_and_return_session(request: Request, database: Database, now: Now) -> LoginSession:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
-        session = await load_session_of_request_or_none(connection, request, now)
+        session = await load_login_or_link_session_or_none(connection, request, now)
         # A request that a script sends by itself does not show that someone works.
         if session is not None and session.user_id and not is_script_request(request):
             await postpone_idle_end_of_session(
                 connection, session, now=now, idle_minutes_allowed=request.app.state.settings.idle_minutes
             )
     if session is None:
-        raise login_required_error(request)
+        raise login_redirect_or_401_error(request)
     CURRENT_ACTOR.set(Actor(session.name, "page", session.user_id or None))
-    require_access(request, session.access)
+    require_access_to_route(request, session.access)
     return session
 
 
-async def load_session_of_request_or_none(
+async def load_login_or_link_session_or_none(
     connection: AsyncConnection, request: Request, now: datetime
 ) -> LoginSession | None:
     """Return the session by the login, or by a read-only link if the login cannot see the campaign."""
@@ -105,15 +107,15 @@ def link_cookie_name(request: Request) -> str:
     return f"{request.app.state.cookie_name}_link"
 
 
-async def is_still_admitted(request: Request, database: Database, now: Now) -> bool:
+async def is_still_admitted_or_database_away(request: Request, database: Database, now: Now) -> bool:
     """Return whether a researcher who watches a page may go on. While the database is unreachable, everyone may."""
     with suppress(*DATABASE_ERRORS):
         async with database.connect() as connection:
-            session = await load_session_of_request_or_none(connection, request, now)
+            session = await load_login_or_link_session_or_none(connection, request, now)
         if session is None:
             return False
         try:
-            require_access(request, session.access)
+            require_access_to_route(request, session.access)
         except Refusal:
             return False
     return True
@@ -125,7 +127,7 @@ def campaign_slug_in_url_or_none(request: Request) -> str | None:
     return slug
 
 
-def require_access(request: Request, access: Access) -> None:
+def require_access_to_route(request: Request, access: Access) -> None:
     """Check the access of the request; all requests pass here.
 
     Raises:
@@ -140,7 +142,7 @@ def require_access(request: Request, access: Access) -> None:
     require_need(access, need_of_route_or_empty(request))
 
 
-def require_access_to_hit(request: Request, access: Access, *, is_found: bool) -> None:
+def require_need_if_hit_visible(request: Request, access: Access, *, is_found: bool) -> None:
     """Check the access where the URL names a HIT. If the HIT or its campaign is not visible, the route itself refuses
     it as not found.
     """
@@ -161,7 +163,7 @@ async def current_access(request: Request) -> Access:
 
 async def require_csrf(request: Request) -> None:
     """Raise `Forbidden` (`csrf_failed`) unless the request carries the session's CSRF token."""
-    if not is_same_secret(unmask_csrf_token(await submitted_csrf_token(request)), request.state.session.csrf):
+    if not is_same_secret(unmask_csrf_token(await csrf_token_from_header_or_form(request)), request.state.session.csrf):
         raise Forbidden(
             "This form is out of date, so nothing was changed. Go back, reload the page and try again.",
             code="csrf_failed",
@@ -185,7 +187,7 @@ def session_cookie_value(request: Request) -> str:
     return request.cookies.get(request.app.state.cookie_name, "")
 
 
-def login_required_error(request: Request) -> Exception:
+def login_redirect_or_401_error(request: Request) -> Exception:
     if is_json_wanted(request):
         return Unauthenticated("Your login has ended. Nothing was changed; log in and try again.")
     current_path = request.url.path + (f"?{request.url.query}" if request.url.query else "")
@@ -193,7 +195,7 @@ def login_required_error(request: Request) -> Exception:
     return HTTPException(303, "Log in first.", {"Location": f"/login?next={quote(target, safe='')}"})
 
 
-async def submitted_csrf_token(request: Request) -> str:
+async def csrf_token_from_header_or_form(request: Request) -> str:
     """Return the token from the header, else from the form. A large upload sends the header or puts the field first."""
     if header := request.headers.get("x-csrf-token"):
         return header
@@ -201,7 +203,7 @@ async def submitted_csrf_token(request: Request) -> str:
     return field if isinstance(field, str) else ""
 
 
-def safe_next_path(target: str) -> str:
+def researcher_path_or_home(target: str) -> str:
     """Return the page to show after the login: one of the researcher pages, whatever a link says."""
     path = target.partition("?")[0]
     return target if path == RESEARCHER_HOME or path.startswith(RESEARCHER_HOME + "/") else RESEARCHER_HOME
@@ -220,26 +222,26 @@ def refuse_cross_site_login(request: Request) -> None:
         raise Forbidden("Log in on Easel's own login page.", code="cross_site")
 
 
-async def read_bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+async def require_bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
     """Return the token that a program sent. Raises `Unauthenticated` (`token_missing`)."""
     if credentials is None:
         raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
     return credentials.credentials
 
 
-Researcher = Annotated[LoginSession, Depends(require_researcher)]
-BearerToken = Annotated[str, Depends(read_bearer_token)]
+Researcher = Annotated[LoginSession, Depends(require_researcher_and_csrf)]
+BearerToken = Annotated[str, Depends(require_bearer_token)]
 CurrentAccess = Annotated[Access, Depends(current_access)]  # for routes behind one of the guards
 
 
-async def require_program(request: Request, database: Database, now: Now, token: BearerToken) -> None:
+async def require_program_token(request: Request, database: Database, now: Now, token: BearerToken) -> None:
     """Admit a program with a researcher's token. Raises `Unauthenticated`."""
     async with borrow_autocommit_driver(database) as connection:
-        await admit_program(connection, request, token, now=now)
+        await admit_program_by_token(connection, request, token, now=now)
 
 
 def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[int, str] | None = None) -> APIRouter:
-    """Return a router of the API, which has these dependencies besides `require_program`.
+    """Return a router of the API, which has these dependencies besides `require_program_token`.
 
     Args:
         prefix: Beginning of the routes' addresses.
@@ -252,15 +254,15 @@ def program_router(prefix: str, tag: str, *dependencies: Any, refusals: Mapping[
     return APIRouter(
         prefix=prefix,
         tags=[tag],
-        dependencies=[Depends(require_program), *dependencies],
+        dependencies=[Depends(require_program_token), *dependencies],
         responses=openapi_description_of_refusals(dict(sorted(all_refusals.items()))),
     )
 
 
-async def admit_program(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
-    """Admit a program as `require_program` does, on an open connection."""
+async def admit_program_by_token(connection: Driver, request: Request, token: str, *, now: datetime) -> None:
+    """Admit a program as `require_program_token` does, on an open connection."""
     token_use = await load_token_and_note_its_use(
-        connection, token, client_network(request), slug=campaign_slug_in_url_or_none(request), now=now
+        connection, token, client_network_or_empty(request), slug=campaign_slug_in_url_or_none(request), now=now
     )
     CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id))
-    require_access(request, token_use.access)
+    require_access_to_route(request, token_use.access)

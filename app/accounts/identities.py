@@ -9,14 +9,14 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.openid import IdentityClaims
-from app.accounts.users import fetch_user_by_name, insert_user, load_login_name, load_user
+from app.accounts.users import fetch_user_by_name_or_none, insert_user, load_login_name, load_user_or_refuse
 from app.database.account_tables import identities, users
 from app.database.audit_log import Actor, log_change
 from app.errors import Conflict, Forbidden
 from app.text.email_address import is_email_address
 
 
-async def find_or_create_user_of_identity(
+async def find_or_create_identity_user_or_refuse(
     connection: AsyncConnection, claims: IdentityClaims, *, domains: Collection[str], role: str, now: datetime
 ) -> Row[Any]:
     """Return the researcher of a provider's identity.
@@ -35,7 +35,7 @@ async def find_or_create_user_of_identity(
         return user
     if claims.email is None or not is_email_address(claims.email):
         raise not_invited_error()
-    user = await fetch_user_by_name(connection, claims.email)
+    user = await fetch_user_by_name_or_none(connection, claims.email)
     if user is None and claims.email.rpartition("@")[2] in domains:
         user = await insert_user(connection, claims.email, now=now, role=role, is_self_registered=True)
     if (
@@ -54,7 +54,9 @@ async def fetch_user_of_identity_or_none(connection: AsyncConnection, claims: Id
     return (await connection.execute(statement)).one_or_none()
 
 
-async def connect_identity(connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime) -> None:
+async def connect_identity_or_refuse(
+    connection: AsyncConnection, claims: IdentityClaims, user_id: int, *, now: datetime
+) -> None:
     """Let a researcher log in with this identity too. Repeating it changes nothing.
 
     Raises `Conflict` (`identity_taken`).
@@ -91,11 +93,11 @@ async def is_identity_connected(connection: AsyncConnection, user_id: int, issue
     return (await connection.execute(statement)).first() is not None
 
 
-async def disconnect_identity(connection: AsyncConnection, user_id: int, issuer: str) -> None:
+async def disconnect_identity_or_refuse(connection: AsyncConnection, user_id: int, issuer: str) -> None:
     """Disconnect the identity; the researcher logs in by password from now on. Raises `Conflict` (`no_password`) if
     they have none: they could not log in, or the next login would connect it again.
     """
-    if (await load_user(connection, user_id)).password_hash is None:
+    if (await load_user_or_refuse(connection, user_id)).password_hash is None:
         raise Conflict("Set a password first. Nothing was changed.", code="no_password")
     statement = delete(identities).where(identities.c.user_id == user_id, identities.c.issuer == issuer)
     if (await connection.execute(statement)).rowcount:

@@ -88,7 +88,7 @@ async def list_open_invitations(
     return (await connection.execute(statement.order_by(invitations.c.id))).all()
 
 
-async def delete_invitation(connection: AsyncConnection, campaign: Campaign | None, number: int) -> None:
+async def withdraw_invitation_or_refuse(connection: AsyncConnection, campaign: Campaign | None, number: int) -> None:
     """Withdraw an invitation. Raises `NotFound` (`invitation_not_found`) if it was used or is for another campaign."""
     is_of_campaign = invitations.c.campaign_id.is_not_distinct_from(campaign.id if campaign else None)
     statement = (
@@ -102,7 +102,7 @@ async def delete_invitation(connection: AsyncConnection, campaign: Campaign | No
     await log_change(connection, "invitation.withdrawn", campaign, about=row.words, before={"role": row.role})
 
 
-async def find_open_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+async def require_open_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
     """Return an invitation with its campaign's `slug` and `name`, if it has one, and the `inviter`.
 
     Raises `Gone` (`invitation_used`) if the invitation was used, is too old, was withdrawn or never existed, or if its
@@ -135,12 +135,12 @@ def invitation_used_error() -> Gone:
 
 
 async def use_up_and_return_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
-    """Use up an invitation and return it as `find_open_invitation` does. The database admits
+    """Use up an invitation and return it as `require_open_invitation` does. The database admits
     one of two concurrent requests.
 
     Raises `Gone` (`invitation_used`).
     """
-    row = await find_open_invitation(connection, token, now=now)
+    row = await require_open_invitation(connection, token, now=now)
     used = delete(invitations).where(invitations.c.id == row.id).returning(invitations.c.id)
     if (await connection.execute(used)).one_or_none() is None:
         raise invitation_used_error()

@@ -67,7 +67,7 @@ async def load_names_of_log_actors(connection: AsyncConnection, campaign_id: int
     return (await connection.execute(statement)).scalars().all()
 
 
-async def open_table_of_log_lines(
+async def open_audit_log_table_stream(
     connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None
 ) -> TableStream:
     """Return all matching lines, oldest first. Text that people typed is guarded against spreadsheet programs."""

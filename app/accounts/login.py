@@ -13,7 +13,7 @@ from app.accounts.campaign_tabs import CampaignTab, list_campaign_tabs
 from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_secret, secret_digest
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
-    fetch_user_by_name,
+    fetch_user_by_name_or_none,
     find_or_create_oldest_user,
     load_login_name,
     normalize_typed_name,
@@ -72,8 +72,8 @@ class LoginSession:
         return mask_csrf_token(self.csrf)
 
 
-async def authenticate(
-    database: AsyncEngine, name: str, password: str, address: str, browser: str | None = None, *, now: datetime
+async def authenticate_by_password(
+    database: AsyncEngine, name: str, password: str, address: str, known_browser_id: str | None = None, *, now: datetime
 ) -> Row[Any]:
     """Return the user with this name and password.
 
@@ -85,7 +85,7 @@ async def authenticate(
         name: The login name as typed.
         password: The password.
         address: The client's network address.
-        browser: Mark of a known browser, see `throttle.store_login_attempt_or_refuse`.
+        known_browser_id: Mark of a known browser, see `throttle.store_login_attempt_or_refuse`.
         now: The present time.
 
     Raises:
@@ -96,8 +96,8 @@ async def authenticate(
     # One character more than the longest name, so that a longer one matches none.
     name = normalize_typed_name(name)[: MAX_LOGIN_NAME_CHARACTERS + 1]
     async with database.begin() as connection:
-        await throttle.store_login_attempt_or_refuse(connection, name, address, browser, now=now)
-        user = await fetch_user_by_name(connection, name)
+        await throttle.store_login_attempt_or_refuse(connection, name, address, known_browser_id, now=now)
+        user = await fetch_user_by_name_or_none(connection, name)
     if not await passwords.is_password_correct(user.password_hash if user else None, password) or user is None:
         # An unknown name is not logged: it may be a password typed into the wrong field.
         logged_name = user.name if user else "an unknown name"
@@ -107,7 +107,7 @@ async def authenticate(
             )
         raise Unauthenticated("Wrong username or password.", code="wrong_password")
     async with database.begin() as connection:
-        await throttle.delete_login_failures(connection, name, address, browser)
+        await throttle.delete_login_failures(connection, name, address, known_browser_id)
     return user
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, OWNER, stronger_role
-from app.accounts.users import fetch_user_by_name, normalize_typed_name
+from app.accounts.users import fetch_user_by_name_or_none, normalize_typed_name
 from app.database.account_tables import users
 from app.database.audit_log import log_change
 from app.database.sharing_tables import campaign_members
@@ -37,7 +37,7 @@ def member_role_sql(campaign_id: ColumnElement[int], access: Access | None) -> L
     return role_query.scalar_subquery().label("member")
 
 
-async def load_members_by_name(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_members_in_name_order(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the members by login name, each with `user_id`, `name`, `role`, `added_at`."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     return (
@@ -61,7 +61,7 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
     """
     valid_role = checked_member_role(role)
-    user = await fetch_user_by_name(connection, normalize_typed_name(name))
+    user = await fetch_user_by_name_or_none(connection, normalize_typed_name(name))
     if user is None:
         raise NotFound(
             f"There is no researcher “{shorten_echo(name.strip())}” on this server. Nothing was changed.",
@@ -97,9 +97,9 @@ async def add_member_or_strengthen_role(
     """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
     campaign = await fetch_campaign_or_none(connection, campaign_id)
     if campaign is not None and not await insert_member_if_new(connection, campaign, user, role, now=now, invited=True):
-        before = await lock_member(connection, campaign, user.id)
+        before = await load_member_for_update(connection, campaign, user.id)
         if stronger_role(before.role, role) != before.role:
-            await set_member_role(connection, campaign, user.id, role)
+            await set_member_role_unless_last_owner(connection, campaign, user.id, role)
 
 
 async def fetch_campaign_or_none(connection: AsyncConnection, campaign_id: int | None) -> Campaign | None:
@@ -108,14 +108,16 @@ async def fetch_campaign_or_none(connection: AsyncConnection, campaign_id: int |
     return None if columns is None else Campaign.from_columns(columns)
 
 
-async def set_member_role(connection: AsyncConnection, campaign: Campaign, user_id: int, role: str) -> None:
+async def set_member_role_unless_last_owner(
+    connection: AsyncConnection, campaign: Campaign, user_id: int, role: str
+) -> None:
     """Change a member's role, from their next request on and that of their programs.
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
     if checked_member_role(role) != OWNER:
         await require_another_campaign_owner(connection, campaign, user_id)
-    before = await lock_member(connection, campaign, user_id)
+    before = await load_member_for_update(connection, campaign, user_id)
     await connection.execute(
         update(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)).values(role=role)
     )
@@ -123,13 +125,13 @@ async def set_member_role(connection: AsyncConnection, campaign: Campaign, user_
     await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
 
 
-async def remove_member(connection: AsyncConnection, campaign: Campaign, user_id: int) -> None:
+async def remove_member_unless_last_owner(connection: AsyncConnection, campaign: Campaign, user_id: int) -> None:
     """Remove a member from a campaign. Their role for the server stays.
 
     Raises `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
     await require_another_campaign_owner(connection, campaign, user_id)
-    before = await lock_member(connection, campaign, user_id)
+    before = await load_member_for_update(connection, campaign, user_id)
     await connection.execute(delete(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)))
     await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
 
@@ -140,7 +142,7 @@ def conditions_for_campaign_and_user(
     return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
 
 
-async def lock_member(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
+async def load_member_for_update(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
     """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
     locking_statement = statement.where(*conditions_for_campaign_and_user(campaign, user_id)).with_for_update(

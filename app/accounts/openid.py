@@ -141,14 +141,14 @@ class Provider:
             "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
             "code_challenge_method": "S256",
         }
-        address = (await self.load_addresses()).authorization_endpoint
+        address = (await self.load_openid_endpoints()).authorization_endpoint
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
     async def exchange_code_for_identity(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
         """Return the identity of the person who came back with this code. Raises `BadGateway` (`provider_unreachable`)
         and `Unauthenticated` (`provider_refused`).
         """
-        addresses = await self.load_addresses()
+        addresses = await self.load_openid_endpoints()
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -186,13 +186,13 @@ class Provider:
         if (has_several_audiences or "azp" in claims) and claims.get("azp") != self.client_id:
             raise provider_refused_error()
         subject, mail, verified = claims["sub"], claims.get("email"), claims.get("email_verified") is True
-        if not is_plain_claim(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
+        if not is_nonempty_printable_text(subject) or len(subject) > MAX_SUBJECT_CHARACTERS:
             raise provider_refused_error()
         # Checked before lower-casing, which can turn letters of other alphabets into plain ones.
         email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
         return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
 
-    async def load_addresses(self) -> ProviderAddresses:
+    async def load_openid_endpoints(self) -> ProviderAddresses:
         """Return the provider's addresses. Raises `BadGateway` (`provider_unreachable`)."""
         document = await self._cached_document(
             "addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
@@ -209,7 +209,7 @@ class Provider:
         """Return the claims of a token signed with one of the provider's keys; fetch the keys again if no known key
         matches.
         """
-        address = (await self.load_addresses()).jwks_uri
+        address = (await self.load_openid_endpoints()).jwks_uri
         for refresh in (False, True):
             keys = await self._cached_document("keys", address, refresh=refresh)
             with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -260,7 +260,7 @@ class Provider:
         return document
 
 
-def is_plain_claim(claim: object) -> TypeGuard[str]:
+def is_nonempty_printable_text(claim: object) -> TypeGuard[str]:
     """Return whether the claim is text that can be stored and shown as it is."""
     return isinstance(claim, str) and claim != "" and claim.isprintable()
 

@@ -44,7 +44,7 @@ async def list_shared_links(connection: AsyncConnection, campaign_id: int) -> Se
     return (await connection.execute(statement.order_by(campaign_links.c.id))).all()
 
 
-async def delete_shared_link(connection: AsyncConnection, campaign: Campaign, number: int) -> None:
+async def withdraw_shared_link_or_refuse(connection: AsyncConnection, campaign: Campaign, number: int) -> None:
     """Withdraw a link. Raises `NotFound` (`link_not_found`) if it was withdrawn already or is for another campaign."""
     conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == number
     row = (

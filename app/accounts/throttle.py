@@ -84,7 +84,13 @@ def too_many_attempts_error(seconds: int) -> TooManyAttempts:
     )
 
 
-async def delete_login_failures(connection: AsyncConnection, name: str, address: str, browser: str | None) -> None:
+async def delete_login_failures(
+    connection: AsyncConnection, name: str, address: str, known_browser_id: str | None
+) -> None:
     """Delete the attempts of the researcher who has now given the right password."""
-    same_origin = login_failures.c.address == address if browser is None else login_failures.c.browser == browser
+    same_origin = (
+        login_failures.c.address == address
+        if known_browser_id is None
+        else login_failures.c.browser == known_browser_id
+    )
     await connection.execute(delete(login_failures).where(login_failures.c.name == name, same_origin))

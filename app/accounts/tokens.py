@@ -13,7 +13,7 @@ from app.accounts.secrets import new_secret, secret_digest
 from app.accounts.users import load_login_name
 from app.database.account_tables import api_tokens
 from app.database.audit_log import log_change
-from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Invalid, NotFound, Unauthenticated
@@ -104,7 +104,7 @@ async def create_api_token(
     return token
 
 
-async def find_campaign_for_token(connection: AsyncConnection, access: Access, slug: str) -> Campaign:
+async def find_visible_campaign_or_refuse(connection: AsyncConnection, access: Access, slug: str) -> Campaign:
     """Return a campaign that the researcher may see. Raises `NotFound` (`campaign_not_found`)."""
     conditions = campaigns.c.rehearsal_of.is_(None), visible_campaigns_condition(access)
     return await fetch_campaign(connection, select(campaigns).where(*conditions), slug, Campaign)
@@ -124,7 +124,7 @@ async def list_api_tokens(connection: AsyncConnection, user_id: int) -> Sequence
     return (await connection.execute(statement.where(api_tokens.c.user_id == user_id).order_by(api_tokens.c.id))).all()
 
 
-async def revoke_api_token(connection: AsyncConnection, user_id: int, token_id: int) -> None:
+async def revoke_own_api_token_or_refuse(connection: AsyncConnection, user_id: int, token_id: int) -> None:
     """Revoke a token. Raises `NotFound` (`token_not_found`) if it is gone or belongs to another researcher."""
     conditions = api_tokens.c.id == token_id, api_tokens.c.user_id == user_id
     name = (
@@ -143,12 +143,12 @@ async def load_token_and_note_its_use(
     Args:
         connection: The connection.
         token: The token that the program sent.
-        address: The client's network address, as `client_network` returns it.
+        address: The client's network address, as `client_network_or_empty` returns it.
         slug: Slug of the campaign in the URL, if there is one.
         now: The present time.
 
     """
-    token_use = await fetch_first_row(
+    token_use = await fetch_first_row_or_none(
         connection, FIND_TOKEN, {"token_hash": secret_digest(token), "slug": slug}, NamedTokenUse
     )
     return await require_token_and_note_its_use(connection, token_use, address, now=now)

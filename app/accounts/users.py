@@ -19,17 +19,17 @@ MAX_LOGIN_NAME_CHARACTERS = 64
 LOGIN_NAME_PATTERN = re.compile(rf"[a-z0-9][a-z0-9._@+-]{{0,{MAX_LOGIN_NAME_CHARACTERS - 1}}}")
 
 
-def normalize_typed_name(raw: str) -> str:
+def normalize_typed_name(typed_name: str) -> str:
     """Return a login name as it is looked up: in lower case if it is plain ASCII. Other names stay as they are, since
     lower-casing can turn some letters into plain ones.
     """
-    name = raw.strip()
+    name = typed_name.strip()
     return name.lower() if name.isascii() else name
 
 
-def require_login_name(raw: str) -> str:
+def normalize_login_name_or_refuse(typed_name: str) -> str:
     """Return a login name as it is stored: lower case, plain ASCII, so that no two look alike. Raises `Invalid`."""
-    name = normalize_typed_name(raw)
+    name = normalize_typed_name(typed_name)
     if not LOGIN_NAME_PATTERN.fullmatch(name):
         raise Invalid(
             "A login name must start with a letter or digit and use only the letters a to z, digits and . _ @ + - "
@@ -44,12 +44,12 @@ def require_login_name(raw: str) -> str:
     return name
 
 
-async def fetch_user_by_name(connection: AsyncConnection, name: str) -> Row[Any] | None:
+async def fetch_user_by_name_or_none(connection: AsyncConnection, name: str) -> Row[Any] | None:
     """Return the researcher with this stored login name."""
     return (await connection.execute(select(users).where(users.c.name == name))).one_or_none()
 
 
-async def load_user(connection: AsyncConnection, user_id: int) -> Row[Any]:
+async def load_user_or_refuse(connection: AsyncConnection, user_id: int) -> Row[Any]:
     """Return a researcher. Raises `NotFound` (`user_not_found`)."""
     row: Row[Any] | None = (await connection.execute(select(users).where(users.c.id == user_id))).one_or_none()
     if row is None:
@@ -75,7 +75,7 @@ async def insert_user(
 
     Raises `Invalid` (`user_name_invalid`, `role_unknown`), `Conflict` (`user_exists`).
     """
-    name = require_login_name(raw_name)
+    name = normalize_login_name_or_refuse(raw_name)
     statement = (
         upsert(users)
         .values(name=name, created_at=now, role=checked_server_role(role))
@@ -92,7 +92,7 @@ async def insert_user(
     return row
 
 
-async def delete_user(connection: AsyncConnection, user_id: int, *, actor_id: int) -> None:
+async def delete_user_unless_self_or_last_owner(connection: AsyncConnection, user_id: int, *, actor_id: int) -> None:
     """Remove a researcher with their sessions and tokens. No one can remove themselves, so at least one always stays.
 
     Raises `Conflict` (`own_account`, `last_owner`), `NotFound` (`user_not_found`).
@@ -107,14 +107,14 @@ async def delete_user(connection: AsyncConnection, user_id: int, *, actor_id: in
     await log_change(connection, "user.removed", about=name)
 
 
-async def set_server_role(connection: AsyncConnection, user_id: int, role: str) -> None:
+async def set_server_role_unless_last_owner(connection: AsyncConnection, user_id: int, role: str) -> None:
     """Change a researcher's role, from their next request on and that of their programs.
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
     """
     if checked_server_role(role) != OWNER:
         await require_another_server_owner(connection, user_id)
-    before = await load_user(connection, user_id)
+    before = await load_user_or_refuse(connection, user_id)
     await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
     await log_change(connection, "user.role", about=before.name, before={"role": before.role}, after={"role": role})
 

@@ -31,7 +31,7 @@ class Alert(BaseModel):
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
     """Return the newest 50 unseen alerts, or seen alerts with `seen=true`, newest first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    rows = await listings.load_newest_alerts(connection, campaign.id, seen=seen)
+    rows = await listings.load_newest_seen_or_unseen_alerts(connection, campaign.id, seen=seen)
     return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
 
 

@@ -16,7 +16,7 @@ from app.errors import NotFound
 MAX_ALERTS_SHOWN = 50
 
 
-async def load_newest_alerts(
+async def load_newest_seen_or_unseen_alerts(
     connection: AsyncConnection, campaign_id: int, *, seen: bool = False
 ) -> Sequence[Row[Any]]:
     """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones."""
@@ -38,7 +38,7 @@ async def mark_alert_seen(
         await log_change(connection, "alert.seen", campaign, about=alert_sentence(alert.kind, alert.about))
 
 
-async def list_newest_alert_messages(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def load_newest_messages_with_alerts(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the newest messages of a campaign with their alerts, newest first."""
     messages_with_alerts = alert_messages.join(
         alerts, (alerts.c.campaign_id == alert_messages.c.campaign_id) & (alerts.c.id == alert_messages.c.alert_id)

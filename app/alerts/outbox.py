@@ -20,7 +20,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.alerts import mail, webhook
-from app.alerts.settings import stored_addresses_that_get_mail
+from app.alerts.settings import deliverable_addresses
 from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.alerts.webhook import DeliveryFailed
 from app.background.process import run_in_daemon_thread
@@ -111,10 +111,10 @@ class Outbox:
         for message in due:
             key = message.campaign_id, message.alert_id, message.way, message.receiver
             if key not in self.sending:  # else its last try is still running
-                self.sending.start(key, partial(self.send_message, message, now=now))
+                self.sending.start(key, partial(self.send_message_and_store_result, message, now=now))
         return len(due)
 
-    async def send_message(self, message: Row[Any], *, now: datetime) -> None:
+    async def send_message_and_store_result(self, message: Row[Any], *, now: datetime) -> None:
         """Send a message outside any transaction, and store the result."""
         key = {"campaign": message.campaign_id, "alert": message.alert_id}
         key |= {"way": message.way, "receiver": message.receiver}
@@ -141,7 +141,7 @@ class Outbox:
         """Send a message by mail. Raises `DeliveryFailed`. This call blocks."""
         if message.receiver not in message.alert_emails:
             raise DeliveryFailed("This address is no longer in the settings.")
-        if not stored_addresses_that_get_mail([message.receiver]):
+        if not deliverable_addresses([message.receiver]):
             raise DeliveryFailed("This is not a valid e-mail address. Replace it in the settings.")
         sentence = alert_sentence(message.kind, message.about)
         page = self.campaign_url(message.slug)
@@ -167,7 +167,7 @@ class Outbox:
         }
         key = webhook.signing_key_of_campaign_webhook(self.secret, message.campaign_id)
         allow_private = self.settings.webhooks_inside
-        await webhook.post_webhook(
+        await webhook.post_signed_webhook(
             message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private
         )
 

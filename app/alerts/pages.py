@@ -6,7 +6,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts.guards import researcher_router
 from app.alerts import listings
 from app.alerts.outbox import MAX_TRIES_PER_MESSAGE, Outbox
-from app.alerts.settings import stored_addresses_that_get_no_mail
+from app.alerts.settings import undeliverable_addresses
 from app.alerts.webhook import signing_key_of_campaign_webhook
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
@@ -22,12 +22,12 @@ async def alerts_page(request: Request, connection: Transaction, settings: AppSe
     outbox: Outbox = request.app.state.outbox
     context = {
         "campaign": campaign,
-        "alerts": await listings.load_newest_alerts(connection, campaign.id),
-        "seen_alerts": await listings.load_newest_alerts(connection, campaign.id, seen=True),
-        "messages": await listings.list_newest_alert_messages(connection, campaign.id),
+        "alerts": await listings.load_newest_seen_or_unseen_alerts(connection, campaign.id),
+        "seen_alerts": await listings.load_newest_seen_or_unseen_alerts(connection, campaign.id, seen=True),
+        "messages": await listings.load_newest_messages_with_alerts(connection, campaign.id),
         "describe_alert": alert_sentence,
         "max_tries": MAX_TRIES_PER_MESSAGE,
-        "undeliverable": stored_addresses_that_get_no_mail(campaign.alert_emails),
+        "undeliverable": undeliverable_addresses(campaign.alert_emails),
         "can_send_mail": settings.smtp_url is not None,
         "key": signing_key_of_campaign_webhook(outbox.secret, campaign.id) if campaign.alert_webhook else None,
     }

@@ -50,12 +50,12 @@ class AlertSettings(InputModel):
         return webhook
 
 
-def stored_addresses_that_get_mail(addresses: Sequence[str]) -> list[str]:
+def deliverable_addresses(addresses: Sequence[str]) -> list[str]:
     """Return the stored addresses of a campaign that mails can be sent to; earlier versions accepted others too."""
     return [address for address in addresses if is_email_address(address)]
 
 
-def stored_addresses_that_get_no_mail(addresses: Sequence[str]) -> list[str]:
+def undeliverable_addresses(addresses: Sequence[str]) -> list[str]:
     """Return the stored addresses that mails cannot be sent to, which the page of alerts lists."""
     return [address for address in addresses if not is_email_address(address)]
 

@@ -9,7 +9,7 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.database.alerts import raise_alerts_sql
+from app.database.alerts import store_new_alerts_sql
 
 START_ACTIONS_SQL = "('campaign.launch', 'campaign.resume', 'campaign.reopen')"
 
@@ -25,7 +25,7 @@ SELECT_SILENT_CAMPAIGNS = f"""
     AND last.since < extract(epoch FROM CAST(:now AS timestamptz)) - 60 * c.alert_quiet_minutes)
 """
 
-RAISE_QUIET_ALERTS = text(f"WITH {raise_alerts_sql(SELECT_SILENT_CAMPAIGNS)} SELECT 1")
+RAISE_QUIET_ALERTS = text(f"WITH {store_new_alerts_sql(SELECT_SILENT_CAMPAIGNS)} SELECT 1")
 
 
 async def store_alerts_of_silent_campaigns(engine: AsyncEngine, *, now: datetime) -> None:

@@ -48,7 +48,7 @@ def webhook_signature(key: str, timestamp: int, body: bytes) -> str:
     return hmac.new(key.encode(), f"{timestamp}.".encode() + body, hashlib.sha256).hexdigest()
 
 
-async def post_webhook(
+async def post_signed_webhook(
     address: str, message: Mapping[str, Any], key: str, timestamp: int, *, allow_private: bool
 ) -> None:
     """Send a message, within `WEBHOOK_TIMEOUT_SECONDS`. Nothing of the reply but its status is read.
@@ -74,7 +74,7 @@ async def post_webhook(
     try:
         async with asyncio.timeout(WEBHOOK_TIMEOUT_SECONDS):
             url = httpx.URL(address)
-            endpoint = url.copy_with(host=await network_address_of_webhook_host(url, allow_private=allow_private))
+            endpoint = url.copy_with(host=await resolve_webhook_host_or_refuse(url, allow_private=allow_private))
             # The certificate is checked against the name, and the connection goes to the address that was checked.
             async with (
                 httpx.AsyncClient(
@@ -97,7 +97,7 @@ async def post_webhook(
         raise DeliveryFailed(f"The receiver answered with status {status}.")
 
 
-async def network_address_of_webhook_host(url: httpx.URL, *, allow_private: bool) -> str:
+async def resolve_webhook_host_or_refuse(url: httpx.URL, *, allow_private: bool) -> str:
     """Return the network address to connect to. The name is looked up once, so that it cannot change after the check.
 
     Raises:

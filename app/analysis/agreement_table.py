@@ -8,7 +8,7 @@ import numpy as np
 
 from app.analysis.answer_kinds import (
     can_read_answers_as,
-    count_labels_of_answers,
+    class_count_of_design_or_given,
     label_of_each_judgment,
     reading_notes,
 )
@@ -192,10 +192,10 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         measure for measure in AGREEMENT_MEASURES if can_read_answers_as(measure.reads, answers.value_kind)
     ] or [*PREFERENCE_AGREEMENT_MEASURES]
     data_by_kind = {
-        kind: labels_scores_or_preferences_for_agreement(kind, answers, options.classes)
+        kind: agreement_data_for_kind(kind, answers, options.classes)
         for kind in {measure.reads: None for measure in measures}
     }
-    results = [estimate_or_reason_of_measure(measure, data_by_kind[measure.reads], answers) for measure in measures]
+    results = [estimate_agreement_or_inestimable(measure, data_by_kind[measure.reads], answers) for measure in measures]
     if refusals := [reason for reason in results if isinstance(reason, Inestimable)][len(measures) - 1 :]:
         raise refusals[0]
     shared = notes_that_all_results_share([result.notes for result in results if isinstance(result, Agreement)])
@@ -221,13 +221,13 @@ def notes_on_reading_for_measure(kind: JudgmentKind, answers: Answers, options: 
     return (*([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []), *reading_notes(answers, kind, options.classes))
 
 
-def labels_scores_or_preferences_for_agreement(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
+def agreement_data_for_kind(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
     """Return all judgments as labels, as scores, or as preferences between the items of HITs."""
     if kind == "order":
         return preference_agreement_data(answers)
     values = label_of_each_judgment(answers, class_count) if kind == "classes" else answers.score
     return AgreementData(
-        answers.item, answers.annotator, values, answers.n_items, count_labels_of_answers(answers, class_count)
+        answers.item, answers.annotator, values, answers.n_items, class_count_of_design_or_given(answers, class_count)
     )
 
 
@@ -291,7 +291,7 @@ def notes_that_all_results_share(notes_by_result: list[tuple[Note, ...]]) -> lis
     ]
 
 
-def estimate_or_reason_of_measure(
+def estimate_agreement_or_inestimable(
     measure: AgreementMeasure, data: AgreementData, answers: Answers
 ) -> Agreement | Inestimable:
     per_unit = np.bincount(data.units)

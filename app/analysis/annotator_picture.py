@@ -9,9 +9,9 @@ from app.analysis.scatter import (
     Dot,
     Scatter,
     cells_to_array,
-    count_dots_in_squares,
-    label_dots,
+    label_dots_with_room,
     percent_from_top_of_percent_from_bottom,
+    squares_shaded_by_dot_count,
 )
 from app.errors import pluralize
 from app.text.numbers import format_with_places
@@ -40,7 +40,11 @@ def reliability_over_bias_picture_or_none(table: ResultTable) -> Scatter | None:
     if len(drawn_rows) > MAX_SCATTER_DOTS:
         readout = f"{len(table.rows)} annotators. Darker squares contain more annotators."
         return Scatter(
-            title, x, y, squares=count_dots_in_squares(x, y, bias[drawn_rows], reliability[drawn_rows]), readout=readout
+            title,
+            x,
+            y,
+            squares=squares_shaded_by_dot_count(x, y, bias[drawn_rows], reliability[drawn_rows]),
+            readout=readout,
         )
     names = [str(columns["name"][i]) for i in drawn_rows]
     radius = (
@@ -59,7 +63,7 @@ def reliability_over_bias_picture_or_none(table: ResultTable) -> Scatter | None:
             names, bias[drawn_rows], reliability[drawn_rows], judgments[drawn_rows], radius, strict=True
         )
     ]
-    dots = label_dots(dots, names) if len(dots) <= MAX_LABELLED_ANNOTATORS else dots
+    dots = label_dots_with_room(dots, names) if len(dots) <= MAX_LABELLED_ANNOTATORS else dots
     return Scatter(title, x, y, dots, readout="Each dot is an annotator. Larger dots have more judgments.")
 
 

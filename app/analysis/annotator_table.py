@@ -14,8 +14,8 @@ from app.analysis.scores import refuse_without_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import array_of_sums_by_number
-from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
+from app.inference.ground.validation import sum_values_by_number
+from app.inference.labels.agreement_with_others import share_of_equal_labels_with_others
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
@@ -116,7 +116,7 @@ def scale_use_columns(answers: Answers) -> AnnotatorTablePart:
     )
 
 
-def preference_columns(answers: Answers) -> AnnotatorTablePart:
+def preference_consistency_columns(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
     """
@@ -129,13 +129,13 @@ def preference_columns(answers: Answers) -> AnnotatorTablePart:
 
 ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePart]] = {
     "points": scale_use_columns,
-    "order": preference_columns,
+    "order": preference_consistency_columns,
 }
 
 
 def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's label agreement with others, (A,), as their own page shows it."""
-    shared = equal_label_share_by_annotator(
+    shared = share_of_equal_labels_with_others(
         answers.item,
         answers.annotator,
         label_of_each_judgment(answers, 0),
@@ -148,8 +148,8 @@ def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
 def score_mean_and_deviation_by_annotator(answers: Answers) -> tuple[Array, Array]:
     """Return mean and standard deviation of each annotator's scores, (A,); NaN deviation for a single judgment."""
     count = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    mean = array_of_sums_by_number(answers.annotator, answers.score, len(count)) / count
-    squares = array_of_sums_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
+    mean = sum_values_by_number(answers.annotator, answers.score, len(count)) / count
+    squares = sum_values_by_number(answers.annotator, (answers.score - mean[answers.annotator]) ** 2, len(count))
     return mean, np.sqrt(squares / np.where(count > 1, count - 1.0, np.nan))
 
 

@@ -63,7 +63,7 @@ def has_class_labels(answers: Answers) -> bool:
     return answers.value_kind in CLASS_KINDS
 
 
-def count_labels_of_answers(answers: Answers, class_count: int) -> int:
+def class_count_of_design_or_given(answers: Answers, class_count: int) -> int:
     """Return the number of labels: the design's classes, else `class_count`, into which scores are cut."""
     return len(answers.classes) if has_class_labels(answers) else class_count
 
@@ -82,7 +82,7 @@ def label_of_each_judgment(answers: Answers, class_count: int) -> Integers:
     return np.minimum(np.floor(np.round(answers.score * class_count / MAX_POINTS, 9)), class_count - 1).astype(np.intp)
 
 
-def label_names(answers: Answers, class_count: int) -> list[str]:
+def class_names_or_score_ranges(answers: Answers, class_count: int) -> list[str]:
     """Return the names of the labels: those of the design, or ranges in points such as "0 to 50"."""
     if has_class_labels(answers):
         return [*answers.classes]
@@ -117,7 +117,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
         sentence = (
             f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
-        return notes_with_read_as_sentence(sentence)
+        return read_as_notes(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
 
 
@@ -136,13 +136,13 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     }
     higher, equal = words[answers.value_kind]
     sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
-    return notes_with_read_as_sentence(sentence)
+    return read_as_notes(sentence)
 
 
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return notes_with_read_as_sentence("The order of the labels was ignored.")
+        return read_as_notes("The order of the labels was ignored.")
     cut_points = ", ".join(format_score_cuts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "
@@ -158,9 +158,9 @@ def notes_on_reading_ratios_as_scores() -> tuple[Note, ...]:
         "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
         "two is 67, and no ratio reaches 0 or 100."
     )
-    return notes_with_read_as_sentence(sentence)
+    return read_as_notes(sentence)
 
 
-def notes_with_read_as_sentence(sentence: str) -> tuple[Note]:
+def read_as_notes(sentence: str) -> tuple[Note]:
     """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

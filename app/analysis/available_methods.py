@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.answer_kinds import reading_notes, refuse_unreadable_answers
-from app.analysis.load_answers import has_item_with_columns
+from app.analysis.load_answers import has_item_with_all_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import (
     ALL_SCORES_EXPORT,
@@ -16,7 +16,7 @@ from app.analysis.methods import (
     tables_by_section,
 )
 from app.analysis.result_types import Answers, Options, ResultTable, Scores
-from app.annotation.onboarding.entry_questions import parse_questions_with_choices
+from app.annotation.onboarding.entry_questions import parse_only_questions_with_choices
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
@@ -117,7 +117,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_criteria}
         )
-    if not parse_questions_with_choices(criterion.campaign.questions):
+    if not parse_only_questions_with_choices(criterion.campaign.questions):
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_groups}
         )
@@ -125,7 +125,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
         return available
     needs = {table.required_columns for table in available.tables.values() if table.required_columns}
     missing_columns = {
-        columns for columns in needs if not await has_item_with_columns(connection, criterion.campaign, columns)
+        columns for columns in needs if not await has_item_with_all_columns(connection, criterion.campaign, columns)
     }
     return replace(
         available,
@@ -133,7 +133,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
     )
 
 
-def scores_by_method_with_notes(method: ScoreMethod, answers: Answers) -> Scores:
+def fit_scores_with_reading_notes(method: ScoreMethod, answers: Answers) -> Scores:
     """Return the scores of a method, with notes on how it read the answers.
 
     Raises:
@@ -145,7 +145,7 @@ def scores_by_method_with_notes(method: ScoreMethod, answers: Answers) -> Scores
     return replace(scores, notes=(*reading_notes(answers, method.reads), *scores.notes))
 
 
-def table_by_method(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
-    """Return a table. Raises as `scores_by_method_with_notes` does."""
+def fit_table_or_refuse(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
+    """Return a table. Raises as `fit_scores_with_reading_notes` does."""
     refuse_unreadable_answers(method.title, method.reads, answers, as_given=method.needs_order)
     return method.fit(answers, options)

@@ -51,11 +51,11 @@ class CalibratedEvidence:
         """Fit of the means and of the prior that shrinks them. The first access takes up to a tenth of a second."""
         return fit_item_shrinkage(self.tally)
 
-    async def fit_shrinkage(self) -> ItemShrinkage:
+    async def fit_shrinkage_in_thread(self) -> ItemShrinkage:
         """Return `shrinkage`. Runs in a thread."""
         return await asyncio.to_thread(lambda: self.shrinkage)
 
-    async def estimate_goal(self, campaign: Campaign) -> GoalEstimates:
+    async def estimate_goal_in_thread(self, campaign: Campaign) -> GoalEstimates:
         """Return the estimates by which the goal is measured. Runs in a thread; the first time takes up to a second."""
         return await asyncio.to_thread(self.evidence.goal_estimates, campaign, self.intervals)
 
@@ -68,9 +68,9 @@ def mean_error_and_interval_columns(intervals: ModeratedMeans) -> tuple[Array, .
 def calibrated_columns_by_name_in_unit(unit: Unit, intervals: ModeratedMeans) -> dict[str, Array]:
     """Return `CALIBRATED_COLUMNS` by name in a unit, without those that the unit does not have."""
     mean, error, *ends = mean_error_and_interval_columns(intervals)
-    columns_by_name = {unit.mean_column: unit.shares_to_shown_values(mean)}
-    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.shares_to_shown_values(error)} if unit.has_standard_errors else {}
-    return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_shown_values, ends), strict=True))
+    columns_by_name = {unit.mean_column: unit.shares_to_unit_values(mean)}
+    columns_by_name |= {CALIBRATED_COLUMNS[1]: unit.shares_to_unit_values(error)} if unit.has_standard_errors else {}
+    return columns_by_name | dict(zip(CALIBRATED_COLUMNS[2:], map(unit.shares_to_unit_values, ends), strict=True))
 
 
 def shrunken_columns(shrunken: ShrunkenMeans) -> tuple[Array, Array, Array]:

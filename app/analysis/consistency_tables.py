@@ -77,7 +77,7 @@ def build_preference_scale_table(answers: Answers, _options: Options) -> ResultT
 ConsistencyPart = Callable[[Answers], tuple[ConsistencyRows, Iterable[Note]]]
 
 
-def inestimable_row_and_note(
+def inestimable_row_without_notes(
     name: str, title: str, unit_noun: str, reason: Inestimable
 ) -> tuple[ConsistencyRows, Iterable[Note]]:
     return [(name, title, None, 0, unit_noun, str(reason))], ()
@@ -89,7 +89,7 @@ def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iter
     try:
         fit = fit_transitivity(answers)
     except Inestimable as reason:
-        return inestimable_row_and_note(name, title, "triads", reason)
+        return inestimable_row_without_notes(name, title, "triads", reason)
     triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
     return [
         (name, title, to_cell(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
@@ -104,7 +104,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     try:
         retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
     except Inestimable as reason:
-        return inestimable_row_and_note("retest", "Repeated scores", "repeats", reason)
+        return inestimable_row_without_notes("retest", "Repeated scores", "repeats", reason)
     measures = (
         ("retest_same", "Repeated scores that agree", retest_scores.pooled_same, SAME_SCORE_TEXT),
         ("retest_shift", "Shift of repeated scores", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
@@ -125,7 +125,7 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
         first, second, outcomes, hits = preference_pair_columns(answers)
         retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
-        return inestimable_row_and_note("pairs_again", "Repeated pairs", "repeats", reason)
+        return inestimable_row_without_notes("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (
         ("pairs_again_same", "Repeated preferences that agree", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
         ("pairs_again_kappa", "Kappa of repeated preferences", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
@@ -138,7 +138,7 @@ def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     try:
         retest_labels = retest.retest_labels(answers.item, answers.annotator, label_of_each_judgment(answers, 0))
     except Inestimable as reason:
-        return inestimable_row_and_note("labels_again", "Repeated labels", "repeats", reason)
+        return inestimable_row_without_notes("labels_again", "Repeated labels", "repeats", reason)
     measures = (
         ("labels_again_same", "Repeated labels that agree", retest_labels.pooled_same, SAME_LABEL_TEXT),
         ("labels_again_kappa", "Kappa of repeated labels", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),

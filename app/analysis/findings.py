@@ -18,7 +18,7 @@ from app.errors import pluralize
 from app.inference.agreement import krippendorff
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 from app.text.numbers import format_with_places
 
 MAX_NAMED = 3  # items or annotators that a sentence names
@@ -65,33 +65,33 @@ def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) 
     if len(scored) > 1:
         order = scored[np.argsort(values[scored], kind="stable")]
         highest, lowest = (
-            f"{quote_item(answers, item)} ({format_score(scores, item, decimals)})"
+            f"{quote_shortened_item_text(answers, item)} ({format_score_with_interval(scores, item, decimals)})"
             for item in (int(order[-1]), int(order[0]))
         )
         sentences.append(f"The highest is {highest}; the lowest is {lowest}.")
     return Finding("scores", "Scores", " ".join(sentences), "scores")
 
 
-def format_score(scores: Scores, item: int, decimals: int) -> str:
+def format_score_with_interval(scores: Scores, item: int, decimals: int) -> str:
     value = format_with_places(float(scores.values[item]), decimals)
     if scores.low is None or scores.high is None or not np.isfinite(scores.low[item] + scores.high[item]):
         return value
     return f"{value}, {format_interval(float(scores.low[item]), float(scores.high[item]), decimals)}"
 
 
-def quote_item(answers: Answers, item: int) -> str:
+def quote_shortened_item_text(answers: Answers, item: int) -> str:
     text = answers.shown[item]
     short = text if len(text) <= MAX_QUOTED_CHARACTERS else text[: MAX_QUOTED_CHARACTERS - 1] + "…"
     return f"“{short}”"
 
 
-def finding_about_disputed_items(answers: Answers) -> Finding | None:
+def finding_about_disputed_items_or_none(answers: Answers) -> Finding | None:
     """Name the items about which annotators differ most, if they differ clearly more than usual."""
     if not can_read_answers_as("points", answers.value_kind):
         return None
     counts = answers.judgment_counts
-    means = array_of_sums_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
-    squares = array_of_sums_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
+    means = sum_values_by_number(answers.item, answers.score, answers.n_items) / np.maximum(counts, 1)
+    squares = sum_values_by_number(answers.item, (answers.score - means[answers.item]) ** 2, answers.n_items)
     spreads = np.sqrt(squares / np.maximum(counts - 1, 1))
     often_judged = np.flatnonzero(counts >= MIN_JUDGMENTS_OF_DISPUTED_ITEM)
     if len(often_judged) <= MAX_NAMED:
@@ -101,7 +101,9 @@ def finding_about_disputed_items(answers: Answers) -> Finding | None:
     if typical <= 0.0 or not len(disputed):
         return None
     worst = disputed[np.argsort(-spreads[disputed], kind="stable")][:MAX_NAMED].tolist()
-    named = "; ".join(f"{quote_item(answers, item)} ({lowest_and_highest_score_text(answers, item)})" for item in worst)
+    named = "; ".join(
+        f"{quote_shortened_item_text(answers, item)} ({lowest_and_highest_score_text(answers, item)})" for item in worst
+    )
     sentence = (
         f"Scores of the same item usually differ by {format_with_places(typical, 0)} points (standard deviation). They "
         f"differ far more on {pluralize(len(disputed), 'item')}: {named}."
@@ -114,12 +116,12 @@ def lowest_and_highest_score_text(answers: Answers, item: int) -> str:
     return f"{format_with_places(float(scores.min()), 0)} to {format_with_places(float(scores.max()), 0)}"
 
 
-def finding_about_agreement(table: ResultTable) -> Finding | None:
+def finding_about_agreement_or_none(table: ResultTable) -> Finding | None:
     """Return the verdict of the table of agreement."""
     return Finding("agreement", "Agreement", table.verdict, "agreement") if table.verdict else None
 
 
-def finding_about_doubtful_annotators(table: ResultTable, answers: Answers) -> Finding | None:
+def finding_about_doubtful_annotators_or_none(table: ResultTable, answers: Answers) -> Finding | None:
     """Name the annotators whose answers do not go with the others', and say how agreement would be without them."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if "reliability" not in columns:
@@ -131,21 +133,21 @@ def finding_about_doubtful_annotators(table: ResultTable, answers: Answers) -> F
         known = sum(cell is not None for cell in reliabilities)
         sentence = f"All {pluralize(known, 'annotator')} with enough judgments follow the others."
         return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
-    named = first_names_and_count_of_rest([names[number] for number in doubtful])
+    named = join_first_names_with_rest_count([names[number] for number in doubtful])
     verb = "seems" if len(doubtful) == 1 else "seem"
     sentence = f"{len(doubtful):,} of {pluralize(len(names), 'annotator')} {verb} not to follow the others: {named}."
-    effect = sentence_on_alpha_without_judgments(answers, np.isin(answers.annotator, doubtful), len(doubtful))
+    effect = sentence_on_alpha_change_or_empty(answers, np.isin(answers.annotator, doubtful), len(doubtful))
     return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
 
 
-def first_names_and_count_of_rest(names: Sequence[str]) -> str:
+def join_first_names_with_rest_count(names: Sequence[str]) -> str:
     """Return the first few names, and how many more there are."""
     more = [f"{len(names) - MAX_NAMED:,} more"] if len(names) > MAX_NAMED else []
     parts = [*names[:MAX_NAMED], *more]
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def sentence_on_alpha_without_judgments(answers: Answers, is_left_out: Mask, count: int) -> str:
+def sentence_on_alpha_change_or_empty(answers: Answers, is_left_out: Mask, count: int) -> str:
     """Say how Krippendorff's alpha changes without these judgments; nothing if it cannot be estimated."""
     kept_annotators = np.unique(answers.annotator[~is_left_out])
     if len(kept_annotators) < MIN_REMAINING_ANNOTATORS:
@@ -178,7 +180,7 @@ def krippendorff_alpha_of_judgments(answers: Answers, mask: Mask) -> float:
     ).value
 
 
-def finding_about_groups(table: ResultTable) -> Finding | None:
+def finding_about_groups_or_none(table: ResultTable) -> Finding | None:
     """Say how far groups of annotators agree with the others, the least similar group first."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     rows = [
@@ -198,18 +200,18 @@ def finding_about_groups(table: ResultTable) -> Finding | None:
     return Finding("groups", "Groups", sentence, "groups")
 
 
-def finding_about_systems(table: ResultTable) -> Finding | None:
+def finding_about_systems_or_none(table: ResultTable) -> Finding | None:
     """Say which systems rank first, and whether they can be distinguished."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if not table.rows:
         return None
     first = [str(name) for name, cluster in zip(columns["system"], columns["cluster"], strict=True) if cluster == 1]
     ranks = "ranks" if len(first) == 1 else "rank"
-    beginning = "" if len(first) == len(table.rows) else f"{first_names_and_count_of_rest(first)} {ranks} first. "
+    beginning = "" if len(first) == len(table.rows) else f"{join_first_names_with_rest_count(first)} {ranks} first. "
     return Finding("systems", "Systems", beginning + table.verdict, "systems")
 
 
-def finding_about_effect_of_method(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
+def finding_about_effect_of_method_or_none(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
     """Say whether the order of the items depends on the method."""
     one, other = (method_scores.values for method_scores in scores)
     both = np.isfinite(one) & np.isfinite(other)

@@ -21,10 +21,10 @@ DescribeTable = Callable[[ResultTable, Answers], Finding | None]
 
 # Tables whose results are stated as a finding, in the order of the page.
 FINDINGS_OF_TABLES: dict[str, DescribeTable] = {
-    "systems": lambda table, _answers: findings.finding_about_systems(table),
-    "agreement": lambda table, _answers: findings.finding_about_agreement(table),
-    "annotators": findings.finding_about_doubtful_annotators,
-    "groups": lambda table, _answers: findings.finding_about_groups(table),
+    "systems": lambda table, _answers: findings.finding_about_systems_or_none(table),
+    "agreement": lambda table, _answers: findings.finding_about_agreement_or_none(table),
+    "annotators": findings.finding_about_doubtful_annotators_or_none,
+    "groups": lambda table, _answers: findings.finding_about_groups_or_none(table),
 }
 
 
@@ -55,13 +55,13 @@ async def load_findings(
         if name not in table_names or name not in available.tables:
             continue
         try:
-            table = await fits.load_answers_and_fit_table(
+            table = await fits.load_cached_or_fit_table(
                 engine, slug, name, Options(view.classes, view.baseline or None), **view.answer_filters
             )
         except Conflict:
             continue
         found.append(await asyncio.to_thread(describe, table, answers))
-    found.append(await asyncio.to_thread(findings.finding_about_disputed_items, answers))
+    found.append(await asyncio.to_thread(findings.finding_about_disputed_items_or_none, answers))
     return [finding for finding in found if finding]
 
 
@@ -87,5 +87,5 @@ async def load_score_findings(
         None if scores is None else findings.finding_about_scores(SCORE_METHODS[described], scores, answers),
         None
         if one is None or other is None or one is other
-        else findings.finding_about_effect_of_method(titles, (one, other)),
+        else findings.finding_about_effect_of_method_or_none(titles, (one, other)),
     ]

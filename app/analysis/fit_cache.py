@@ -14,15 +14,15 @@ from app.analysis import calibrated_intervals
 from app.analysis import load_answers as stored
 from app.analysis.available_methods import (
     AvailableMethods,
+    fit_scores_with_reading_notes,
+    fit_table_or_refuse,
     load_available_methods,
-    scores_by_method_with_notes,
-    table_by_method,
 )
 from app.analysis.calibrated_intervals import CalibratedEvidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Comparison, Options, ResultTable, Scores
-from app.analysis.scores import compare_scores
-from app.analysis.subgroups import answers_of_group
+from app.analysis.scores import correlate_scores_with_intervals
+from app.analysis.subgroups import answers_of_group_or_refuse
 from app.background.process import run_in_daemon_thread
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign, campaign_id_and_criterion_number
@@ -62,7 +62,7 @@ class FitCache:
     """Fitted results of this process. Without a new answer, the same objects are returned; do not change them.
 
     `criterion` is the name of the criterion by which the campaign is read; if empty, the first of several. `group` is
-    a group of annotators as `subgroups.answers_of_group` reads it; if empty, all annotators.
+    a group of annotators as `subgroups.answers_of_group_or_refuse` reads it; if empty, all annotators.
 
     All methods raise `NotFound` (`campaign_not_found`, `criterion_not_found`, `group_not_found`, `method_not_found`,
     `table_not_found`), and `Conflict` with the sentence and code of an `Inestimable`, such as
@@ -118,7 +118,7 @@ class FitCache:
             notes += [Note(note.code, f"{title}: {note}") for note in method_notes]
         return campaign_fits.answers, scores_by_method, tuple(notes)
 
-    async def load_answers_and_fit_table(
+    async def load_cached_or_fit_table(
         self,
         engine: AsyncEngine,
         slug: str,
@@ -129,10 +129,10 @@ class FitCache:
         group: str = "",
     ) -> ResultTable:
         """Return a table of `TABLE_METHODS`."""
-        method = find_registered_method(TABLE_METHODS, table_name, "table_not_found")
+        method = require_registered_method(TABLE_METHODS, table_name, "table_not_found")
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
-        fit = partial(table_by_method, method, options=relevant_options)
+        fit = partial(fit_table_or_refuse, method, options=relevant_options)
         return (await self.load_answers_and_fit(engine, slug, result_key, fit, criterion=criterion, group=group))[1]
 
     async def compare_methods(
@@ -154,7 +154,7 @@ class FitCache:
         ]
         result_key = ("compare", method_name, other_method_name)
         return campaign_fits.answers, await self.cached_result_or_fit_in_thread(
-            campaign_fits, result_key, lambda answers: compare_scores(answers, *scores)
+            campaign_fits, result_key, lambda answers: correlate_scores_with_intervals(answers, *scores)
         )
 
     async def load_answers_and_fit(
@@ -177,7 +177,7 @@ class FitCache:
         """Return the fits of a group, or of all annotators if it is empty."""
         campaign_fits = await self.load_fits_of_all_annotators(engine, slug, criterion=criterion)
         if group and group not in campaign_fits.fits_by_group:
-            group_answers = await asyncio.to_thread(answers_of_group, campaign_fits.answers, group)
+            group_answers = await asyncio.to_thread(answers_of_group_or_refuse, campaign_fits.answers, group)
             campaign_fits.fits_by_group[group] = CampaignFits(
                 campaign_fits.campaign, campaign_fits.watermark, group_answers, campaign_fits.available_methods
             )
@@ -247,7 +247,9 @@ def score_function_of_method(method_name: str) -> Callable[[Answers], Scores]:
         NotFound: `method_not_found`.
 
     """
-    return partial(scores_by_method_with_notes, find_registered_method(SCORE_METHODS, method_name, "method_not_found"))
+    return partial(
+        fit_scores_with_reading_notes, require_registered_method(SCORE_METHODS, method_name, "method_not_found")
+    )
 
 
 def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Result | Inestimable:
@@ -260,7 +262,7 @@ def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Re
 Method = TypeVar("Method")
 
 
-def find_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
+def require_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
     """Return the entry of this name.
 
     Raises:

@@ -155,21 +155,21 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     """
     refuse_without_answers(answers)
     always_shown = answers.always_shown
-    systems, system = distinct_names_and_number_of_each(
+    systems, system = distinct_names_and_index_of_each(
         names_or_replacements(answers.systems, answers.ids) if always_shown else answers.systems
     )
-    segments, segment = distinct_names_and_number_of_each(
-        segments_without_shown_items(answers) if always_shown else answers.segments
+    segments, segment = distinct_names_and_index_of_each(
+        segments_or_none_for_always_shown(answers) if always_shown else answers.segments
     )
     comparisons = (
-        judged_pairs_with_shown_item(always_shown[0], answers, system, segment)
+        judged_pairs_with_always_shown_item(always_shown[0], answers, system, segment)
         if always_shown
         else judged_pairs_within_segments(answers, system, segment)
     )
     baseline_number = (
         int(system[always_shown[0]])
         if always_shown
-        else choose_baseline_number(systems, baseline, comparisons.first, comparisons.second)
+        else baseline_number_by_name_or_most_compared(systems, baseline, comparisons.first, comparisons.second)
     )
     baseline_rows, compared_system, outcomes = judgments_that_include_baseline(
         baseline_number, comparisons.first, comparisons.second, comparisons.outcomes
@@ -205,22 +205,27 @@ def names_or_replacements(names: Sequence[str | None], replacements: Sequence[st
     return [other if name is None else name for name, other in zip(names, replacements, strict=True)]
 
 
-def segments_without_shown_items(answers: Answers) -> list[str | None]:
+def segments_or_none_for_always_shown(answers: Answers) -> list[str | None]:
     """Return the segment of each item; None for items in every HIT, which belong to all segments."""
     names = names_or_replacements(answers.segments, [ANY_SEGMENT] * answers.n_items)
     return [None if item in answers.always_shown else name for item, name in enumerate(names)]
 
 
-def judged_pairs_with_shown_item(
-    shown_item: int, answers: Answers, system_of_item: Integers, segment_of_item: Integers
+def judged_pairs_with_always_shown_item(
+    always_shown_item: int, answers: Answers, system_of_item: Integers, segment_of_item: Integers
 ) -> SystemComparisons:
     """Return the pairs of the item that every HIT shows with each other item, in the other item's segment.
 
     Arguments as in `judged_pairs_within_segments`.
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
-    annotators, where = answers.annotator_of_hit[hits], segment_of_item[np.where(first == shown_item, second, first)]
-    is_kept = ((first == shown_item) | (second == shown_item)) & (system_of_item[first] != system_of_item[second])
+    annotators, where = (
+        answers.annotator_of_hit[hits],
+        segment_of_item[np.where(first == always_shown_item, second, first)],
+    )
+    is_kept = ((first == always_shown_item) | (second == always_shown_item)) & (
+        system_of_item[first] != system_of_item[second]
+    )
     return SystemComparisons(
         *(column[is_kept] for column in (system_of_item[first], system_of_item[second], outcomes, annotators, where))
     )
@@ -240,7 +245,7 @@ def judged_pairs_within_segments(
         Inestimable: `no_systems`.
 
     """
-    has_both = mask_items_with_system_and_segment(answers)[answers.item]
+    has_both = system_and_segment_mask(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
             "This needs items with the columns “system” and “segment”, which name the system that produced each "
@@ -272,20 +277,22 @@ def notes_on_baseline_and_its_choice(baseline: str, outcomes: Integers) -> tuple
     return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
 
 
-def mask_items_with_system_and_segment(answers: Answers) -> Mask:
+def system_and_segment_mask(answers: Answers) -> Mask:
     """Return which items name both their system and their segment, (N,)."""
     both = zip(answers.systems, answers.segments, strict=True)
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
-def distinct_names_and_number_of_each(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+def distinct_names_and_index_of_each(names: Sequence[str | None]) -> tuple[list[str], Integers]:
     """Return the distinct names in order, and the number of each entry's name; -1 for None."""
     distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
     number = {name: k for k, name in enumerate(distinct)}
     return distinct, np.array([-1 if name is None else number[name] for name in names], np.intp)
 
 
-def choose_baseline_number(systems: list[str], baseline_name: str | None, first: Integers, second: Integers) -> int:
+def baseline_number_by_name_or_most_compared(
+    systems: list[str], baseline_name: str | None, first: Integers, second: Integers
+) -> int:
     """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""
     if baseline_name is None:
         counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))

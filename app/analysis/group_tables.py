@@ -8,20 +8,20 @@ from app.analysis.agreement_table import (
     AGREEMENT_MEASURES,
     ALPHA_MEASURE_NAMES,
     PREFERENCE_AGREEMENT_MEASURES,
-    estimate_or_reason_of_measure,
-    labels_scores_or_preferences_for_agreement,
+    agreement_data_for_kind,
+    estimate_agreement_or_inestimable,
 )
 from app.analysis.answer_kinds import can_read_answers_as, reading_notes
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
 from app.analysis.scores import refuse_without_answers
-from app.analysis.subgroups import answers_of_group, profile_groups_by_frequency
+from app.analysis.subgroups import answers_of_group_or_refuse, profile_groups_by_frequency
 from app.errors import shorten_echo
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 
 MAX_GROUP_ROWS = 50  # each is an estimate of its own
 MAX_GROUP_COLUMNS = 6  # groups whose means are compared
@@ -51,7 +51,7 @@ def build_profile_group_table(answers: Answers, options: Options) -> ResultTable
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = profile_questions_answers_and_sizes(answers)
+    groups = profile_groups_with_sizes(answers)
     rows = [profile_group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
     notes = [
         *reading_notes(
@@ -68,7 +68,7 @@ def omitted_groups_note(text: str) -> Note:
     return Note("most_groups", text)
 
 
-def profile_questions_answers_and_sizes(answers: Answers) -> list[tuple[str, str, int]]:
+def profile_groups_with_sizes(answers: Answers) -> list[tuple[str, str, int]]:
     """Return question, answer and the number of annotators who gave it.
 
     Raises:
@@ -90,15 +90,15 @@ def profile_group_row(
     answers: Answers, options: Options, question: str, answer: str, annotator_count: int
 ) -> tuple[Cell, ...]:
     """Return the figures of a group alone, and compared with annotators who gave another answer."""
-    group_answers = answers_of_group(answers, f"{question}={answer}")
+    group_answers = answers_of_group_or_refuse(answers, f"{question}={answer}")
     measures = [
         one
         for one in (*AGREEMENT_MEASURES, *PREFERENCE_AGREEMENT_MEASURES)
         if one.name in ALPHA_MEASURE_NAMES and can_read_answers_as(one.reads, answers.value_kind)
     ]
-    alpha = estimate_or_reason_of_measure(
+    alpha = estimate_agreement_or_inestimable(
         measures[0],
-        labels_scores_or_preferences_for_agreement(measures[0].reads, group_answers, options.classes),
+        agreement_data_for_kind(measures[0].reads, group_answers, options.classes),
         group_answers,
     )
     is_missing = isinstance(alpha, Inestimable)
@@ -121,7 +121,10 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
     question_answers = answers.profile_answers[question]
     if all(given in (None, answer) for given in question_answers):
         return float("nan")
-    x, y = item_mean_scores(group_answers), item_mean_scores(answers_of_group(answers, f"{question}!={answer}"))
+    x, y = (
+        item_mean_scores(group_answers),
+        item_mean_scores(answers_of_group_or_refuse(answers, f"{question}!={answer}")),
+    )
     both = ~np.isnan(x) & ~np.isnan(y)
     x, y = x[both], y[both]
     if len(x) < MIN_SHARED_ITEMS_OF_GROUPS or min(np.ptp(x), np.ptp(y)) < 1e-9:
@@ -132,7 +135,7 @@ def correlation_with_other_groups(answers: Answers, group_answers: Answers, ques
 def item_mean_scores(answers: Answers) -> Array:
     """Return the mean score of each item in points, (N,); NaN for items without scores."""
     counts = answers.judgment_counts
-    return array_of_sums_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
+    return sum_values_by_number(answers.item, answers.score, answers.n_items) / np.where(counts > 0, counts, np.nan)
 
 
 def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
@@ -142,7 +145,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
         Inestimable: `no_groups`, `no_judgments`.
 
     """
-    groups = profile_questions_answers_and_sizes(answers)
+    groups = profile_groups_with_sizes(answers)
     shown_groups = [group for group in groups if group[2] >= MIN_ANNOTATORS_PER_GROUP][:MAX_GROUP_COLUMNS]
     if not shown_groups:
         words = f"No answer was given by {MIN_ANNOTATORS_PER_GROUP} annotators or more, so there is nothing to compare."
@@ -152,7 +155,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
     heads, columns = [], []
     for question, answer, _ in shown_groups:
         group_answers, title = (
-            answers_of_group(answers, f"{question}={answer}"),
+            answers_of_group_or_refuse(answers, f"{question}={answer}"),
             f"{question.replace('_', ' ')} {shorten_echo(answer)}",
         )
         heads += [

@@ -52,7 +52,7 @@ class AnsweredPairs(NamedTuple):
 
 
 @cache_last_result
-def load_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPairs:
+def derive_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPairs:
     """Return the answered pairs with their implications.
 
     Raises:
@@ -73,7 +73,7 @@ def load_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPairs:
 
 def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for all annotators together, then one for each of them."""
-    implications = load_answered_and_implied_pairs(answers, None).implications_by_annotator
+    implications = derive_answered_and_implied_pairs(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
     total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
     return ResultTable(
@@ -86,9 +86,9 @@ def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
     return (name, *counts, *(tally.contradicted_share_and_interval_or_none() or (None, None, None)))
 
 
-def lazy_pair_table(answers: Answers, _options: Options) -> LazyTable:
+def lazy_answered_and_implied_pair_table(answers: Answers, _options: Options) -> LazyTable:
     """Return the answered pairs in the order of time, then the implied pairs without an answer, by annotator."""
-    rows = PairExportRows(answers, load_answered_and_implied_pairs(answers, None))
+    rows = PairExportRows(answers, derive_answered_and_implied_pairs(answers, None))
     return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
 
 
@@ -171,7 +171,7 @@ IMPLIED_PAIRS_TABLE = TableMethod(
             "Pairs, answered and implied",
             "Every answered pair, with what the same annotator’s earlier answers implied, and every implied pair "
             "that was not asked, marked as such. This file can be very large.",
-            lazy_pair_table,
+            lazy_answered_and_implied_pair_table,
         ),
     ),
 )

@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from app.analysis.answer_kinds import (
-    count_labels_of_answers,
+    class_count_of_design_or_given,
+    class_names_or_score_ranges,
     has_class_labels,
-    label_names,
     label_of_each_judgment,
     reading_notes,
 )
@@ -28,7 +28,7 @@ from app.analysis.scores import refuse_without_answers
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note, notes_with_names
 from app.inference.labels import dawid_skene
-from app.inference.labels.cautious_posterior import make_posteriors_cautious
+from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
 from app.inference.labels.dawid_skene import (
     DawidSkeneResult,
     consensus,
@@ -67,13 +67,13 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
         label_of_each_judgment(answers, class_count),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
-        n_labels=count_labels_of_answers(answers, class_count),
+        n_labels=class_count_of_design_or_given(answers, class_count),
         start=DESIGN_LABEL_START_ACCURACY if has_class_labels(answers) else "votes",
     )
 
 
 @cache_last_result
-def fit_item_labels(answers: Answers, class_count: int) -> DawidSkeneResult:
+def fit_cautious_item_posteriors(answers: Answers, class_count: int) -> DawidSkeneResult:
     """Return the fit with posteriors of items that allow for what is unknown about annotators.
 
     Raises:
@@ -81,7 +81,9 @@ def fit_item_labels(answers: Answers, class_count: int) -> DawidSkeneResult:
 
     """
     labels = label_of_each_judgment(answers, class_count)
-    return make_posteriors_cautious(fit_dawid_skene(answers, class_count), answers.item, answers.annotator, labels)
+    return result_with_cautious_posteriors(
+        fit_dawid_skene(answers, class_count), answers.item, answers.annotator, labels
+    )
 
 
 def prevalence_interval_and_notes(answers: Answers, class_count: int) -> tuple[Array, Array, tuple[Note, ...]]:
@@ -109,9 +111,9 @@ def label_column(answers: Answers) -> Column:
 
 def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per label."""
-    result = fit_item_labels(answers, options.classes)
+    result = fit_cautious_item_posteriors(answers, options.classes)
     low, high, interval_notes = prevalence_interval_and_notes(answers, options.classes)
-    names = label_names(answers, options.classes)
+    names = class_names_or_score_ranges(answers, options.classes)
     label_counts = np.bincount(label_of_each_judgment(answers, options.classes), minlength=len(names))
     best, _ = consensus(result)
     rows = columns_to_cell_rows(
@@ -138,7 +140,7 @@ def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
 def build_label_annotator_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per annotator."""
     result = fit_dawid_skene(answers, options.classes)
-    names = label_names(answers, options.classes)
+    names = class_names_or_score_ranges(answers, options.classes)
     columns = (
         Column("annotator", "Pseudonym", "text"),
         Column("name", "Annotator", "text"),
@@ -162,8 +164,8 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
 
 def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per item. If labels say nothing, the item has no label and the uncertainty of the prevalence."""
-    result = fit_item_labels(answers, options.classes)
-    names = label_names(answers, options.classes)
+    result = fit_cautious_item_posteriors(answers, options.classes)
+    names = class_names_or_score_ranges(answers, options.classes)
     best, confident = consensus(result)
     columns = (
         Column("id", "Id", "text"),
@@ -208,7 +210,7 @@ def fit_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJu
         Inestimable: If nothing can be fitted.
 
     """
-    result, labels = fit_item_labels(answers, class_count), label_of_each_judgment(answers, class_count)
+    result, labels = fit_cautious_item_posteriors(answers, class_count), label_of_each_judgment(answers, class_count)
     return LabelledJudgments(
         labels, probability_of_each_label_being_right(result, answers.item, labels), *consensus(result)
     )
@@ -226,7 +228,7 @@ def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
     """
     labelled_judgments, names = (
         fit_labels_with_confidence(answers, options.classes),
-        label_names(answers, options.classes),
+        class_names_or_score_ranges(answers, options.classes),
     )
     columns = [name for name in LABEL_EXPORT_COLUMNS if name != "score" or not has_class_labels(answers)]
     return LazyTable(columns, len(answers.item), partial(judgment_label_rows, answers, labelled_judgments, names))

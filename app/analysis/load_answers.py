@@ -10,7 +10,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers, AnyArray
-from app.annotation.onboarding.entry_questions import parse_questions_with_choices
+from app.annotation.onboarding.entry_questions import parse_only_questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
 from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
@@ -61,7 +61,7 @@ async def count_items_of_campaign(connection: AsyncConnection, campaign_id: int)
     return int((await connection.execute(COUNT_ITEMS_OF_CAMPAIGN, {"campaign": campaign_id})).scalar_one())
 
 
-async def has_item_with_columns(connection: AsyncConnection, campaign: Campaign, columns: Sequence[str]) -> bool:
+async def has_item_with_all_columns(connection: AsyncConnection, campaign: Campaign, columns: Sequence[str]) -> bool:
     """Return whether an item has all of these columns."""
     return bool(await connection.scalar(HAS_ITEM_WITH_COLUMNS, {"campaign": campaign.id, "columns": [*columns]}))
 
@@ -90,7 +90,7 @@ async def load_campaign_answers(connection: AsyncConnection, criterion: Criterio
     profile_by_pseudonym = {annotators[number].pseudonym: given for number, given in profile_answers.items()}
     answers_by_question = {
         question.name: [profile_by_pseudonym.get(pseudonym, {}).get(question.name) for pseudonym in answers.annotators]
-        for question in parse_questions_with_choices(criterion.campaign.questions)
+        for question in parse_only_questions_with_choices(criterion.campaign.questions)
     }
     return replace(
         answers,

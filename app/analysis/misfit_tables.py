@@ -56,7 +56,7 @@ def build_annotator_misfit_table(answers: Answers, _options: Options) -> ResultT
     """
     pairs = preference_pair_columns(answers)
     misfit, _ = fit_annotator_and_item_misfit(answers, pairs)
-    columns: list[AnyArray | list[str]] = [[*answers.annotators], [*answers.names], *misfit_cells(misfit)]
+    columns: list[AnyArray | list[str]] = [[*answers.annotators], [*answers.names], *misfit_columns(misfit)]
     heads = [Column("annotator", "Pseudonym", "text"), Column("name", "Annotator", "text"), *MISFIT_COLUMNS]
     if answers.seconds is not None:
         heads.append(SECONDS_COLUMN)
@@ -73,7 +73,7 @@ def build_item_misfit_table(answers: Answers, _options: Options) -> ResultTable:
     _, misfit = fit_annotator_and_item_misfit(answers, pairs)
     heads = (Column("id", "Id", "text"), Column("text", "Item", "text"), *MISFIT_COLUMNS)
     return ResultTable(
-        heads, columns_to_cell_rows(answers.ids, answers.shown, *misfit_cells(misfit)), ties_in_misfit_notes(pairs)
+        heads, columns_to_cell_rows(answers.ids, answers.shown, *misfit_columns(misfit)), ties_in_misfit_notes(pairs)
     )
 
 
@@ -86,7 +86,7 @@ def fit_annotator_and_item_misfit(answers: Answers, pairs: PairColumns) -> tuple
     )
 
 
-def misfit_cells(misfit: Misfit) -> tuple[AnyArray, ...]:
+def misfit_columns(misfit: Misfit) -> tuple[AnyArray, ...]:
     return (
         misfit.comparisons,
         misfit.infit,
@@ -125,7 +125,7 @@ def left_choice_shares_and_interval_ends(
     return wilson_interval(left, choices)
 
 
-def lazy_table_of_choices(answers: Answers, _options: Options) -> LazyTable:
+def lazy_winner_loser_table(answers: Answers, _options: Options) -> LazyTable:
     """Return a row for each pair with a preferred item, in the columns of No More Marking; ties are left out.
 
     Raises:
@@ -164,7 +164,7 @@ ANNOTATOR_MISFIT_TABLE = TableMethod(
             "Choices between two items",
             "Every preferred item with the other item, the annotator and the seconds, in the columns of No More "
             "Marking, for programs about comparative judgement. Ties are left out.",
-            lazy_table_of_choices,
+            lazy_winner_loser_table,
         ),
     ),
 )

@@ -95,7 +95,7 @@ def make_pairwise_score_function(
     return fit
 
 
-def expected_win_scores(answers: Answers) -> Scores:
+def expected_win_percent_scores(answers: Answers) -> Scores:
     """Return expected wins in per cent, as pages show how many other items an item beats."""
     scores = make_pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
     low, high, error = (
@@ -104,7 +104,7 @@ def expected_win_scores(answers: Answers) -> Scores:
     return replace(scores, values=shares_to_points(scores.values), low=low, high=high, standard_error=error)
 
 
-def elo_scores(answers: Answers) -> Scores:
+def elo_scores_with_bootstrap_intervals(answers: Answers) -> Scores:
     """Return Elo ratings with bootstrap intervals; without intervals if there are too many pairs to resample."""
     first, second, outcomes, hits = preference_pair_columns(answers)
     resamples = min(ELO_RESAMPLES, MAX_ELO_PAIRS_IN_RESAMPLES // max(len(first), 1))
@@ -177,7 +177,7 @@ ELO = ScoreMethod(
     "Elo",
     "Judgments of pairs are used one after another, and the latest count most. Ratings never converge.",
     "rating points, start 1500",
-    elo_scores,
+    elo_scores_with_bootstrap_intervals,
     reads="order",
 )
 
@@ -185,7 +185,7 @@ EXPECTED_WINS = ScoreMethod(
     "Expected wins",
     "Beating one opponent is worth as much as beating another, however strong they are; a tie is half a win.",
     "chance of beating another item, %",
-    expected_win_scores,
+    expected_win_percent_scores,
     reads="order",
 )
 

@@ -68,10 +68,10 @@ def build_reliability_table(answers: Answers, _options: Options) -> ResultTable:
     """
     pairs = preference_pair_columns(answers)
     fit = fit_bradley_terry(answers, pairs)
-    rows = annotator_half_rows(answers, pairs)
+    rows = annotator_split_half_rows(answers, pairs)
     if not answers.parameters.ties and len(pairs[0]) > answers.n_hits:
-        rows += tuple_half_rows(answers)
-    rows += separation_rows(np.where(fit.group == 0, fit.score, np.nan), fit.standard_error)
+        rows += tuple_split_half_rows(answers)
+    rows += scale_separation_rows(np.where(fit.group == 0, fit.score, np.nan), fit.standard_error)
     warnings = (MATCHED_BY_SCORE_NOTE,) if are_pairs_matched_by_score(answers) else ()
     return ResultTable(RELIABILITY_COLUMNS, rows, (*warnings, *notes_with_names(fit.notes, {"item": answers.ids})))
 
@@ -89,7 +89,7 @@ def choose_split_count(item_count: int, pair_count: int) -> int:
     return int(np.clip(affordable, MIN_SPLITS, DEFAULT_SPLITS))
 
 
-def annotator_half_rows(answers: Answers, pairs: PairColumns) -> list[ReliabilityRow]:
+def annotator_split_half_rows(answers: Answers, pairs: PairColumns) -> list[ReliabilityRow]:
     first, second, outcomes, hits = pairs
     return split_half_rows(
         ("split_half", "Split halves of the annotators", HALVES_TEXT),
@@ -103,7 +103,7 @@ def annotator_half_rows(answers: Answers, pairs: PairColumns) -> list[Reliabilit
     )
 
 
-def tuple_half_rows(answers: Answers) -> list[ReliabilityRow]:
+def tuple_split_half_rows(answers: Answers) -> list[ReliabilityRow]:
     return split_half_rows(
         ("tuple_halves", "Split halves of the answers to each tuple", TUPLE_HALVES_TEXT),
         ("tuple_halves_full", "Split halves of tuples, for all answers", ALL_ANSWERS_TEXT),
@@ -131,7 +131,7 @@ def split_half_rows(
     ]
 
 
-def separation_rows(scores: np.ndarray, standard_errors: np.ndarray) -> list[ReliabilityRow]:
+def scale_separation_rows(scores: np.ndarray, standard_errors: np.ndarray) -> list[ReliabilityRow]:
     name, title = "separation_reliability", "Scale separation reliability (SSR)"
     try:
         found = scale_separation(scores, standard_errors)

@@ -101,7 +101,7 @@ def percent_from_top_of_percent_from_bottom(percent_from_bottom: float) -> float
     return round(100 - percent_from_bottom, 2)
 
 
-def count_dots_in_squares(x: Axis, y: Axis, first: DrawnArray, second: DrawnArray) -> list[Square]:
+def squares_shaded_by_dot_count(x: Axis, y: Axis, first: DrawnArray, second: DrawnArray) -> list[Square]:
     """Count the dots in each square; the shade grows with the logarithm of the number."""
     counts, _, _ = np.histogram2d(first, second, SQUARES_PER_AXIS, [[x.low, x.high], [y.low, y.high]])
     side = 100 / SQUARES_PER_AXIS
@@ -115,7 +115,7 @@ def count_dots_in_squares(x: Axis, y: Axis, first: DrawnArray, second: DrawnArra
 Box = tuple[float, float, float, float]
 
 
-def label_dots(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
+def label_dots_with_room(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
     """Return dots with their names next to, above or below them, where it is clear which dot is meant.
 
     Dots far from the middle come first. If there are few dots, the others get their names further away, with a line to

@@ -15,7 +15,7 @@ from app.analysis.chart_axes import (
     finite_interval_ends_or_values,
     percents_of_interval_ends_or_none,
 )
-from app.analysis.fit_cache import FitCache, find_registered_method
+from app.analysis.fit_cache import FitCache, require_registered_method
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
@@ -23,8 +23,8 @@ from app.analysis.scatter import (
     MAX_SCATTER_DOTS,
     Dot,
     Scatter,
-    count_dots_in_squares,
     percent_from_top_of_percent_from_bottom,
+    squares_shaded_by_dot_count,
 )
 from app.analysis.view import AnalysisView, build_table_page_in_order, decimals_for_values, format_interval
 from app.errors import Conflict, pluralize
@@ -56,7 +56,7 @@ def names_of_two_methods_to_show(
     first = [default_method] if default_method in methods else []
     other = view.other or next((name for name in (*first, *reversed(default_names), *methods) if name != one), one)
     for name in (one, other):
-        find_registered_method(SCORE_METHODS, name, "method_not_found")
+        require_registered_method(SCORE_METHODS, name, "method_not_found")
     return one, other
 
 
@@ -160,7 +160,7 @@ def build_scores_part(
                 mine,
                 refusal,
                 axis,
-                decimals_for_values(largest_magnitude_if_any(mine.values)),
+                decimals_for_values(largest_magnitude_or_empty_list(mine.values)),
             ),
             descending_ranks(mine.values),
         )
@@ -168,7 +168,7 @@ def build_scores_part(
             names, scores, refusals, score_axis_of_each_method(names, scores), strict=True
         )
     )
-    picture = None if comparison is None or not comparison.n else draw_two_methods(answers, one, other)
+    picture = None if comparison is None or not comparison.n else scatter_of_two_methods(answers, one, other)
     return ScoresPart(
         view,
         describe_judgment_counts(answers),
@@ -185,7 +185,7 @@ def descending_ranks(values: DrawnArray) -> DrawnArray:
     return np.where(seen, np.searchsorted(np.sort(-values[seen]), -values) + 1.0, np.nan)
 
 
-def largest_magnitude_if_any(values: DrawnArray) -> list[float]:
+def largest_magnitude_or_empty_list(values: DrawnArray) -> list[float]:
     """Return the largest absolute value as a float, or nothing if there is none."""
     sizes = np.abs(values[np.isfinite(values)])
     return [float(np.nextafter(sizes.max(), np.inf))] if len(sizes) else []
@@ -214,7 +214,7 @@ def has_same_unit(method_name: str, other_method_name: str) -> bool:
     return SCORE_METHODS[method_name].unit == SCORE_METHODS[other_method_name].unit
 
 
-def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
+def scatter_of_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
     """Draw every item with both scores: as a dot with its intervals, or counted in squares if there are many."""
     title, level = f"{one.method.title} and {other.method.title}", has_same_unit(one.name, other.name)
     scored_items = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
@@ -224,7 +224,7 @@ def draw_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Sc
             for i in scored_items.tolist()
         ]
         return scatter_with_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
-    square_counts = count_dots_in_squares(
+    square_counts = squares_shaded_by_dot_count(
         one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
     )
     readout = f"{pluralize(len(scored_items), 'item')}. Darker squares contain more items."
@@ -281,10 +281,10 @@ def build_score_table_page(view: AnalysisView, answers: Answers, one: MethodSide
         return ScoreRow(answers.ids[i], answers.shown[i], (item_score_mark(one, i), item_score_mark(other, i)), moved)
 
     columns = {"one": one.scores.values, "other": other.scores.values, "shift": abs(shift)}
-    return build_table_page_in_order(view, matching_items_in_order(view, answers, columns), row)
+    return build_table_page_in_order(view, matching_item_numbers_in_order(view, answers, columns), row)
 
 
-def matching_items_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:
+def matching_item_numbers_in_order(view: AnalysisView, answers: Answers, columns: dict[str, DrawnArray]) -> Any:
     """Return the items that match the search, in the view's order; those without a figure come last."""
     if view.sort == "item":
         order = np.array(sorted(range(answers.n_items), key=lambda i: natural_sort_key(answers.shown[i])), np.intp)

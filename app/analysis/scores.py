@@ -202,8 +202,8 @@ def make_online_score_function(
 
     def fit(answers: Answers) -> Scores:
         refuse_without_answers(answers)
-        law = law_for_answers(law_name, answers)
-        state, family = final_posterior_state(law, answers), law.family
+        law = law_with_class_count_of_answers(law_name, answers)
+        state, family = stored_or_replayed_final_state(law, answers), law.family
         low, high = family.interval(*state)
         has_judgments = answers.has_judgments
         shares = (family.score(*state), low, high, np.sqrt(family.variance(*state)))
@@ -223,11 +223,11 @@ def make_online_score_function(
 
 def shares_and_ends_to_ratios(share: Array, low: Array, high: Array, error: Array) -> tuple[Array, Array, Array, Array]:
     """Convert shares s = r / (1 + r) to ratios r; an error of s is multiplied by the slope, (1 + r)^2."""
-    ratio, low, high = map(RATIO_UNIT.shares_to_shown_values, (share, low, high))
+    ratio, low, high = map(RATIO_UNIT.shares_to_unit_values, (share, low, high))
     return ratio, low, high, error * (1.0 + ratio) ** 2
 
 
-def law_for_answers(law_name: str, answers: Answers) -> Law:
+def law_with_class_count_of_answers(law_name: str, answers: Answers) -> Law:
     """Return the law of this name, for the classes of these answers if they have any."""
     law = ONLINE_LAWS[law_name]
     return (
@@ -237,7 +237,7 @@ def law_for_answers(law_name: str, answers: Answers) -> Law:
     )
 
 
-def final_posterior_state(law: Law, answers: Answers) -> Array:
+def stored_or_replayed_final_state(law: Law, answers: Answers) -> Array:
     """Return the numbers of every item's posterior after all answers, (numbers, N)."""
     if law.name == answers.law and answers.state is not None:
         return answers.state
@@ -247,15 +247,15 @@ def final_posterior_state(law: Law, answers: Answers) -> Array:
             "one. A campaign that uses this update law gets these scores without a replay.",
             code="too_many_hits",
         )
-    beliefs = law.initial_beliefs([*prior_state_for_law(law, answers)], answers.parameters)
+    beliefs = law.initial_beliefs([*campaign_or_default_prior_state(law, answers)], answers.parameters)
     beliefs.apply_hits(answered_hits(answers, answer_values_in_kind_of_law(law, answers)))
     return beliefs.state
 
 
-def prior_state_for_law(law: Law, answers: Answers) -> Array:
+def campaign_or_default_prior_state(law: Law, answers: Answers) -> Array:
     """Return the campaign's priors if they are of the law's kind, else the law's own, (numbers, N)."""
     campaign_prior, family = answers.prior, law.family
-    if law_for_answers(answers.law, answers).family is family and all(
+    if law_with_class_count_of_answers(answers.law, answers).family is family and all(
         map(family.is_valid_prior, *campaign_prior.tolist())
     ):
         return campaign_prior
@@ -300,7 +300,7 @@ def score_method_of_law(law: Law) -> ScoreMethod:
 CORRELATION_TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
 
 
-def compare_scores(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
+def correlate_scores_with_intervals(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
     """Compare two sets of scores. Never raises: if there are no figures, `refusal` says why."""
     n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.result_types import Answers
-from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, parse_questions_with_choices
+from app.annotation.onboarding.entry_questions import MAX_ENTRY_ANSWER_CHARACTERS, parse_only_questions_with_choices
 from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -24,7 +24,7 @@ MAX_GROUP_CHARACTERS = MAX_ENTRY_ANSWER_CHARACTERS + 50  # characters
 GROUP_PATTERN = re.compile(r"(?P<question>[A-Za-z][A-Za-z0-9_]*)(?P<other>!?)=(?P<answer>.*)", re.DOTALL)
 
 
-def answers_of_group(answers: Answers, group_text: str) -> Answers:
+def answers_of_group_or_refuse(answers: Answers, group_text: str) -> Answers:
     """Return the answers of a group's annotators. The campaign's stored posteriors do not apply, so they are omitted.
 
     Raises:
@@ -89,7 +89,7 @@ async def load_group_choices(connection: AsyncConnection, criterion: Criterion[C
         return []
     profile_answers = (await load_entry_answers_by_annotator(connection, criterion.campaign.id)).values()
     group_choices: list[tuple[str, str]] = []
-    for name in [question.name for question in parse_questions_with_choices(criterion.campaign.questions)]:
+    for name in [question.name for question in parse_only_questions_with_choices(criterion.campaign.questions)]:
         answer_counts = profile_groups_by_frequency({name: [given.get(name) for given in profile_answers]})
         group_choices += [(f"{name}={answer}", f"{name}: {answer} ({count:,})") for _, answer, count in answer_counts]
         total = sum(count for *_, count in answer_counts)

@@ -29,7 +29,7 @@ from app.analysis.view import (
     finite_number,
     format_interval,
     format_table_cell,
-    table_page_for_view,
+    searched_and_sorted_table_page,
 )
 from app.errors import Conflict
 from app.http.paging import Page
@@ -150,12 +150,12 @@ async def load_tables_template_context(
     parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
     return {
         "tables": parts,
-        "systems": names_of_systems_in_tables(parts),
+        "systems": baseline_choices_of_tables(parts),
         "asks": available.options_not_fixed_by_design(section),
     }
 
 
-def names_of_systems_in_tables(parts: Sequence[TablePart]) -> list[Cell]:
+def baseline_choices_of_tables(parts: Sequence[TablePart]) -> list[Cell]:
     """Return the systems that have a row in a table, from which to choose the baseline."""
     tables = [part.table for part in parts if part.table and part.table.columns[0].name == "system"]
     return column_values(tables[0], "system") if tables else []
@@ -186,7 +186,7 @@ async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: 
     """
     try:
         options = Options(view.classes, view.baseline or None)
-        table = await fits.load_answers_and_fit_table(engine, slug, name, options, **view.answer_filters)
+        table = await fits.load_cached_or_fit_table(engine, slug, name, options, **view.answer_filters)
     except Conflict as reason:
         return TablePart(name, TABLE_METHODS[name], view.view_if_of_table_else_its_start(name), refusal=reason.message)
     return await asyncio.to_thread(
@@ -195,11 +195,11 @@ async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: 
 
 
 def build_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
-    page = table_page_for_view(table, view)
+    page = searched_and_sorted_table_page(table, view)
     dot_plot = dot_plot_of_table_or_none(method.dot_plot, table)
     counts_by_column = constant_counts(table)
     omitted_columns = (
-        columns_shown_elsewhere_in_row(table)
+        column_names_shown_elsewhere(table)
         | set(counts_by_column)
         | (empty_columns(table) - {dot_plot.name if dot_plot else ""})
     )
@@ -244,7 +244,7 @@ def group_names_of_first_rows(groups: Sequence[Cell]) -> list[str]:
     return [str(group) if group and group != before else "" for before, group in pairwise([None, *groups])]
 
 
-def columns_shown_elsewhere_in_row(table: ResultTable) -> set[str]:
+def column_names_shown_elsewhere(table: ResultTable) -> set[str]:
     """Return columns that the page shows elsewhere in the row: ends of intervals and sentences."""
     names = {column.name for column in table.columns}
     for_programs = {name for name, beside in PROGRAM_COLUMNS.items() if beside in names}

@@ -87,7 +87,7 @@ def build_table_page_in_order(
     return replace(page, rows=[make_row(int(i)) for i in order[page.offset : page.last_place]])
 
 
-def table_page_for_view(table: ResultTable, view: AnalysisView) -> Page[Any]:
+def searched_and_sorted_table_page(table: ResultTable, view: AnalysisView) -> Page[Any]:
     """Return a table's rows as the view asks; without a column to sort by, in their own order."""
     order = [i for i, row in enumerate(table.rows) if does_row_match_search(table.columns, row, view.search)]
     place = {column.name: i for i, column in enumerate(table.columns)}.get(view.sort)

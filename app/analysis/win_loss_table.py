@@ -49,10 +49,12 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
     won, played = (wins + ties / 2.0).sum(axis=1), (wins + wins.T + ties).sum(axis=1)
     order = sorted(compared.tolist(), key=lambda item: -won[item] / played[item])
     columns = [Column("name", "", "text")]
-    columns += [Column(f"against_{answers.ids[item]}", shorten_name(answers, item), "text") for item in order]
+    columns += [
+        Column(f"against_{answers.ids[item]}", short_system_or_item_name(answers, item), "text") for item in order
+    ]
     rows: list[tuple[Cell, ...]] = [
         (
-            shorten_name(answers, item),
+            short_system_or_item_name(answers, item),
             *(format_wins_ties_and_losses(wins[item, other], ties[item, other], wins[other, item]) for other in order),
         )
         for item in order
@@ -60,7 +62,7 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
     return ResultTable(tuple(columns), rows, reading_notes(answers, "order"))
 
 
-def shorten_name(answers: Answers, item: int) -> str:
+def short_system_or_item_name(answers: Answers, item: int) -> str:
     """Return a system's name, or the beginning of an item's text."""
     text = answers.shown[item] if answers.systems[item] is None else answers.ids[item]
     return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 1] + "…"

@@ -69,7 +69,7 @@ async def run_in_process(
 
     """
     receiver, sender = FORK_SERVER.Pipe(duplex=False)
-    process = FORK_SERVER.Process(target=child_process_main, args=(sender, work, arguments), daemon=True)
+    process = FORK_SERVER.Process(target=run_work_in_child_and_send_result, args=(sender, work, arguments), daemon=True)
     start_task = asyncio.create_task(asyncio.to_thread(process.start))  # the first time it takes a second
     try:
         await asyncio.shield(start_task)
@@ -77,7 +77,7 @@ async def run_in_process(
         result: T
         result, problem = await receive_progress_then_result_and_problem(receiver, on_progress)
     except asyncio.CancelledError:
-        start_task.add_done_callback(lambda _started: kill_process(process))
+        start_task.add_done_callback(lambda _started: kill_process_if_started(process))
         raise
     finally:
         receiver.close()
@@ -87,7 +87,7 @@ async def run_in_process(
     return result
 
 
-def kill_process(process: BaseProcess) -> None:
+def kill_process_if_started(process: BaseProcess) -> None:
     """Kill a process, unless it could not be started."""
     with suppress(AttributeError):
         process.kill()
@@ -123,18 +123,18 @@ def receive_message(receiver: Connection) -> ProgressMessage | tuple[Any, Portab
     return message
 
 
-def child_process_main(
+def run_work_in_child_and_send_result(
     sender: Connection, work: Callable[..., Coroutine[Any, Any, Any]], arguments: tuple[Any, ...]
 ) -> None:
     """Do the work in the child process, and send its result."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C at a terminal stops the server, which ends this process
     os.nice(PROCESS_NICENESS)
     PROGRESS_SENDER.set(sender)
-    Thread(target=exit_with_parent, daemon=True).start()
+    Thread(target=wait_for_parent_end_then_exit, daemon=True).start()
     sender.send(asyncio.run(await_result_and_problem(work(*arguments))))
 
 
-def exit_with_parent() -> None:
+def wait_for_parent_end_then_exit() -> None:
     """Exit as soon as the parent process ends, since a killed parent cannot end this one."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()

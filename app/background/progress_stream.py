@@ -13,7 +13,9 @@ ReportRowCount = Callable[[int], None]
 ReportingJob = Callable[[ReportRowCount], Awaitable[JobResult]]
 
 
-async def iterate_job_reports(job: ReportingJob[JobResult]) -> AsyncGenerator[int | JobResult | Refusal, None]:
+async def iterate_job_progress_then_result(
+    job: ReportingJob[JobResult],
+) -> AsyncGenerator[int | JobResult | Refusal, None]:
     """Yield the numbers that `job` reports, then its result or its refusal. Closing the generator cancels the job."""
     reports: asyncio.Queue[int | None] = asyncio.Queue()
     task = asyncio.ensure_future(job(reports.put_nowait))
@@ -28,12 +30,12 @@ async def iterate_job_reports(job: ReportingJob[JobResult]) -> AsyncGenerator[in
         task.cancel()
 
 
-async def stream_job_progress(job: ReportingJob[str]) -> AsyncIterator[str]:
+async def stream_job_progress_as_json_lines(job: ReportingJob[str]) -> AsyncIterator[str]:
     """Yield JSON lines: {"rows": n} now and then, at the end {"done": address} or {"error": {code, message}}.
 
     The error has a `proposal` of columns if the refusal has one.
     """
-    async with aclosing(iterate_job_reports(job)) as reports:
+    async with aclosing(iterate_job_progress_then_result(job)) as reports:
         async for report in reports:
             yield json.dumps(progress_report_as_dict(report)) + "\n"
 

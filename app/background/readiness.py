@@ -73,7 +73,7 @@ def make_database_check(connections: ServingConnections, *, seconds: float = CHE
 
     async def check() -> CheckResult:
         try:
-            async with connections.borrow() as connection:
+            async with connections.borrow_autocommit_connection() as connection:
                 await connection.fetchval("SELECT 1", timeout=seconds)
         except TimeoutError:
             return CheckResult(ok=False, detail=f"The database did not answer within {seconds:g} seconds.")

@@ -13,7 +13,7 @@ from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTIN
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
 from app.designs.criteria_settings import CriterionSettings
-from app.designs.field_flags import is_private_field
+from app.designs.field_flags import is_omitted_from_campaign_files
 from app.designs.registry import DESIGNS
 from app.errors import MAX_NAMES_LISTED, Invalid, pluralize, shorten_echo
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -131,7 +131,7 @@ def parse_campaign_file(content: bytes, name: str, overrides: Mapping[str, Any] 
         campaign_file = CampaignFile.model_validate({**document.values, **overrides})
     except ValidationError as error:
         raise campaign_file_invalid_error(
-            name, [*document.mistakes, *iterate_refused_settings_with_lines(error, document, overrides)], overrides
+            name, [*document.mistakes, *iterate_mistakes_of_refused_settings(error, document, overrides)], overrides
         ) from None
     if document.mistakes:
         raise campaign_file_invalid_error(name, document.mistakes, overrides)
@@ -149,7 +149,7 @@ def campaign_file_invalid_error(name: str, mistakes_found: Sequence[Mistake], ov
         " ".join(
             [
                 head,
-                *(f"{mistake_location(mistake, overrides)}: {mistake.message}" for mistake in first_mistakes),
+                *(f"{mistake_location_text(mistake, overrides)}: {mistake.message}" for mistake in first_mistakes),
                 *more_sentence,
             ]
         ),
@@ -158,13 +158,13 @@ def campaign_file_invalid_error(name: str, mistakes_found: Sequence[Mistake], ov
     )
 
 
-def mistake_location(mistake: Mistake, overrides: Collection[str]) -> str:
+def mistake_location_text(mistake: Mistake, overrides: Collection[str]) -> str:
     """Return the line and the setting of a mistake, or the command option that gave the setting."""
     option = "--" + mistake.field.replace("_", "-")
     return option if mistake.field in overrides else f"Line {mistake.line}, {mistake.field}"
 
 
-def iterate_refused_settings_with_lines(
+def iterate_mistakes_of_refused_settings(
     error: ValidationError, document: YamlDocument, overrides: Mapping[str, Any]
 ) -> Iterator[Mistake]:
     """Yield what the settings refuse, each at its line.
@@ -172,7 +172,7 @@ def iterate_refused_settings_with_lines(
     The caller formats only the mistakes it shows: there may be many.
     """
     design = str({**document.values, **overrides}.get("design", CampaignSettings.model_fields["design"].default))
-    setting_names = setting_names_in_file(design)
+    setting_names = possible_setting_names_in_file(design)
     flat_problems = [*iterate_path_kind_and_message_of_errors(error)]
     containing_paths = {path[:depth] for path, _, _ in flat_problems for depth in range(len(path))}
     # A list is short because one of its elements is wrong.
@@ -208,7 +208,7 @@ def iterate_path_kind_and_message_of_errors(error: ValidationError) -> Iterator[
             yield yaml_path, problem["type"], problem["msg"]
 
 
-def setting_names_in_file(design_name: str) -> list[str]:
+def possible_setting_names_in_file(design_name: str) -> list[str]:
     """Return every name that a file of this design can have, with dots."""
     parts: dict[str, Iterable[str]] = {"about": About.model_fields, "items": ItemsOfFile.model_fields}
     parts |= {DESIGN_SETTINGS_SETTING: DESIGNS[design_name].model_fields} if design_name in DESIGNS else {}
@@ -234,7 +234,9 @@ def unknown_setting_message(yaml_path: YamlPath, setting_names: Sequence[str]) -
 def format_campaign_file(settings: CampaignSettings, items: Mapping[str, Any] | None = None) -> str:
     """Return a campaign as a file: first the question, then all settings except those that are empty by default."""
     fields = CampaignSettings.model_fields.items()
-    values = settings.model_dump(mode="json", exclude={name for name, field in fields if is_private_field(field)})
+    values = settings.model_dump(
+        mode="json", exclude={name for name, field in fields if is_omitted_from_campaign_files(field)}
+    )
     defaults = {
         name: None if info.is_required() else info.get_default(call_default_factory=True) for name, info in fields
     }

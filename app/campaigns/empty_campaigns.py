@@ -5,7 +5,7 @@ from dataclasses import replace
 from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import lock_campaign
+from app.campaigns.lifecycle import lock_and_load_campaign
 from app.database.audit_log import log_change
 from app.database.tables import campaigns, hits, planned_hits, posteriors, responses, states
 from app.designs.campaign import Campaign
@@ -31,7 +31,7 @@ async def has_any_answer(connection: AsyncConnection, campaign_id: int) -> bool:
     return bool(await connection.scalar(select(exists().where(responses.c.campaign_id == campaign_id))))
 
 
-async def revert_to_draft(connection: AsyncConnection, slug: str) -> Campaign:
+async def revert_to_draft_if_unanswered(connection: AsyncConnection, slug: str) -> Campaign:
     """Make a launched campaign without answers a draft again. Open HITs end; their pages refuse to submit.
 
     People who have come stay known, with their consent. Raises `Conflict`: `wrong_status` for a draft, `has_answers`.
@@ -84,7 +84,7 @@ async def lock_and_load_deletable_campaign(connection: AsyncConnection, slug: st
 
     Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.
     """
-    campaign = await lock_campaign(connection, slug)
+    campaign = await lock_and_load_campaign(connection, slug)
     if await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
         return campaign
     if campaign.status == "finished":

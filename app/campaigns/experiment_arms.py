@@ -56,7 +56,7 @@ class ArmCampaign(Campaign):
     arm: str
 
 
-async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> Sequence[ArmCampaign]:
+async def load_experiment_arms_or_refuse(connection: AsyncConnection, experiment: str) -> Sequence[ArmCampaign]:
     """Return the campaigns of an experiment, oldest first.
 
     Raises `NotFound` (`experiment_not_found`).
@@ -75,7 +75,7 @@ async def load_experiment_arms(connection: AsyncConnection, experiment: str) -> 
     return arms
 
 
-async def find_experiment_arm_of_campaign(
+async def load_experiment_arm_or_none(
     connection: AsyncConnection, campaign_id: int, access: Access | None
 ) -> CampaignArm | None:
     """Return the experiment of a campaign; None for a campaign that is no arm."""
@@ -94,6 +94,8 @@ async def find_experiment_arm_of_campaign(
     return CampaignArm(arm_row.experiment, arm_row.arm, arm_row.link_key, [(row.slug, row.arm) for row in rows])
 
 
-def annotator_link_base(server_url: str, campaign: Campaign, arm: CampaignArm | None) -> tuple[str, str]:
+def annotator_link_base_and_key_of_campaign(
+    server_url: str, campaign: Campaign, arm: CampaignArm | None
+) -> tuple[str, str]:
     """Return the base of a campaign's links for annotators; for an arm, the base of the links of its experiment."""
     return annotator_link_base_url_and_key(server_url, campaign.link_key, arm.link_key if arm else None)

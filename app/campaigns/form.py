@@ -163,11 +163,13 @@ def build_form_sections(
     ]
 
 
-def sections_with_reasons_at_fields(sections: Sequence[FormSection], reasons: Mapping[str, str]) -> list[FormSection]:
+def sections_with_no_effect_reasons(
+    sections: Sequence[FormSection], no_effect_reason_by_field: Mapping[str, str]
+) -> list[FormSection]:
     """Return the sections with the reasons why settings have no effect in place of the hints at their fields."""
 
     def with_reason(one_field: FormField) -> FormField:
-        reason = reasons.get(one_field.name)
+        reason = no_effect_reason_by_field.get(one_field.name)
         return replace(one_field, hints=[Hint(reason)]) if reason else one_field
 
     return [replace(section, basic_fields=[*map(with_reason, section.basic_fields)]) for section in sections]
@@ -184,15 +186,15 @@ def form_sections_of_step(sections: Sequence[FormSection], step: StepName, desig
     limited = [
         replace(
             section,
-            basic_fields=fields_of_design(section.basic_fields, design_name),
-            advanced_fields=fields_of_design(section.advanced_fields, design_name),
+            basic_fields=fields_and_choices_of_design(section.basic_fields, design_name),
+            advanced_fields=fields_and_choices_of_design(section.advanced_fields, design_name),
         )
         for section in own
     ]
     return [section for section in limited if section.all_fields]
 
 
-def fields_of_design(fields: Sequence[FormField], design_name: str) -> list[FormField]:
+def fields_and_choices_of_design(fields: Sequence[FormField], design_name: str) -> list[FormField]:
     return [
         replace(
             field,
@@ -276,7 +278,7 @@ def build_form_field(
     name: str, setting_schema: Mapping[str, Any], values: Mapping[str, str], errors: Mapping[str, str]
 ) -> FormField:
     """Return the field of one setting, as its JSON schema describes it."""
-    value_limits = type_and_limits_of_setting_value(setting_schema)
+    value_limits = schema_of_setting_value(setting_schema)
     return FormField(
         name=name,
         title=setting_schema["title"],
@@ -290,7 +292,7 @@ def build_form_field(
         choices=choice_titles(name),
         error=errors.get(name),
         designs=space_separated_designs_reading_setting(name),
-        laws=text_of_laws_reading_setting(name),
+        laws=space_separated_laws_reading_setting(name),
         goals=" ".join(GOALS_BY_SETTING.get(name, ())),
         designs_by_choice=design_names_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
@@ -303,11 +305,11 @@ def build_form_field(
 def design_names_by_choice_of_setting(setting_name: str) -> dict[str, str]:
     """Return the designs for each choice of a setting that are limited to some designs."""
     if setting_name == "update_law":
-        return designs_by_update_law()
-    return designs_by_selection_rule() if setting_name == "rule" else {}
+        return space_separated_designs_by_law()
+    return space_separated_designs_by_rule() if setting_name == "rule" else {}
 
 
-def designs_by_update_law() -> dict[str, str]:
+def space_separated_designs_by_law() -> dict[str, str]:
     designs = [design() for design in DESIGNS.values()]
     return {
         name: " ".join(design.name for design in designs if can_law_read_design(design, law))
@@ -315,9 +317,9 @@ def designs_by_update_law() -> dict[str, str]:
     }
 
 
-def designs_by_selection_rule() -> dict[str, str]:
+def space_separated_designs_by_rule() -> dict[str, str]:
     """Return the designs that each selection rule can ask by, with a law that can read them."""
-    designs_by_law = designs_by_update_law()
+    designs_by_law = space_separated_designs_by_law()
     designs = {
         name: {
             design
@@ -343,7 +345,7 @@ def space_separated_designs_reading_setting(setting_name: str) -> str:
     return ""
 
 
-def text_of_laws_reading_setting(setting_name: str) -> str:
+def space_separated_laws_reading_setting(setting_name: str) -> str:
     """Return the update laws that read a setting; empty if all do."""
     return (
         " ".join(law.name for law in ONLINE_LAWS.values() if law.reads == "order")
@@ -352,7 +354,7 @@ def text_of_laws_reading_setting(setting_name: str) -> str:
     )
 
 
-def type_and_limits_of_setting_value(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:
+def schema_of_setting_value(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the type and limits of a setting's value, which the schema of an optional setting has one level down."""
     value_limits: Mapping[str, Any] = setting_schema["anyOf"][0] if "anyOf" in setting_schema else setting_schema
     return value_limits

@@ -10,8 +10,8 @@ from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
     form_field_kind,
+    schema_of_setting_value,
     space_separated_designs_reading_setting,
-    type_and_limits_of_setting_value,
 )
 from app.campaigns.form_sections import ASKED_BY_SETTING, CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
 from app.campaigns.settings import JOINT_ERROR_TYPE, CampaignSettings
@@ -88,7 +88,7 @@ def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dic
     for name, schema in properties.items():
         field_name, kind = (
             f"{name_prefix}{values.get('design', USUAL_DESIGN)}.{name}",
-            form_field_kind(name, type_and_limits_of_setting_value(schema)),
+            form_field_kind(name, schema_of_setting_value(schema)),
         )
         entered_text = values.get(field_name, "").strip()
         if kind == "switch" and not name_prefix:
@@ -100,7 +100,7 @@ def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dic
     return design_values
 
 
-def settings_of_unfinished_form(values: Mapping[str, str]) -> CampaignSettings:
+def settings_of_form_with_defaults_for_errors(values: Mapping[str, str]) -> CampaignSettings:
     """Return the settings in an unfinished form; wrong or missing values are as in a new campaign."""
     usable_values = PLACEHOLDER_VALUES | {
         name: value for name, value in values.items() if value.strip() or name not in PLACEHOLDER_VALUES

@@ -143,7 +143,7 @@ FORM_FIELD_GROUPS = (
 STEP_BY_SETTING: dict[str, StepName] = {name: group.step for group in FORM_FIELD_GROUPS for name in group.settings}
 
 
-def step_of_field(field_name: str) -> StepName | None:
+def step_of_field_or_none(field_name: str) -> StepName | None:
     """Return the step that has a field of the form, by the name of the field; None if no step has it."""
     first_part = field_name.partition(".")[0]
     setting = DESIGN_SETTINGS_SETTING if first_part in DESIGNS and "." in field_name else first_part

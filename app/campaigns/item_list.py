@@ -130,7 +130,7 @@ async def count_checks_by_kind(connection: AsyncConnection, campaign_id: int) ->
     return {row.kind: row.checks for row in await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign_id})}
 
 
-def uploaded_columns_of_rows(rows: Sequence[Row[Any]], chosen_columns: Sequence[str]) -> list[str]:
+def uploaded_column_names_of_rows(rows: Sequence[Row[Any]], chosen_columns: Sequence[str]) -> list[str]:
     """Return the names of uploaded columns that a list of these rows can show, the chosen ones included."""
     return list(dict.fromkeys([name for row in rows for name in row.fields or ()] + [*chosen_columns]))
 
@@ -146,7 +146,7 @@ async def load_item_total_and_page(
     return total, (await connection.execute(statement)).all()
 
 
-async def load_items_by_ids(
+async def load_item_rows_of_ids(
     connection: AsyncConnection, campaign_id: int, external_ids: Sequence[str]
 ) -> Sequence[Row[Any]]:
     """Return items and checks by the researcher's ids, as rows of the list."""

@@ -12,8 +12,8 @@ from app.database.bulk import NumberColumn
 from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
-from app.goals.settings import reason_goal_is_meaningless_or_empty
-from app.inference.ground.arrays import distinct_row_positions_and_code_of_each
+from app.goals.settings import best_goal_covers_all_reason_or_empty
+from app.inference.ground.arrays import distinct_row_positions_with_codes
 from app.inference.online.law import Law, LawBeliefs, LawParameters
 from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
 from app.record import posterior_storage, replay
@@ -45,10 +45,10 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
         refuse_if_checks_do_not_fit(campaign)
         await refuse_impossible_checks(connection, campaign)
     if campaign.segment_count:
-        await systems_check.check_systems_can_be_compared(connection, campaign, item_total)
+        await systems_check.refuse_incomparable_systems(connection, campaign, item_total)
     else:
         refuse_systems_rule_for_items(campaign)
-        await media_checks.check_media_of_items(connection, campaign)
+        await media_checks.refuse_unshowable_media_of_items(connection, campaign)
     law = campaign.law
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
     priors = await replay.load_prior_columns(connection, campaign.criteria[0])
@@ -65,7 +65,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
 
 def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:
     """Raise `Conflict` (`all_are_best`) if the goal is to settle the best items and would count all items as best."""
-    if reason := reason_goal_is_meaningless_or_empty(campaign, item_total):
+    if reason := best_goal_covers_all_reason_or_empty(campaign, item_total):
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
@@ -81,7 +81,7 @@ def refuse_systems_rule_for_items(campaign: Campaign) -> None:
 
 def law_beliefs_of_priors_or_refusal(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
     """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
-    first_index, distinct_index = distinct_row_positions_and_code_of_each(priors)
+    first_index, distinct_index = distinct_row_positions_with_codes(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)
     possible = np.array([law.family.is_valid_prior(*prior) for prior in distinct_priors])
     impossible = np.flatnonzero(~possible[distinct_index]).tolist()
@@ -97,7 +97,7 @@ def law_beliefs_of_priors_or_refusal(law: Law, priors: Sequence[NumberColumn], p
 COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")
 
 
-async def sentence_on_items_with_own_priors(connection: AsyncConnection, campaign_id: int) -> str | None:
+async def load_sentence_on_own_priors_or_none(connection: AsyncConnection, campaign_id: int) -> str | None:
     """Return a sentence for the launch page if items have priors of their own."""
     count = await connection.scalar(COUNT_PRIORS, {"campaign": campaign_id})
     if not count:

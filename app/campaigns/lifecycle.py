@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_condition
-from app.alerts.settings import stored_addresses_that_get_mail
+from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import check_items_and_create_posteriors
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
@@ -19,7 +19,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.database.campaign import finish_campaign_if_complete
 from app.database.tables import campaigns
-from app.designs.campaign import Campaign, column_values_with_packed_sections
+from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
 from app.record.campaign import fetch_campaign, load_campaign_by_slug
@@ -110,12 +110,12 @@ async def create_draft_campaign(
         rehearsed_slug = wanted_slug.removesuffix(f"-{REHEARSAL_SUFFIX}")
         wanted_slug = f"{rehearsed_slug[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
     values = campaign_column_values_of_settings(settings) | {
-        "slug": await find_free_slug(connection, wanted_slug),
+        "slug": await lock_creation_and_find_free_slug(connection, wanted_slug),
         "link_key": secrets.token_urlsafe(9),
     }
     values |= {"created_at": now, "rehearsal_of": rehearsed_campaign_id}
     rows = await connection.execute(
-        insert(campaigns).values(column_values_with_packed_sections(values)).returning(campaigns)
+        insert(campaigns).values(pack_section_settings_into_columns(values)).returning(campaigns)
     )
     campaign = Campaign.from_columns(rows.mappings().one())
     if (owner := CURRENT_ACTOR.get().user_id) and not rehearsal:
@@ -202,7 +202,7 @@ def number_of_selecting_criterion(settings: CampaignSettings) -> int | None:
     return names.index(settings.asked_by) if settings.asked_by else None
 
 
-async def find_free_slug(connection: AsyncConnection, wanted_slug: str) -> str:
+async def lock_creation_and_find_free_slug(connection: AsyncConnection, wanted_slug: str) -> str:
     """Return `wanted_slug`, `wanted_slug-2`, `wanted_slug-3`, ...: the first free one."""
     await lock_campaign_creation(connection)
     similar_slugs = select(campaigns.c.slug).where(campaigns.c.slug.startswith(wanted_slug, autoescape=True))
@@ -223,19 +223,17 @@ def unchecked_settings_of_campaign(campaign: Campaign) -> CampaignSettings:
     """Return the settings of a campaign, unchecked: they were checked when they were stored."""
     columns = campaign.column_values_of_campaign()
     values = {name: columns[name] for name in CampaignSettings.model_fields}
-    return CampaignSettings.model_construct(
-        **values | {"alert_emails": stored_addresses_that_get_mail(campaign.alert_emails)}
-    )
+    return CampaignSettings.model_construct(**values | {"alert_emails": deliverable_addresses(campaign.alert_emails)})
 
 
-async def lock_draft(connection: AsyncConnection, slug: str, message: str) -> Campaign:
-    """Return the draft, locked by `lock_campaign`. Raises what that and `require_draft` raise."""
-    campaign = await lock_campaign(connection, slug)
+async def lock_and_load_draft_or_refuse(connection: AsyncConnection, slug: str, message: str) -> Campaign:
+    """Return the draft, locked by `lock_and_load_campaign`. Raises what that and `require_draft` raise."""
+    campaign = await lock_and_load_campaign(connection, slug)
     require_draft(campaign, message)
     return campaign
 
 
-async def lock_campaign(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_and_load_campaign(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign, locked until the transaction ends: launches, other edits and imports wait.
 
     Raises `NotFound` (`campaign_not_found`).
@@ -264,7 +262,9 @@ UNSETTLE_ITEMS = text(f"""
 """)
 
 
-async def change_campaign_status(connection: AsyncConnection, slug: str, action: str, *, now: datetime) -> Campaign:
+async def change_campaign_status_or_refuse(
+    connection: AsyncConnection, slug: str, action: str, *, now: datetime
+) -> Campaign:
     """Launch, pause, resume, finish, reopen, archive or restore a campaign.
 
     If two actions exclude each other, the database admits one; the other gets `Conflict` (`wrong_status`).
@@ -272,7 +272,9 @@ async def change_campaign_status(connection: AsyncConnection, slug: str, action:
     """
     if action not in TRANSITIONS:
         raise NotFound(
-            f"A campaign cannot “{shorten_echo(action)}”.", code="unknown_action", action=shorten_echo(action)
+            f"A campaign cannot “{shorten_echo(action)}”.",
+            code="unknown_action",
+            action=shorten_echo(action),
         )
     allowed_statuses, changes = TRANSITIONS[action]
     statement = (

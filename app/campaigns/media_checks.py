@@ -40,7 +40,7 @@ STORE_OUTPUT_DIGESTS = text("""
 """)
 
 
-async def check_media_of_items(connection: AsyncConnection, campaign: Campaign) -> None:
+async def refuse_unshowable_media_of_items(connection: AsyncConnection, campaign: Campaign) -> None:
     """Check at the launch that all items can be shown under the settings, which may have changed since the import.
 
     Raises `Conflict`: `column_unknown`, `shown_too_long`, `media_missing`, `media_wrong_kind`, `media_link_refused`.
@@ -92,7 +92,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
         )
     for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
         batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
-        names = await asyncio.to_thread(file_names_of_outputs, content, batch)
+        names = await asyncio.to_thread(media_file_names_of_outputs, content, batch)
         digest_by_file = await media_store.load_file_digest_by_name(connection, campaign.id, names)
         output_digests = await asyncio.to_thread(
             lambda rows, digests: [*iterate_rendering_digests(content, rows, digests)], batch, digest_by_file
@@ -103,8 +103,8 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
         )
 
 
-def file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
-    return {file.name for row in rows for file in content.files_named_in_cells(ItemTexts(row.shown))}
+def media_file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> set[str]:
+    return {file.name for row in rows for file in content.find_media_files_in_cells(ItemTexts(row.shown))}
 
 
 def check_outputs_and_select_those_with_files(
@@ -120,7 +120,7 @@ def check_outputs_and_select_those_with_files(
                 code=problem.code,
                 segment=shorten_echo(row.of_segment),
             )
-    return [row for row in rows if content.files_named_in_cells(ItemTexts(row.shown))]
+    return [row for row in rows if content.find_media_files_in_cells(ItemTexts(row.shown))]
 
 
 def iterate_rendering_digests(

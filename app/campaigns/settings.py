@@ -43,17 +43,17 @@ from app.designs.criteria_settings import (
     GRID_LAYOUT,
     MAX_CRITERIA,
     CriterionSettings,
-    checked_criteria_as_stored,
     make_design_of_criterion,
     refuse_differing_class_counts,
     refuse_unsuitable_grid,
+    require_compatible_criteria,
 )
 from app.designs.design import Design
 from app.designs.field_flags import (
     CAN_GROW,
     EDITABLE,
     editability_after_launch_or_none,
-    empty_or_visible_text_or_refusal,
+    refuse_text_that_looks_empty,
 )
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
@@ -225,7 +225,7 @@ class CampaignSettings(
     @classmethod
     def refuse_blank_texts(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
-        return empty_or_visible_text_or_refusal(value)
+        return refuse_text_that_looks_empty(value)
 
     @field_validator("design_settings")
     @classmethod
@@ -248,12 +248,16 @@ class CampaignSettings(
     @field_validator("criteria")
     @classmethod
     def validate_criteria(cls, criteria: list[CriterionSettings], info: ValidationInfo) -> list[CriterionSettings]:
-        return checked_criteria_as_stored(criteria, info.data) if validated_design(info.data) else criteria
+        return (
+            require_compatible_criteria(criteria, info.data)
+            if design_of_valid_settings_or_none(info.data)
+            else criteria
+        )
 
     @field_validator("criteria_shown")
     @classmethod
     def validate_criteria_shown(cls, criteria_shown: str, info: ValidationInfo) -> str:
-        design, criteria = validated_design(info.data), info.data.get("criteria")
+        design, criteria = design_of_valid_settings_or_none(info.data), info.data.get("criteria")
         if criteria_shown == GRID_LAYOUT and design and criteria and "items_per_hit" in info.data:
             refuse_unsuitable_grid(design, info.data["items_per_hit"], len(criteria))
         return criteria_shown
@@ -292,7 +296,7 @@ class CampaignSettings(
     @field_validator("update_law")
     @classmethod
     def validate_update_law(cls, update_law: str, info: ValidationInfo) -> str:
-        design = validated_design(info.data)
+        design = design_of_valid_settings_or_none(info.data)
         if design and not can_law_read_design(design, ONLINE_LAWS[update_law]):
             usable_laws = " or ".join(name for name, law in ONLINE_LAWS.items() if can_law_read_design(design, law))
             raise ValueError(f"this law cannot read the answers of “{design.title}”; {usable_laws} can")
@@ -338,7 +342,7 @@ class CampaignSettings(
     def validate_implied_asked_percent(cls, percent: int | None, info: ValidationInfo) -> int | None:
         if percent is None:
             return percent
-        if (design := validated_design(info.data)) and not design.compares_pairs:
+        if (design := design_of_valid_settings_or_none(info.data)) and not design.compares_pairs:
             raise ValueError("answers imply others only if any two items may be compared")
         if info.data.get("criteria"):
             raise ValueError("an answer on one criterion implies nothing about another; use a single question")
@@ -416,7 +420,7 @@ class CampaignSettings(
         return self
 
 
-def validated_design(settings: Mapping[str, Any]) -> Design | None:
+def design_of_valid_settings_or_none(settings: Mapping[str, Any]) -> Design | None:
     """Return the design of the settings that are valid so far; None if it is not among them."""
     can_make = {"design", "design_settings"} <= settings.keys()
     return make_design(settings["design"], settings["design_settings"]) if can_make else None

@@ -13,7 +13,7 @@ from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.lifecycle import (
     campaign_column_values_of_settings,
     campaign_of_unsaved_settings,
-    lock_campaign,
+    lock_and_load_campaign,
     require_draft,
     unchecked_settings_of_campaign,
 )
@@ -22,8 +22,8 @@ from app.campaigns.tags import TagSettings
 from app.database.audit_log import log_change, old_and_new_values_that_differ
 from app.database.campaign import number_of_items_sql
 from app.database.tables import campaigns, items
-from app.designs.campaign import Campaign, column_values_with_packed_sections
-from app.designs.field_flags import editability_after_launch_or_none, is_private_field
+from app.designs.campaign import Campaign, pack_section_settings_into_columns
+from app.designs.field_flags import editability_after_launch_or_none, is_omitted_from_campaign_files
 from app.errors import Conflict
 from app.errors import join_names as listed_names
 
@@ -56,10 +56,10 @@ async def store_changed_settings(
 
     They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
     noted links keep working. A change of a launched campaign applies to HITs handed out from then on. Raises what
-    `lock_campaign` and `refuse_changes_fixed_by_launch` raise, and `Conflict` (`step_changed`) if someone changed the
-    saved step after its form was opened.
+    `lock_and_load_campaign` and `refuse_changes_fixed_by_launch` raise, and `Conflict` (`step_changed`) if someone
+    changed the saved step after its form was opened.
     """
-    campaign = await lock_campaign(connection, slug)
+    campaign = await lock_and_load_campaign(connection, slug)
     old_settings = unchecked_settings_of_campaign(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
@@ -75,7 +75,7 @@ async def store_changed_settings(
     statement = (
         update(campaigns)
         .where(campaigns.c.id == campaign.id, is_current)
-        .values(column_values_with_packed_sections(changes))
+        .values(pack_section_settings_into_columns(changes))
     )
     columns = (await connection.execute(statement.returning(campaigns))).mappings().one_or_none()
     if columns is None:
@@ -86,8 +86,8 @@ async def store_changed_settings(
     await visit_version.create_visit_version_if_consent_changed(connection, old_settings, row)
     if new_values:
         hidden_old_values, hidden_new_values = (
-            settings_without_private_values(old_values),
-            settings_without_private_values(new_values),
+            settings_with_private_values_hidden(old_values),
+            settings_with_private_values_hidden(new_values),
         )
         await log_change(connection, "settings.changed", row, before=hidden_old_values, after=hidden_new_values)
     return row
@@ -119,11 +119,11 @@ def step_changed_error(campaign: Campaign, saved_step: SavedStep | None) -> Conf
     )
 
 
-def settings_without_private_values(setting_values: Mapping[str, Any]) -> dict[str, Any]:
+def settings_with_private_values_hidden(setting_values: Mapping[str, Any]) -> dict[str, Any]:
     """Return settings for the audit log, which researchers of all campaigns can read."""
     fields = CampaignSettings.model_fields
     return {
-        name: HIDDEN_LOG_VALUE if is_private_field(fields[name]) and value else value
+        name: HIDDEN_LOG_VALUE if is_omitted_from_campaign_files(fields[name]) and value else value
         for name, value in setting_values.items()
     }
 

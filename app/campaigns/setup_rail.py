@@ -59,12 +59,12 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     ]
     if campaign is None:
         return SetupRail(steps, None, {})
-    visit_steps = visit_preview.onboarding_steps_of_platform(campaign, visit_preview.find_preview_platform(""))
-    visit_pages = {one.name: visit_preview.title_of_step(one) for one in visit_steps}
-    return SetupRail(steps, totals_of_campaign(campaign), visit_pages)
+    visit_steps = visit_preview.required_onboarding_steps(campaign, visit_preview.preview_platform_or_first(""))
+    visit_pages = {one.name: visit_preview.capitalized_step_name(one) for one in visit_steps}
+    return SetupRail(steps, totals_of_unretired_items(campaign), visit_pages)
 
 
-def totals_of_campaign(campaign: CampaignOnPage) -> CampaignTotals:
+def totals_of_unretired_items(campaign: CampaignOnPage) -> CampaignTotals:
     """Return the totals of the items that annotators are asked about."""
     return CampaignTotals.from_campaign(campaign, campaign.item_count - campaign.retired_count)
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from app.campaigns.form import form_field_kind, type_and_limits_of_setting_value
+from app.campaigns.form import form_field_kind, schema_of_setting_value
 from app.campaigns.form_input import error_message_by_form_field, is_switch_setting, parse_settings_form
-from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field
+from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
 from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
@@ -34,7 +34,7 @@ def form_values_with_entered_step(
     settings: CampaignSettings, step: StepName, entered: Mapping[str, str], *, launched: bool = False
 ) -> dict[str, str]:
     """Return values of the whole form: those of the step as entered, all others as stored."""
-    own_values = {name: value for name, value in entered.items() if step_of_field(name) == step}
+    own_values = {name: value for name, value in entered.items() if step_of_field_or_none(name) == step}
     if step == STEP_BY_SETTING["goal"]:
         own_values |= form_values_of_chosen_need(settings, entered)
     return form_values_reset_for_new_design(
@@ -49,7 +49,7 @@ def stored_form_values_without_switches(
     return {
         name: value
         for name, value in form_values_of_settings(settings).items()
-        if value and not (step_of_field(name) == step and is_switch_of_form(name, launched=launched))
+        if value and not (step_of_field_or_none(name) == step and is_switch_of_form(name, launched=launched))
     }
 
 
@@ -59,9 +59,7 @@ def is_switch_of_form(field_name: str, *, launched: bool) -> bool:
     if design := DESIGNS.get(design_name):
         schema = design.model_json_schema()["properties"].get(setting)
         return (
-            not launched
-            and bool(schema)
-            and form_field_kind(field_name, type_and_limits_of_setting_value(schema)) == "switch"
+            not launched and bool(schema) and form_field_kind(field_name, schema_of_setting_value(schema)) == "switch"
         )
     is_shown = not launched or field_name in SETTINGS_EDITABLE_AFTER_LAUNCH
     return is_shown and field_name in CampaignSettings.model_fields and is_switch_setting(field_name)

@@ -13,7 +13,7 @@ from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need, name_of_need_of_settings
-from app.campaigns.pay import HourlyPay, minimums_by_platform
+from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question
 from app.designs.campaign import Campaign
@@ -103,7 +103,7 @@ class StepPage:
         minimums = form.setting_minimums_by_name_after_launch(self.campaign) if self.campaign and self.launched else {}
         sections = form.build_form_sections(self.values, self.errors, minimums)
         if self.campaign:
-            sections = form.sections_with_reasons_at_fields(sections, unavailability_reason_by_field(self.campaign))
+            sections = form.sections_with_no_effect_reasons(sections, no_goal_or_checks_reason_by_field(self.campaign))
         if self.comparison_unit and not self.launched:
             return sections_asking_for_comparisons(sections, self.comparison_unit, self.values, self.errors)
         return sections
@@ -129,7 +129,7 @@ class StepPage:
             "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
             "pay_section": form_sections.PAY_SECTION,
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
-            "hourly_minimums": minimums_by_platform(),
+            "hourly_minimums": minimum_hourly_pay_by_platform(),
             "starter_question": load_starter_question(self.template_name) if self.template_name else None,
         }
 
@@ -139,13 +139,13 @@ class StepPage:
             "sections": self.sections,
             "errors": self.errors,
             "problems": step_report.problems_in_order_of_fields(self.all_sections, self.step, self.errors),
-            "differences": self.fields_with_entered_other_than_stored() if self.refusal else [],
+            "differences": self.differences_between_stored_and_entered() if self.refusal else [],
             "designs": DESIGNS,
             "chosen_design": self.design_name,
             "chosen_law": self.settings.update_law,
             "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH,
             "max_preview_length": form.MAX_PREVIEW_VALUE_CHARACTERS,
-            "practice_answers": practice_answer_input_by_criterion(self.settings)
+            "practice_answers": practice_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
             "preview_query": form.query_string_of_annotator_preview(self.sections, self.design_name, preview_context),
@@ -161,16 +161,16 @@ class StepPage:
             context |= {"fixed_need": need or CUSTOM_NEED_TEXT, "rule": self.settings.rule}
         return context
 
-    def fields_with_entered_other_than_stored(self) -> list[step_report.Difference]:
+    def differences_between_stored_and_entered(self) -> list[step_report.Difference]:
         """Return how what was entered differs from what is stored now."""
         entered = dict(self.entered.values) if self.entered else {}
         final_values = self.values | entered | form_values_of_chosen_need(self.settings, entered)
-        return step_report.fields_with_entered_other_than_stored(
+        return step_report.differences_between_stored_and_entered(
             self.all_sections, self.step, self.stored_values, final_values
         )
 
 
-def unavailability_reason_by_field(campaign: Campaign) -> dict[str, str]:
+def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     """Return why a campaign cannot have a goal or checks, by the setting at which the form says so."""
     return {
         "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
@@ -178,7 +178,7 @@ def unavailability_reason_by_field(campaign: Campaign) -> dict[str, str]:
     }
 
 
-def practice_answer_input_by_criterion(settings: CampaignSettings) -> list[dict[str, Any]]:
+def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
     """Return how an expected answer is entered by each criterion: by labels, or within a range with two ends."""
     criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [

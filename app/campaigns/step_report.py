@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.campaigns.form import FormField, FormSection
-from app.campaigns.form_sections import NEED_FIELD, STEP_TITLES, StepName, step_of_field
+from app.campaigns.form_sections import NEED_FIELD, STEP_TITLES, StepName, step_of_field_or_none
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def problems_in_order_of_fields(
 
     problems = []
     for name in sorted(errors, key=lambda name: positions.get(setting_of(name), -1)):
-        field, field_step = fields.get(setting_of(name)), step_of_field(name)
+        field, field_step = fields.get(setting_of(name)), step_of_field_or_none(name)
         is_here = field_step in (step, None)
         title = field.full_title if field else "What do you need?" if name == NEED_FIELD else name
         place = "" if is_here or field_step is None else f"{STEP_TITLES[field_step]}, "
@@ -51,7 +51,7 @@ def problems_in_order_of_fields(
     return problems
 
 
-def fields_with_entered_other_than_stored(
+def differences_between_stored_and_entered(
     sections: Sequence[FormSection], step: StepName, stored: Mapping[str, str], entered: Mapping[str, str]
 ) -> list[Difference]:
     """Return the settings of a step that were entered with another value than the stored one."""

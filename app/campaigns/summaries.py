@@ -80,7 +80,7 @@ async def load_campaign_with_progress(connection: AsyncConnection, slug: str) ->
     return await fetch_campaign(connection, statement, slug, CampaignWithProgress)
 
 
-async def load_visible_campaign(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
+async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
     """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
     return await fetch_campaign(
         connection, select(campaigns).where(visible_campaigns_condition(access)), slug, Campaign
@@ -123,7 +123,7 @@ def campaigns_with_progress_query() -> Select[Any]:
     ).outerjoin_from(campaigns, experiment_arms)
 
 
-def campaign_progress_json(campaign: CampaignWithProgress) -> dict[str, Any]:
+def campaign_progress_as_dict(campaign: CampaignWithProgress) -> dict[str, Any]:
     """Return the progress of a campaign of `load_campaign_list`."""
     return {
         "slug": campaign.slug,

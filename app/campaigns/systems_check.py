@@ -9,11 +9,11 @@ from app.database.session import driver_of
 from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.content import Content
-from app.errors import Conflict, first_names_shown_in_message, join_names
+from app.errors import Conflict, join_names, shortened_names_that_message_shows
 from app.record.outputs import load_segments
 
 
-async def check_systems_can_be_compared(connection: AsyncConnection, campaign: Campaign, system_count: int) -> None:
+async def refuse_incomparable_systems(connection: AsyncConnection, campaign: Campaign, system_count: int) -> None:
     """Refuse a campaign whose systems cannot be compared.
 
     Raises `Conflict`: `one_system`, `too_few_common_segments` if a system can be in no HIT, `iterations_of_systems`,
@@ -49,7 +49,7 @@ async def check_systems_can_be_compared(connection: AsyncConnection, campaign: C
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "
             f"{join_names(lacking_systems)}. Upload more outputs, then launch.",
             code="too_few_common_segments",
-            systems=first_names_shown_in_message(lacking_systems),
+            systems=shortened_names_that_message_shows(lacking_systems),
         )
 
 

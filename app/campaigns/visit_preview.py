@@ -22,7 +22,7 @@ from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
-from app.designs.criteria import submission_of_each_criterion
+from app.designs.criteria import split_submission_by_criterion_or_refuse
 from app.designs.field_flags import InputModel
 from app.errors import Invalid, Refusal
 
@@ -101,7 +101,7 @@ def version_of_previewed_visit(campaign: Campaign) -> int:
     return max(1, campaign.visit_version)
 
 
-def find_preview_platform(name: str) -> Platform:
+def preview_platform_or_first(name: str) -> Platform:
     """Return the platform of this name, by default the first one for people."""
     platforms = platforms_with_pages()
     return next((platform for platform in platforms if platform.name == name), platforms[0])
@@ -110,14 +110,16 @@ def find_preview_platform(name: str) -> Platform:
 def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:
     """Return the pages of a visit in their order, then its other ends."""
     settings, version = settings_of_visit(campaign), version_of_previewed_visit(campaign)
-    steps = onboarding_steps_of_platform(campaign, platform)
-    pages = first_pages(campaign, platform)
-    pages += [VisitPage(step.name, title_of_step(step), step=step) for step in steps_with_own_page(settings, platform)]
+    steps = required_onboarding_steps(campaign, platform)
+    pages = pages_before_onboarding(campaign, platform)
+    pages += [
+        VisitPage(step.name, capitalized_step_name(step), step=step) for step in steps_with_own_page(settings, platform)
+    ]
     pages += [
         VisitPage(f"hit-{number}", f"Task {number}", hit_number=number)
         for number in range(1, count_previewed_hits(campaign, platform) + 1)
     ]
-    thanks = reason_after_last_hit(campaign, platform)
+    thanks = reason_for_no_hit_after_last(campaign, platform)
     pages.append(VisitPage(THANKS_PAGE, "Thanks", reason=thanks))
     for step in steps:
         pages += [
@@ -127,7 +129,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
             for number, (title, results) in enumerate(step.endings.items(), start=1)
             if results(settings, version)
         ]
-    if is_open_link(platform) and not campaign.open_link:
+    if is_open_link_platform(platform) and not campaign.open_link:
         pages.append(VisitPage("link-closed", "Open link is closed", is_outcome=True, refusal=link_closed_error()))
     if platform.has_start_button or platform.has_preview_page:
         pages += [
@@ -146,27 +148,27 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
     return pages
 
 
-def first_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]:
+def pages_before_onboarding(campaign: Campaign, platform: Platform) -> list[VisitPage]:
     """Return the pages before the onboarding steps."""
     if platform.has_preview_page:
         return [VisitPage(BEFORE_ACCEPTING_PAGE, "Before accepting the task")]
     pages = [VisitPage(START_PAGE, "Welcome")] if platform.has_start_button else []
-    if is_open_link(platform) and campaign.open_link and campaign.passphrase:
+    if is_open_link_platform(platform) and campaign.open_link and campaign.passphrase:
         pages.insert(0, VisitPage(PASSPHRASE_PAGE, "Passphrase", refusal=passphrase_missing_error()))
     return pages
 
 
-def is_open_link(platform: Platform) -> bool:
+def is_open_link_platform(platform: Platform) -> bool:
     """Return whether one link admits anyone who has it."""
     return platform.has_start_button and not platform.has_personal_links
 
 
-def onboarding_steps_of_platform(campaign: Campaign, platform: Platform) -> list[VisitStep]:
+def required_onboarding_steps(campaign: Campaign, platform: Platform) -> list[VisitStep]:
     settings = settings_of_visit(campaign)
     return [step for step in VISIT_STEPS if step.is_required(settings, platform)]
 
 
-def title_of_step(step: VisitStep) -> str:
+def capitalized_step_name(step: VisitStep) -> str:
     """Return the name of an onboarding step that the researcher reads."""
     return step.name.capitalize()
 
@@ -177,7 +179,7 @@ def count_previewed_hits(campaign: Campaign, platform: Platform) -> int:
     return min(int(campaign.hits_per_annotator or MAX_PREVIEWED_HITS), MAX_PREVIEWED_HITS)
 
 
-def reason_after_last_hit(campaign: Campaign, platform: Platform) -> NoHitReason:
+def reason_for_no_hit_after_last(campaign: Campaign, platform: Platform) -> NoHitReason:
     """Return why there is no further HIT for an annotator who has answered all of theirs."""
     if platform.one_hit_per_assignment:
         return "assignment_done"
@@ -188,7 +190,7 @@ def is_last_previewed_hit(campaign: Campaign, platform: Platform, page: VisitPag
     return platform.one_hit_per_assignment or page.hit_number == campaign.hits_per_annotator
 
 
-def find_visit_page(pages: Sequence[VisitPage], key: str) -> VisitPage:
+def visit_page_or_first(pages: Sequence[VisitPage], key: str) -> VisitPage:
     """Return the page of this key, else the first one: another platform, or other settings, may have no such page."""
     return next((page for page in pages if page.key == key), pages[0])
 
@@ -244,7 +246,7 @@ class PreviewedStep:
         return self.step.is_passed(self.settings, history)
 
 
-def step_on_page(campaign: Campaign, page: VisitPage) -> PreviewedStep:
+def previewed_step_of_page(campaign: Campaign, page: VisitPage) -> PreviewedStep:
     """Return the onboarding step of a page, which must have one."""
     assert page.step is not None  # noqa: S101  (the caller has looked)
     return PreviewedStep(settings_of_visit(campaign), version_of_previewed_visit(campaign), page.step, page.results)
@@ -274,7 +276,7 @@ def stored_step_result_as_json(result: StepResult) -> str:
 def parse_answer_as_stored_json(campaign: Campaign, hit: PreviewHit, form: Form) -> str:
     """Return as JSON what Easel would store of an answer. Raises `Invalid` for one that nobody could submit."""
     answers = {}
-    for criterion, part in zip(campaign.criteria, submission_of_each_criterion(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, split_submission_by_criterion_or_refuse(form, campaign), strict=True):
         answer, values = criterion.parse_answer(part, hit.items)
         details = {name: detail for name, detail in asdict(answer).items() if detail and name != "values"}
         answers[criterion.name or "answer"] = {"values": values, **details}

@@ -68,7 +68,7 @@ def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocum
             code="file_too_large",
         )
     try:
-        return YamlReader(decode_yaml_text(content), data_names).read_document()
+        return YamlReader(decode_yaml_text_or_refuse(content), data_names).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         raise_yaml_refusal_at_line(mark.line + 1 if mark else 1, yaml_error_message(error, content))
@@ -78,7 +78,7 @@ def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocum
         )
 
 
-def decode_yaml_text(content: bytes) -> str:
+def decode_yaml_text_or_refuse(content: bytes) -> str:
     try:
         text = content.removeprefix(codecs.BOM_UTF8).decode()
     except UnicodeDecodeError as error:

@@ -22,7 +22,7 @@ from app.cli.text_table import (
     iterate_wrapped_lines_of_sentences,
     shorten_cell_text,
     terminal_width,
-    wrap_text,
+    wrap_text_into_lines,
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -74,7 +74,7 @@ class AnalysisQuery:
         """Return the output of the first that is given: table, against, names."""
         answer_filters = {"criterion": self.criterion, "group": self.group}
         if table:
-            result_table = await self.fits.load_answers_and_fit_table(
+            result_table = await self.fits.load_cached_or_fit_table(
                 self.engine, self.slug, table, options, **answer_filters
             )
             return AnalysisOutput(result_table, [TABLE_METHODS[table].title, TABLE_METHODS[table].explanation])
@@ -152,7 +152,7 @@ def iterate_output_as_text(output: AnalysisOutput, width: int, *, has_explanatio
         ],
         [
             *iterate_wrapped_lines_of_sentences(
-                iterate_explanations_of_row(output.table, has_explanations=has_explanations), width
+                iterate_explanations_of_rows(output.table, has_explanations=has_explanations), width
             )
         ],
         [
@@ -168,7 +168,7 @@ def iterate_definition_list_lines(table: ResultTable, width: int) -> Iterator[st
     """Yield a table without figures as a list: each row's name, and its texts below."""
     for *names, words in table.rows:
         yield " ".join(map(str, names))
-        yield from wrap_text(str(words), width, "    ")
+        yield from wrap_text_into_lines(str(words), width, "    ")
 
 
 def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
@@ -194,7 +194,7 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
     return iterate_text_table_lines([table.columns[k].title for k in columns], rows, right_columns=right, width=width)
 
 
-def iterate_explanations_of_row(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
+def iterate_explanations_of_rows(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
     """Yield why a row has no figure, what it omits and, if asked for, what it tells."""
     names = [column.name for column in table.columns]
     if "sentence" not in names:
@@ -251,7 +251,7 @@ def iterate_output_in_format(output: AnalysisOutput, output_format: str, *, has_
     return iterate_output_as_csv(output) if output_format == "csv" else iterate_output_as_json(output)
 
 
-async def stream_texts(texts: Iterator[str]) -> AsyncIterator[str]:
+async def iterate_texts_async(texts: Iterator[str]) -> AsyncIterator[str]:
     for piece in texts:
         yield piece
 
@@ -307,7 +307,7 @@ def analyse(
             **selection, options=Options(classes, baseline)
         )
         await write_chunks_to_file_or_print(
-            stream_texts(iterate_output_in_format(analysis_output, shape, has_explanations=explain)), output
+            iterate_texts_async(iterate_output_in_format(analysis_output, shape, has_explanations=explain)), output
         )
         for note in analysis_output.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

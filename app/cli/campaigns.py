@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform, public_link
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
-from app.campaigns.launch import sentence_on_items_with_own_priors
+from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.cli.interrupts import STOPPED_TEXT
@@ -27,7 +27,7 @@ from app.cli.run_command import (
     json_option,
     output_option,
     print_json,
-    progress_bar,
+    progress_bar_at_terminal,
     run_in_transaction,
     run_with_engine,
     write_chunks_to_file_or_print,
@@ -36,9 +36,9 @@ from app.cli.settings_options import (
     READABLE_FILE,
     add_settings_options,
     settings_of_given_options,
-    settings_overlaid_by_file_and_options,
+    validated_settings_after_overrides,
 )
-from app.cli.text_table import print_text_table, terminal_width, wrap_text
+from app.cli.text_table import print_text_table, terminal_width, wrap_text_into_lines
 from app.designs.campaign import Campaign
 from app.imports import campaign_file_io, campaign_zip, items, responses_import
 from app.imports.answer_options import AnswerFileOptions
@@ -98,7 +98,7 @@ def create(
     if path is not None:
         row = create_draft_from_file(path, table, options)
     else:
-        settings = settings_overlaid_by_file_and_options({}, settings_file, options)
+        settings = validated_settings_after_overrides({}, settings_file, options)
         row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
     click.echo(row.slug)
     if advice := hints.advice_to_use_better_rule(row):
@@ -115,7 +115,7 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
             table = campaign_file_io.require_file_in_folder(path.parent, table_name)
         if table:
             upload = upload._replace(table=ItemTable(table.name, stack.enter_context(table.open("rb"))))
-        create_draft = partial(campaign_file_io.create_campaign_of_file, sent=upload)
+        create_draft = partial(campaign_file_io.create_draft_from_campaign_file, sent=upload)
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
 
@@ -127,7 +127,9 @@ def templates(*, as_json: bool) -> None:
         print_json([{"name": question.name} | question.about.model_dump() for question in load_starter_questions()])
         return
     for question in load_starter_questions():
-        click.echo("\n".join([question.name, *wrap_text(question.about.description, terminal_width(), "  ")]))
+        click.echo(
+            "\n".join([question.name, *wrap_text_into_lines(question.about.description, terminal_width(), "  ")])
+        )
 
 
 @campaign.command("file")
@@ -139,12 +141,12 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
 
     If items name images, recordings or videos, --items writes a zip that contains these files.
     """
-    archive = run_in_transaction(partial(campaign_file_io.build_campaign_archive, slug=slug, with_items=with_items))
+    archive = run_in_transaction(partial(campaign_file_io.build_campaign_yaml_or_zip, slug=slug, with_items=with_items))
     if archive.ending == "zip" and output is None and sys.stdout.isatty():
         raise click.UsageError("This is a zip. Name a file for it with -o.")
 
     async def pieces() -> AsyncIterator[bytes]:
-        for piece in campaign_file_io.stream_campaign_archive(archive):
+        for piece in campaign_file_io.iterate_archive_bytes_then_close(archive):
             yield piece
 
     asyncio.run(write_chunks_to_file_or_print(pieces(), output))
@@ -164,7 +166,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or those settings of a launched campaign that can still be changed."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
-        return settings_overlaid_by_file_and_options(before.model_dump(), settings_file, options)
+        return validated_settings_after_overrides(before.model_dump(), settings_file, options)
 
     row = run_in_transaction(partial(settings_edits.store_changed_settings, slug=slug, change_settings=change))
     click.echo(f"Saved the settings of {slug}.")
@@ -179,7 +181,7 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
     rows = run_in_transaction(partial(summaries.load_campaign_list, archived=archived))
     if as_json:
-        print_json([summaries.campaign_progress_json(row) for row in rows])
+        print_json([summaries.campaign_progress_as_dict(row) for row in rows])
     elif rows:
         titles = ["Campaign", "Status", "Items", "Judgments", "of"]
         cells = [
@@ -206,9 +208,9 @@ def show(slug: str, *, as_json: bool) -> None:
     )
     settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
     if as_json:
-        print_json(summaries.campaign_progress_json(row) | {"settings": settings, "links": addresses})
+        print_json(summaries.campaign_progress_as_dict(row) | {"settings": settings, "links": addresses})
         return
-    for name, value in (summaries.campaign_progress_json(row) | settings | addresses).items():
+    for name, value in (summaries.campaign_progress_as_dict(row) | settings | addresses).items():
         click.echo(f"{name.replace('_', ' ')}: {format_value_for_people(value)}")
 
 
@@ -271,7 +273,7 @@ def import_item_file(
     """
     limits = read_settings()
     identifier, ignored = id_column_or_none(column_options.pop("identifier")), frozenset(column_options.pop("ignore"))
-    with file.open("rb") as opened, show_import_progress(opened) as progress, ExitStack() as stack:
+    with file.open("rb") as opened, import_progress_bar_by_bytes(opened) as progress, ExitStack() as stack:
         zip_ = stack.enter_context(media.open("rb")) if media else None
         packed = MediaZip(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
         result = run_in_transaction(
@@ -299,9 +301,9 @@ def is_at_terminal() -> bool:
 
 
 @contextmanager
-def show_import_progress(file: BinaryIO) -> Iterator[ReportRowCount]:
+def import_progress_bar_by_bytes(file: BinaryIO) -> Iterator[ReportRowCount]:
     """Show a progress bar by bytes, since the number of rows is unknown."""
-    with progress_bar(os.fstat(file.fileno()).st_size, "Importing") as update_bar:
+    with progress_bar_at_terminal(os.fstat(file.fileno()).st_size, "Importing") as update_bar:
         yield lambda _rows: update_bar(file.tell())
 
 
@@ -357,7 +359,7 @@ def add_command_for_campaign_action(action: str, help_text: str) -> None:
     @click.argument("slug")
     def change_status(slug: str) -> None:
         row = run_in_transaction(
-            partial(lifecycle.change_campaign_status, slug=slug, action=action, now=current_utc_time())
+            partial(lifecycle.change_campaign_status_or_refuse, slug=slug, action=action, now=current_utc_time())
         )
         click.echo(f"{slug} is {'archived' if row.archived_at else row.status}.")
 
@@ -372,7 +374,7 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
     draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
-    if priors := run_in_transaction(partial(sentence_on_items_with_own_priors, campaign_id=draft.id)):
+    if priors := run_in_transaction(partial(load_sentence_on_own_priors_or_none, campaign_id=draft.id)):
         click.echo(priors)
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):
@@ -385,11 +387,11 @@ def launch(slug: str, *, yes: bool) -> None:
         )
 
     async def work(connection: AsyncConnection) -> tuple[Campaign, experiment_arms.CampaignArm | None]:
-        row = await lifecycle.change_campaign_status(connection, slug, "launch", now=current_utc_time())
-        return row, await experiment_arms.find_experiment_arm_of_campaign(connection, row.id, None)
+        row = await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=current_utc_time())
+        return row, await experiment_arms.load_experiment_arm_or_none(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
-    link = public_link(*experiment_arms.annotator_link_base(given_or_likely_server_url(), row, arm))
+    link = public_link(*experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm))
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(
@@ -402,7 +404,7 @@ def launch(slug: str, *, yes: bool) -> None:
 @click.argument("slug")
 def revert(slug: str) -> None:
     """Make a launched campaign without answers a draft again. Open HITs end."""
-    run_in_transaction(partial(empty_campaigns.revert_to_draft, slug=slug))
+    run_in_transaction(partial(empty_campaigns.revert_to_draft_if_unanswered, slug=slug))
     click.echo(f"{slug} is a draft again.")
 
 

@@ -25,7 +25,7 @@ from app.experiments import (
 )
 from app.experiments import human_arms as with_arms
 from app.experiments.comparison_file import load_comparison_file
-from app.experiments.runs import Experiment, RunExperiment, RunResults, load_runs, run_missing_and_count_done
+from app.experiments.runs import Experiment, RunExperiment, RunResults, iterate_done_counts_while_running, load_runs
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
@@ -131,7 +131,7 @@ def run_lexical_frequency(
     if people is (out is not None):
         raise click.UsageError("Give either --out, for simulated annotators, or --people.")
     if out is None:
-        create_experiment_campaigns(with_arms.ExperimentRequest(**people_options), launch=launch)
+        create_experiment_campaigns_and_print_links(with_arms.ExperimentRequest(**people_options), launch=launch)
     else:
         run_scale_experiment(
             sakaguchi_2018.load_lexical_frequency_material(),
@@ -143,7 +143,9 @@ def run_lexical_frequency(
         )
 
 
-def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest, *, launch: bool) -> None:
+def create_experiment_campaigns_and_print_links(
+    experiment_settings: with_arms.ExperimentRequest, *, launch: bool
+) -> None:
     """Create the campaigns of its arms, and print the link for annotators."""
     experiment_row = run_in_transaction(
         partial(with_arms.create_experiment, wanted=experiment_settings, launch=launch, now=current_utc_time())
@@ -163,14 +165,14 @@ def create_experiment_campaigns(experiment_settings: with_arms.ExperimentRequest
 )
 def compare(name: str, out: Path) -> None:
     """Compare the arms of NAME, an experiment with people, with the truth and with each other."""
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
 
     async def work(engine: AsyncEngine) -> arm_comparison.AnsweredExperiment:
         async with open_snapshot(engine) as connection:
-            return await arm_comparison.load_answered_experiment(connection, name)
+            return await arm_comparison.load_comparable_arms_of_experiment(connection, name)
 
     click.echo(
-        arm_comparison.write_arm_comparison(
+        arm_comparison.write_arm_comparison_report(
             run_with_engine(work), out, f"easel experiment compare {name}", now=current_utc_time()
         )
     )
@@ -189,7 +191,7 @@ def run_political_spectrum(  # noqa: PLR0917
     ends: tuple[float, float],
 ) -> None:  # fmt: skip
     """Scale 150 political statements from a file, or simulated ones (Sakaguchi & Van Durme 2018, section 5.2)."""
-    rows = sakaguchi_2018.load_scale_values(items, text, value, ends) if items else None
+    rows = sakaguchi_2018.load_texts_with_shares_of_scale(items, text, value, ends) if items else None
     material = sakaguchi_2018.load_or_simulate_political_material(rows, seed)
     run_scale_experiment(material, out, runs, population_name=like, noise_share=context, seed=seed)
 
@@ -207,7 +209,7 @@ def run_translation_systems(  # noqa: PLR0917
     out: Path, runs: int, seed: int, like: str, outputs: Path | None, ends: tuple[float, float]
 ) -> None:
     """Rank 10 systems by their translations, from a file or simulated (Sakaguchi & Van Durme 2018, section 5.3)."""
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     names, quality = (
         sakaguchi_2018_systems.load_system_names_and_output_quality(outputs, ends)
         if outputs
@@ -242,7 +244,7 @@ def run_random_judges(  # noqa: PLR0917
     """Study judges who answer at random, and the choice of a baseline (Otani et al. 2016, sections 6.3 and 6.4)."""
     if baseline is not None and comparisons is None:
         raise click.UsageError("--baseline is a system of --comparisons.")
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     judging = (
         load_comparison_file(comparisons, baseline, judgments)
         if comparisons
@@ -258,7 +260,7 @@ def run_random_judges(  # noqa: PLR0917
 @add_run_options
 def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
     """Study the number of comparisons, and what segments can tell (Otani et al. 2016, Figures 3 and 5)."""
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     command = f"easel experiment comparison-counts --runs {runs} --seed {seed}"
     click.echo(
         otani_2016_counts.run_comparison_count_experiment(
@@ -271,7 +273,7 @@ def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
 @make_option_of_results_folder()
 def run_word_senses(out: Path) -> None:
     """Label the senses of four words with Dawid-Skene and by voting (Passonneau & Carpenter 2014)."""
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     click.echo(passonneau_2014.run_word_sense_experiment(out, "easel experiment word-senses"))
 
 
@@ -279,7 +281,7 @@ def run_word_senses(out: Path) -> None:
 @add_run_options
 def run_transitivity(out: Path, runs: int, seed: int) -> None:
     """Measure annotators' consistency, and questions saved by implied pairs (Amidei 2020, Table 2 and section 4)."""
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
     click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
 
@@ -290,7 +292,7 @@ def run_scale_experiment(
     """Run the experiment, and print where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
         raise click.UsageError("--context is a share: more than 0, 1 at most.")
-    prepare_out_folder(out)
+    require_packages_and_create_out_folder(out)
     option_text = f"--runs {runs} --like {population_name} --context {noise_share:g} --seed {seed}"
     command = f"easel experiment {material.name} {option_text}"
     run_experiment = make_experiment_runner(out, runs)
@@ -301,7 +303,7 @@ def run_scale_experiment(
     )
 
 
-def prepare_out_folder(out: Path) -> None:
+def require_packages_and_create_out_folder(out: Path) -> None:
     """Create the folder, before any long computation whose result could not be written.
 
     Raises:
@@ -321,7 +323,7 @@ def make_experiment_runner(out: Path, runs: int) -> RunExperiment:
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:
-            for finished_runs in run_missing_and_count_done(planned_experiment, out, runs):
+            for finished_runs in iterate_done_counts_while_running(planned_experiment, out, runs):
                 bar.update(finished_runs - bar.pos)
         return load_runs(planned_experiment, out, runs)
 

@@ -75,7 +75,7 @@ def correct(slug: str, item_id: str, new_text: str | None, *, text_file: Path | 
     corrected_text = read_text_file(text_file) if text_file else new_text or ""
     version = run_in_transaction(
         partial(
-            text_corrections.correct_text,
+            text_corrections.store_corrected_text_returning_version,
             slug=slug,
             item_id=item_id,
             new_text=corrected_text,

@@ -32,7 +32,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
         if slug is None:
             return [(row.name, row.role) for row in await users.list_users(connection)]
         campaign = await load_campaign_by_slug(connection, slug)
-        return [(row.name, row.role) for row in await members.load_members_by_name(connection, campaign.id)]
+        return [(row.name, row.role) for row in await members.load_members_in_name_order(connection, campaign.id)]
 
     names_and_roles = run_in_transaction(work)
     if as_json:
@@ -77,9 +77,12 @@ def share(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign, user_id = await load_campaign_by_slug(connection, slug), await find_user_id_by_name(connection, name)
-        if user_id in [row.user_id for row in await members.load_members_by_name(connection, campaign.id)]:
-            await members.set_member_role(connection, campaign, user_id, role)
+        campaign, user_id = (
+            await load_campaign_by_slug(connection, slug),
+            await require_user_id_by_name(connection, name),
+        )
+        if user_id in [row.user_id for row in await members.load_members_in_name_order(connection, campaign.id)]:
+            await members.set_member_role_unless_last_owner(connection, campaign, user_id, role)
         else:
             await members.add_member(connection, campaign, name, role, now=current_utc_time())
 
@@ -95,7 +98,9 @@ def unshare(slug: str, name: str) -> None:
 
     async def work(connection: AsyncConnection) -> None:
         campaign = await load_campaign_by_slug(connection, slug)
-        await members.remove_member(connection, campaign, await find_user_id_by_name(connection, name))
+        await members.remove_member_unless_last_owner(
+            connection, campaign, await require_user_id_by_name(connection, name)
+        )
 
     run_in_transaction(work)
     click.echo(f"{name} no longer has a separate role in {slug}.")
@@ -108,20 +113,20 @@ def change_server_role(name: str, role: str) -> None:
     """Give the researcher NAME another role for the whole server."""
 
     async def work(connection: AsyncConnection) -> None:
-        await users.set_server_role(connection, await find_user_id_by_name(connection, name), role)
+        await users.set_server_role_unless_last_owner(connection, await require_user_id_by_name(connection, name), role)
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
 
 
-async def find_user_id_by_name(connection: AsyncConnection, name: str) -> int:
+async def require_user_id_by_name(connection: AsyncConnection, name: str) -> int:
     """Return the id of a researcher.
 
     Raises:
         NotFound: `user_not_found`.
 
     """
-    user = await users.fetch_user_by_name(connection, users.normalize_typed_name(name))
+    user = await users.fetch_user_by_name_or_none(connection, users.normalize_typed_name(name))
     if user is None:
         raise NotFound(f"There is no researcher “{shorten_echo(name)}”. Nothing was changed.", code="user_not_found")
     return int(user.id)

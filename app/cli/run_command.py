@@ -86,7 +86,7 @@ async def wait_ignoring_cancellation(work: Awaitable[None]) -> None:
 
 
 @contextmanager
-def progress_bar(length: int, label: str) -> Iterator[Callable[[int], None]]:
+def progress_bar_at_terminal(length: int, label: str) -> Iterator[Callable[[int], None]]:
     """Show a progress bar at a terminal; yield a function that takes the position, 0 to `length`."""
     if not sys.stderr.isatty():
         yield lambda _far: None

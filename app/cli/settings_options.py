@@ -32,8 +32,8 @@ def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any],
     `CampaignSettings` checks numbers with all other rules, so an empty option can mean none.
     """
     option = "--" + name.replace("_", "-")
-    rules = form.type_and_limits_of_setting_value(schema)
-    help_ = schema["description"] + format_option_default(schema.get("default"))
+    rules = form.schema_of_setting_value(schema)
+    help_ = schema["description"] + format_default_for_option_help(schema.get("default"))
     if rules.get("type") == "boolean":
         return click.option(f"{option}/--no-{option[2:]}", name, default=None, help=help_)
     if "enum" in rules:
@@ -44,13 +44,13 @@ def make_setting_option(name: str, schema: Mapping[str, Any]) -> Callable[[Any],
     return click.option(option, name, metavar=metavar, help=help_)
 
 
-def format_option_default(default: Any) -> str:
+def format_default_for_option_help(default: Any) -> str:
     if default in (None, ""):
         return ""
     return f"  [default: {format_value_for_people(default)}]"
 
 
-def settings_overlaid_by_file_and_options(
+def validated_settings_after_overrides(
     current: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
 ) -> CampaignSettings:
     """Return the current settings, overlaid by the file's and by the options given.
@@ -87,7 +87,7 @@ def parse_setting_value(name: str, value: Any) -> Any:
 
     """
     if name == form_sections.DESIGN_SETTINGS_SETTING:
-        return parse_settings_object(value, "--design-settings")
+        return parse_settings_json_object(value, "--design-settings")
     if name == form_sections.CRITERIA_SETTING:
         return parse_settings_json(value, "--criteria") if value else []
     return None if value == "" and CampaignSettings.model_fields[name].default is None else value
@@ -100,7 +100,7 @@ def read_json_settings_file(file: Path) -> dict[str, Any]:
         Invalid: `settings_unreadable`.
 
     """
-    document = parse_settings_object(file.read_bytes(), file)
+    document = parse_settings_json_object(file.read_bytes(), file)
     settings = document.get("settings", document)
     if not isinstance(settings, dict):
         raise Invalid(f"{file} is not a JSON object of settings.", code="settings_unreadable")
@@ -120,7 +120,7 @@ def parse_settings_json(document: str | bytes, source_name: object) -> Any:
         raise Invalid(f"{source_name} is not JSON: {problem}.", code="settings_unreadable") from problem
 
 
-def parse_settings_object(document: str | bytes, source_name: object) -> dict[str, Any]:
+def parse_settings_json_object(document: str | bytes, source_name: object) -> dict[str, Any]:
     """Return a parsed JSON object.
 
     Raises:

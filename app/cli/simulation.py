@@ -8,7 +8,12 @@ import numpy as np
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns import hints
-from app.cli.run_command import current_utc_time, progress_bar, progress_function_ended_by_interrupt, run_with_engine
+from app.cli.run_command import (
+    current_utc_time,
+    progress_bar_at_terminal,
+    progress_function_ended_by_interrupt,
+    run_with_engine,
+)
 from app.database.audit_log import log_change
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
@@ -131,7 +136,7 @@ def plan(slug: str, runs: int, **options: Any) -> None:
     """Forecast what the goal of a campaign will cost, from the answers so far."""
 
     async def work(engine: AsyncEngine) -> tuple[CampaignForecast, str]:
-        with progress_bar(runs, "Simulating") as update_bar:
+        with progress_bar_at_terminal(runs, "Simulating") as update_bar:
             forecast = await planned(
                 engine,
                 slug,

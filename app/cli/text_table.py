@@ -19,7 +19,7 @@ def terminal_width() -> int:
     return max(MIN_TABLE_CHARACTERS, shutil.get_terminal_size().columns)
 
 
-def wrap_text(text: str, width: int, indent: str = "") -> list[str]:
+def wrap_text_into_lines(text: str, width: int, indent: str = "") -> list[str]:
     """Return text as lines; an address that is longer than a line stays whole."""
     return textwrap.wrap(
         text, width, initial_indent=indent, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
@@ -35,17 +35,17 @@ def iterate_text_table_lines(
     table continues below: each further piece starts with the first column again, which is never shortened.
     """
     titles = [title.replace(" %", f"{NO_BREAK_SPACE}%") for title in titles]
-    widths = text_width_of_each_column(titles, rows, right_columns, width)
+    widths = fit_column_widths(titles, rows, right_columns, width)
     shown = [[shorten_cell_text(cell, size) for cell, size in zip(row, widths, strict=True)] for row in rows]
-    for number, columns in enumerate(iterate_column_groups_within_width(widths, width)):
+    for number, columns in enumerate(iterate_column_groups_repeating_first(widths, width)):
         yield from [""] * (number > 0)
         heads = [textwrap.wrap(titles[k], widths[k], break_long_words=False) or [""] for k in columns]
         title_lines = max(map(len, heads))
         heads = [[""] * (title_lines - len(head)) + head for head in heads]
         for line in (*zip(*heads, strict=True), *([row[k] for k in columns] for row in shown)):
-            yield format_text_row(line, [widths[k] for k in columns], [k in right_columns for k in columns]).replace(
-                NO_BREAK_SPACE, " "
-            )
+            yield format_aligned_table_line(
+                line, [widths[k] for k in columns], [k in right_columns for k in columns]
+            ).replace(NO_BREAK_SPACE, " ")
 
 
 def print_text_table(titles: Sequence[str], rows: TextRows, *, right_columns: Collection[int]) -> None:
@@ -53,14 +53,12 @@ def print_text_table(titles: Sequence[str], rows: TextRows, *, right_columns: Co
     click.echo("\n".join(iterate_text_table_lines(titles, rows, right_columns=right_columns, width=terminal_width())))
 
 
-def format_text_row(cells: Sequence[str], widths: Sequence[int], is_right: Sequence[bool]) -> str:
+def format_aligned_table_line(cells: Sequence[str], widths: Sequence[int], is_right: Sequence[bool]) -> str:
     sides = zip(cells, widths, is_right, strict=True)
     return COLUMN_GAP.join(cell.rjust(size) if number else cell.ljust(size) for cell, size, number in sides).rstrip()
 
 
-def text_width_of_each_column(
-    titles: Sequence[str], rows: TextRows, right_columns: Collection[int], width: int
-) -> list[int]:
+def fit_column_widths(titles: Sequence[str], rows: TextRows, right_columns: Collection[int], width: int) -> list[int]:
     """Return the width of each column: its widest cell and title, or if that is too much, its title's longest word."""
     cells = [max((len(row[k]) for row in rows), default=0) for k in range(len(titles))]
     full_widths = [max(size, len(title)) for size, title in zip(cells, titles, strict=True)]
@@ -80,7 +78,7 @@ def sum_of_column_and_gap_widths(widths: Sequence[int]) -> int:
     return sum(widths) + len(COLUMN_GAP) * (len(widths) - 1)
 
 
-def iterate_column_groups_within_width(widths: Sequence[int], width: int) -> Iterator[list[int]]:
+def iterate_column_groups_repeating_first(widths: Sequence[int], width: int) -> Iterator[list[int]]:
     """Yield the columns of each piece; the first column is in every piece."""
     columns = [0]
     for k in range(1, len(widths)):
@@ -97,4 +95,4 @@ def shorten_cell_text(text: str, max_characters: int) -> str:
 
 def iterate_wrapped_lines_of_sentences(sentences: Iterable[str], width: int) -> Iterator[str]:
     for sentence in sentences:
-        yield from wrap_text(sentence, width)
+        yield from wrap_text_into_lines(sentence, width)

@@ -60,7 +60,7 @@ async def load_pace_and_progress_of_campaign(
     connection: AsyncConnection,
     precision_replay: PrecisionReplay,
     campaign: Campaign,
-    deadline: float,
+    intervals_deadline: float,
     *,
     now: datetime,
 ) -> CampaignPace:
@@ -80,8 +80,8 @@ async def load_pace_and_progress_of_campaign(
         return CampaignPace(answers.last_at, rate)
     widest = 0.0
     for criterion in campaign.criteria:
-        interval = await precision_replay.load_typical_interval(
-            connection, criterion, in_time=time.monotonic() < deadline
+        interval = await precision_replay.load_typical_interval_or_none(
+            connection, criterion, may_read_new_answers=time.monotonic() < intervals_deadline
         )
         if interval is None:
             return CampaignPace(answers.last_at, rate, "loading")
@@ -101,7 +101,7 @@ def goal_progress_text_or_empty(precision_replay: PrecisionReplay, campaign: Cam
         return ""
     if campaign.goal_reached == stored_goal_text(campaign):
         return "reached"
-    if (progress := precision_replay.cached_goal_progress(campaign)) is None:
+    if (progress := precision_replay.cached_goal_progress_or_none(campaign)) is None:
         return ""
     target = f"{progress.target:.2f}" if campaign.goal == "halves" else f"{100 * progress.target:.0f} %"
     return f"{format_goal_progress(campaign, progress)} of {target}"

@@ -9,8 +9,8 @@ from datetime import timedelta
 import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
-from app.dashboard.goal_texts import goal_heading, too_few_annotators_text
-from app.dashboard.precision import typical_interval
+from app.dashboard.goal_texts import goal_heading, mostly_repeats_warning_or_empty
+from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
 from app.designs.unit import UNKNOWN_SPREAD
@@ -78,20 +78,20 @@ class Cards:
     money: Card | None
 
 
-def draw_cards(snapshot: CampaignSnapshot, progress: Progress | None) -> Cards:
+def build_dashboard_cards(snapshot: CampaignSnapshot, progress: Progress | None) -> Cards:
     """Return the cards, given the progress towards the goal if it is known."""
     has_goal = snapshot.campaign.goal != NO_GOAL
     return Cards(
-        goal_card(snapshot, progress) if has_goal else precision_card(snapshot),
+        goal_card(snapshot, progress) if has_goal else precision_or_items_judged_card(snapshot),
         progress_card(snapshot),
-        people_card(snapshot),
-        money_card(snapshot) if snapshot.campaign.pay_per_hit else None,
+        annotator_count_card(snapshot),
+        spent_and_expected_cost_card(snapshot) if snapshot.campaign.pay_per_hit else None,
     )
 
 
-def precision_card(snapshot: CampaignSnapshot) -> GoalCard:
+def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:
     """Return how well the median item is known; until that is known, how many items are judged."""
-    value = typical_precision(snapshot)
+    value = typical_precision_text_or_empty(snapshot)
     if value:
         is_ordered = snapshot.criterion.design.is_ordered
         return GoalCard(
@@ -102,12 +102,12 @@ def precision_card(snapshot: CampaignSnapshot) -> GoalCard:
     return GoalCard("Items judged", f"{judged:,} of {items:,}", share=judged / items, notes=tuple(filter(None, [note])))
 
 
-def typical_precision(snapshot: CampaignSnapshot) -> str:
+def typical_precision_text_or_empty(snapshot: CampaignSnapshot) -> str:
     """Return the typical interval, or the share of the likeliest label; empty while it is not known."""
     design = snapshot.criterion.design
     if not design.is_ordered:
         return f"{100 * np.median(snapshot.score):.0f} %" if snapshot.judgments.any() else ""
-    spread = design.unit.half_width_text_or_empty(typical_interval(snapshot.precision.intervals))
+    spread = design.unit.half_width_text_or_empty(median_interval_half_width(snapshot.precision.intervals))
     return "" if spread == UNKNOWN_SPREAD else spread
 
 
@@ -121,13 +121,18 @@ def goal_card(snapshot: CampaignSnapshot, progress: Progress | None) -> GoalCard
     findings = ForecastFindings.from_stored(
         campaign.newest_plan, items=len(snapshot.score), per_item=campaign.judgments_per_item
     )
-    notes = [*sentences_on_last_forecast(snapshot, findings), too_few_annotators_text(snapshot) if progress else ""]
+    notes = [
+        *missing_judgments_forecast_sentences(snapshot, findings),
+        mostly_repeats_warning_or_empty(snapshot) if progress else "",
+    ]
     enough = findings.enough if findings else None
     ask_for = enough if enough and enough > campaign.judgments_per_item else None
     return GoalCard(
         title,
-        format_goal_progress(campaign, progress) if progress else typical_precision(snapshot),
-        goal_target_text(campaign, progress) if progress else "typical interval" * bool(typical_precision(snapshot)),
+        format_goal_progress(campaign, progress) if progress else typical_precision_text_or_empty(snapshot),
+        goal_target_text(campaign, progress)
+        if progress
+        else "typical interval" * bool(typical_precision_text_or_empty(snapshot)),
         min(1.0, progress.value / progress.target) if progress else None,
         tuple(filter(None, notes)),
         is_goal=True,
@@ -157,11 +162,11 @@ def goal_target_text(campaign: Campaign, progress: Progress) -> str:
     return f"of items; the goal is {target}" if campaign.goal == "intervals" else f"sure; the goal is {target}"
 
 
-def sentences_on_last_forecast(snapshot: CampaignSnapshot, findings: ForecastFindings | None) -> list[str]:
+def missing_judgments_forecast_sentences(snapshot: CampaignSnapshot, findings: ForecastFindings | None) -> list[str]:
     """Return how many more judgments the goal needs by the last forecast, and whether the campaign asks for enough."""
     if findings is None or not findings.totals:
         return []
-    judgments = int(snapshot.drawn_judgments.sum())
+    judgments = int(snapshot.judgment_counts_without_always_shown.sum())
     middle, low, high = (None if total is None else max(0, total - judgments) for total in findings.totals)
     if middle is None:
         return ["According to the plan, it is out of reach with these annotators."]
@@ -180,32 +185,32 @@ def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
     notes = [
         pluralize(snapshot.hit_count, "task") if snapshot.hit_count else "",
-        f"{format_minutes(snapshot.usual_seconds)} min a task" if snapshot.usual_seconds else "",
-        (silence or recent_tasks_per_hour_text(snapshot)) if has_silence else "",
+        f"{format_minutes_colon_seconds(snapshot.usual_seconds)} min a task" if snapshot.usual_seconds else "",
+        (silence or recent_tasks_per_hour_text_or_empty(snapshot)) if has_silence else "",
     ]
     return ProgressCard(
         "Progress",
-        f"{snapshot.drawn_judgments.sum():,} of {wanted:,}",
+        f"{snapshot.judgment_counts_without_always_shown.sum():,} of {wanted:,}",
         "judgments",
         done / wanted if wanted else None,
         tuple(filter(None, notes)),
-        None if silence else expected_finish_in_seconds_since_1970(snapshot),
+        None if silence else expected_finish_epoch_seconds_or_none(snapshot),
     )
 
 
-def format_minutes(seconds: float) -> str:
+def format_minutes_colon_seconds(seconds: float) -> str:
     """Return a duration as minutes and seconds, such as 1:05."""
     minutes, rest = divmod(round(seconds), SECONDS_PER_MINUTE)
     return f"{minutes:,}:{rest:02}"
 
 
-def recent_tasks_per_hour_text(snapshot: CampaignSnapshot) -> str:
+def recent_tasks_per_hour_text_or_empty(snapshot: CampaignSnapshot) -> str:
     """Return the recent tasks per hour; empty while there are too few."""
     recent = snapshot.recent_rate
     return f"{recent[1]:,.0f} tasks an hour" if recent and recent[0] else ""
 
 
-def hours_left_at_recent_rate(snapshot: CampaignSnapshot) -> float | None:
+def hours_left_at_recent_rate_or_none(snapshot: CampaignSnapshot) -> float | None:
     """Hours until all wanted judgments are given, at the recent rate; None where there is too little data."""
     if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
@@ -215,13 +220,13 @@ def hours_left_at_recent_rate(snapshot: CampaignSnapshot) -> float | None:
     )
 
 
-def expected_finish_in_seconds_since_1970(snapshot: CampaignSnapshot) -> int | None:
+def expected_finish_epoch_seconds_or_none(snapshot: CampaignSnapshot) -> int | None:
     """Expected end, in seconds since 1970, to the minute; None while it is unknown."""
-    hours = hours_left_at_recent_rate(snapshot)
+    hours = hours_left_at_recent_rate_or_none(snapshot)
     return None if hours is None else minutes_since_epoch(snapshot.as_of + timedelta(hours=hours)) * SECONDS_PER_MINUTE
 
 
-def people_card(snapshot: CampaignSnapshot) -> Card:
+def annotator_count_card(snapshot: CampaignSnapshot) -> Card:
     """Return how many annotators answered, and how many tasks are open."""
     annotators, open_hits = snapshot.counts.annotators, snapshot.counts.open_hits
     notes = (
@@ -230,7 +235,7 @@ def people_card(snapshot: CampaignSnapshot) -> Card:
     return Card("People", f"{annotators:,}", "annotator" if annotators == 1 else "annotators", notes=notes)
 
 
-def money_card(snapshot: CampaignSnapshot) -> Card:
+def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     """Return what the answers cost so far, and what the campaign will cost in all."""
     campaign = snapshot.campaign
     pay = campaign.pay_per_hit or 0.0

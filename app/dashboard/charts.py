@@ -23,7 +23,7 @@ COURSE_AXIS_STEP = 10  # its ends are multiples of so many places
 COURSE_TOP, COURSE_BOTTOM = 16, 216
 
 
-def chart_title_by_name(figures: Mapping[str, Any], item_count: int, *, is_ordered: bool) -> dict[str, str]:
+def offered_chart_title_by_name(figures: Mapping[str, Any], item_count: int, *, is_ordered: bool) -> dict[str, str]:
     """Return the titles of the charts that the page offers, by name, in order; the first one is shown at first."""
     is_offered = {
         "match": figures["heatmap"] is not None,
@@ -42,7 +42,7 @@ def chart_title_by_name(figures: Mapping[str, Any], item_count: int, *, is_order
     return {name: title for name, title in titles.items() if is_offered[name]}
 
 
-def score_course_of_highest_items(snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
+def score_history_of_highest_items(snapshot: CampaignSnapshot) -> list[dict[str, Any]]:
     """Return the scores of the highest items after their first judgments and now, as places 0 to 100.
 
     Empty for campaigns of many items, which have no names here, and while no item has an earlier posterior.
@@ -91,7 +91,7 @@ class CourseDrawing:
 
 
 def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
-    """Return the chart of the lines of `score_course_of_highest_items`; at least one line is needed."""
+    """Return the chart of the lines of `score_history_of_highest_items`; at least one line is needed."""
     places: list[float] = [place for line in course for place in line["places"] if place is not None]
     low = math.floor(min(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP
     high = max(math.ceil(max(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP, low + COURSE_AXIS_STEP)

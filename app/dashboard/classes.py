@@ -13,7 +13,7 @@ from app.inference.online.law import PosteriorFamily
 NO_LABEL_LEADS = "no label leads"
 
 
-def likeliest_label_of_each_class_number(classes: Sequence[str], class_numbers: Integers) -> list[str]:
+def labels_of_leading_classes(classes: Sequence[str], class_numbers: Integers) -> list[str]:
     """Return the likeliest label of each item, by its number in `PosteriorFamily.most_counted_class_of_each_item`."""
     return [NO_LABEL_LEADS if number < 0 else classes[number] for number in class_numbers.tolist()]
 
@@ -45,7 +45,7 @@ def label_counts_of_item(
     return [LabelCount(*fields) for fields in zip(classes, map(int, times), shares.tolist(), expected, strict=True)]
 
 
-def judged_item_counts_by_leading_label(
+def judged_items_per_leading_label_or_none(
     classes: Sequence[str], family: PosteriorFamily, history: PosteriorHistory
 ) -> list[Any] | None:
     """Count the judged items by their likeliest label; the last row counts those in which no label leads.

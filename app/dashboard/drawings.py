@@ -9,7 +9,7 @@ from typing import Any
 from app.analysis.chart_axes import LinearScale, Tick, choose_round_tick_step
 from app.dashboard.history import EARLY_JUDGMENTS
 from app.dashboard.item import ItemPage, PosteriorCurve
-from app.dashboard.snapshot import shorten_item_name
+from app.dashboard.snapshot import shorten_to_one_line_name
 from app.dashboard.table import ItemRow
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import Unit
@@ -143,7 +143,7 @@ def pace_drawing(state_figures: dict[str, Any]) -> Drawing:
     return bar_chart_drawing("Pace", x_title, "tasks per hour", ticks, pace_figures["bars"])
 
 
-def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]:
+def hits_per_hour_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]:
     """Return the bars of the pace chart as a table: when each begins, and its HITs per hour."""
     pace_figures = state_figures["pace"]
     step = timedelta(minutes=pace_figures["minutes"])
@@ -151,7 +151,7 @@ def pace_table_rows(state_figures: dict[str, Any]) -> list[tuple[datetime, int]]
     return [(start + i * step, hits) for i, hits in enumerate(pace_figures["bars"])]
 
 
-def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
+def posterior_density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Drawing:
     """Draw the density of an item's posterior now and, dashed, after its first judgments.
 
     The mark in it is the score with its 95 % interval, and the calibrated or shrunken interval if it is in the same
@@ -171,9 +171,8 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
     interval = item_page.displayed_interval if calibrated else None
     ends = (x(interval[0]), x(interval[1])) if interval else None
     mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
-    title = (
-        f"{shorten_item_name(item_page.row.shown)}: posterior after {pluralize(current_curve.judgments, 'judgment')}"
-    )
+    judgments_text = pluralize(current_curve.judgments, "judgment")
+    title = f"{shorten_to_one_line_name(item_page.row.shown)}: posterior after {judgments_text}"
     x_title = score_axis_title(unit, ("shrunken" if item_page.shrunken else "calibrated") if ends else "")
     figure = Drawing(
         title,
@@ -190,7 +189,7 @@ def density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bool) -> Dra
     )
 
 
-def uncertainty_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
+def typical_interval_curve_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:
     """Draw how the typical interval shrinks as answers come in, in the unit of means."""
     points = state_figures["uncertainty"]["points"] or [[0, 0]]
     x, (y, y_ticks) = (
@@ -211,7 +210,7 @@ def forest_plot_drawing(
     x = LinearScale(domain[0], domain[1], FOREST_NAMES_WIDTH, DRAWING_RIGHT)
     marks = [
         ForestRow(
-            shorten_item_name(f"{line.label}: {line.item.shown}" if line.label else line.item.shown),
+            shorten_to_one_line_name(f"{line.label}: {line.item.shown}" if line.label else line.item.shown),
             DRAWING_TOP + FOREST_ROW_HEIGHT * (i + 0.5),
             x(line.low),
             x(line.score),

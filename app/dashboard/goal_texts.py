@@ -25,11 +25,10 @@ def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
         return ""
     sentences = [
         f"{goal_heading(campaign, progress)}: {describe_goal(campaign)}.",
-        f"Now it is {format_goal_progress(campaign, progress)}. {text_on_measure_of_goal(campaign, progress)}".strip()
-        if progress
-        else "",
-        too_few_annotators_text(snapshot) if progress and not progress.is_reached else "",
-        released_items_text(int(snapshot.is_settled.sum())),
+        f"Now it is {format_goal_progress(campaign, progress)}." if progress else "",
+        goal_measure_sentence_or_empty(campaign, progress) if progress else "",
+        mostly_repeats_warning_or_empty(snapshot) if progress and not progress.is_reached else "",
+        settled_items_sentence_or_empty(int(snapshot.is_settled.sum())),
     ]
     return " ".join(filter(None, sentences))
 
@@ -61,7 +60,7 @@ def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPositio
     )
 
 
-def text_on_measure_of_goal(campaign: Campaign, progress: Progress) -> str:
+def goal_measure_sentence_or_empty(campaign: Campaign, progress: Progress) -> str:
     """Describe how the goal is measured, for laws that could measure it."""
     law = campaign.law
     if not law.fit:
@@ -70,7 +69,7 @@ def text_on_measure_of_goal(campaign: Campaign, progress: Progress) -> str:
     return f"Measured by the scores of {law.short_title}." if by_law else "Measured by plain means of answers."
 
 
-def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
+def mostly_repeats_warning_or_empty(snapshot: CampaignSnapshot) -> str:
     """Advise more annotators if most judgments repeat one by the same annotator, which says little about others."""
     tally = snapshot.precision.evidence.tally
     if 2 * tally.annotators.sum() >= tally.judgments.sum():
@@ -78,8 +77,8 @@ def too_few_annotators_text(snapshot: CampaignSnapshot) -> str:
     return "Most judgments are repeats by the same person. More annotators would help reach the goal."
 
 
-def released_items_text(count: int) -> str:
-    if count == 0:
+def settled_items_sentence_or_empty(settled_item_count: int) -> str:
+    if settled_item_count == 0:
         return ""
-    are, them = ("is", "it") if count == 1 else ("are", "them")
-    return f"{pluralize(count, 'item')} {are} settled, and annotators are no longer asked about {them}."
+    are, them = ("is", "it") if settled_item_count == 1 else ("are", "them")
+    return f"{pluralize(settled_item_count, 'item')} {are} settled, and annotators are no longer asked about {them}."

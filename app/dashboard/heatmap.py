@@ -80,17 +80,19 @@ def group_means(values: Array, starts: RowNumbers) -> Array:
     return means
 
 
-def heatmap_row_labels(picture: Heatmap, names: Sequence[str]) -> list[str]:
-    """Return the label of each row: the name of its item (`names` by number), or the ranks of its group from below."""
-    if not picture.has_grouped_rows:
-        return [names[number] for number in picture.order]
-    ends = np.append(picture.starts[1:], len(picture.order))
-    return [f"items {start + 1:,} to {end:,}" for start, end in zip(picture.starts, ends, strict=True)]
+def heatmap_row_labels(heatmap: Heatmap, item_names: Sequence[str]) -> list[str]:
+    """Return the label of each row: the name of its item (`item_names` by number), or the ranks of its group from
+    below.
+    """
+    if not heatmap.has_grouped_rows:
+        return [item_names[number] for number in heatmap.order]
+    ends = np.append(heatmap.starts[1:], len(heatmap.order))
+    return [f"items {start + 1:,} to {end:,}" for start, end in zip(heatmap.starts, ends, strict=True)]
 
 
-def best_matching_row_of_each_row(picture: Heatmap) -> RowNumbers:
+def best_matching_row_of_each_row(heatmap: Heatmap) -> RowNumbers:
     """Return for each row the other row of highest match quality, (k,); with a single row, itself."""
-    others = picture.quality.copy()
+    others = heatmap.quality.copy()
     np.fill_diagonal(others, -1.0)
     best: RowNumbers = np.argmax(others, axis=1)
     return best

@@ -135,17 +135,17 @@ class IncrementalReplay(ABC, Generic[P]):
         there.
         """
         deadline = clock() + REPLAY_BUDGET_SECONDS
-        position, has_polled = self.cached_position(criterion), False
+        position, has_polled = self.cached_position_of_revision_or_none(criterion), False
         while position is None or not (position.is_done and has_polled):
             if position is None or position.is_done:
-                position, has_polled = await self.position_with_new_responses(connection, criterion, position), True
+                position, has_polled = await self.position_after_polling(connection, criterion, position), True
             else:
                 position = await self.position_after_next_batch(connection, criterion, position)
                 if clock() > deadline and not position.is_done:
                     break
         return position
 
-    async def position_with_new_responses(
+    async def position_after_polling(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P] | None
     ) -> ReplayPosition[P]:
         """Poll for new responses; start from the beginning where there is no position, or the position is stale."""
@@ -185,7 +185,7 @@ class IncrementalReplay(ABC, Generic[P]):
         )
         return self.store_position_unless_behind(criterion, new_position)
 
-    def cached_position(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
+    def cached_position_of_revision_or_none(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
         """Return the cached position if it is of the campaign's revision."""
         position = self.positions.get(campaign_id_and_criterion_number(criterion))
         return position if position is not None and position.until.revision == criterion.campaign.revision else None
@@ -194,7 +194,7 @@ class IncrementalReplay(ABC, Generic[P]):
         self, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
         """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
-        cached = self.cached_position(criterion)
+        cached = self.cached_position_of_revision_or_none(criterion)
         if cached is None or cached.state.answers <= position.state.answers:
             self.positions[campaign_id_and_criterion_number(criterion)] = position
         return position
@@ -214,21 +214,21 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
     goal_progress: dict[int, tuple[str, Progress | None]] = field(default_factory=dict)
 
-    async def load_typical_interval(
-        self, connection: AsyncConnection, criterion: Criterion[Campaign], *, in_time: bool = True
+    async def load_typical_interval_or_none(
+        self, connection: AsyncConnection, criterion: Criterion[Campaign], *, may_read_new_answers: bool = True
     ) -> float | None:
         """Return the typical interval as of now; None while answers are being read.
 
         Args:
             connection: An open connection.
             criterion: The criterion.
-            in_time: False if there is no time to read new answers.
+            may_read_new_answers: False if there is no time to read new answers.
 
         """
         since, interval = self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
         if first_new_seq is not None:
-            position = await self.load_newest(connection, criterion) if in_time else None
+            position = await self.load_newest(connection, criterion) if may_read_new_answers else None
             if position is None or position.remaining:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
@@ -250,7 +250,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             )
         self.goal_progress[campaign.id] = stored_goal_text(campaign), progress
 
-    def cached_goal_progress(self, campaign: Campaign) -> Progress | None:
+    def cached_goal_progress_or_none(self, campaign: Campaign) -> Progress | None:
         """Return the progress at the last answers that were read; None if it is unknown, or the goal has changed."""
         goal_text, progress = self.goal_progress.get(campaign.id, ("", None))
         return progress if campaign.goal != NO_GOAL and goal_text == stored_goal_text(campaign) else None

@@ -10,7 +10,7 @@ from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis.calibrated_intervals import shrunken_columns
-from app.dashboard.classes import LabelCount, label_counts_of_item, likeliest_label_of_each_class_number
+from app.dashboard.classes import LabelCount, label_counts_of_item, labels_of_leading_classes
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.judgment_dots import JudgmentDot, judgment_dots
 from app.dashboard.table import JOIN_ITEM_TO_POSTERIOR
@@ -204,9 +204,9 @@ async def load_item_page(
         law_state = LawRunner(
             await driver_of(connection), Revision(criterion.campaign.id, row.revision, row.criterion), law, {}
         )
-        answers = add_judgment_weights(answers, *await law_state.run(weight_request))
+        answers = item_judgments_with_weights(answers, *await law_state.run(weight_request))
     family = law.family
-    x = middles_of_steps_for_density(family.support, row.score, row.variance)
+    x = density_grid_points(family.support, row.score, row.variance)
     classes = criterion.design.classes
     current_curve = posterior_curve(family, row.judgments, row.state, x, classes)
     earlier_curves = [
@@ -214,12 +214,14 @@ async def load_item_page(
     ]
     labels = label_counts_of_item(classes, [answer.value for answer in answers if answer.counts], family, row.state)
     calibrated_mean = (
-        None if family.counts_classes else calibrated_mean_and_interval(intervals.select_items([row.number]))
+        None if family.counts_classes else calibrated_mean_low_high_or_none(intervals.select_items([row.number]))
     )
-    shrunken = shrunken_score_and_interval(row.number, shrinkage) if calibrated_mean and shrinkage else None
+    shrunken = shrunken_score_low_high(row.number, shrinkage) if calibrated_mean and shrinkage else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
-    criterion_curves = posterior_curve_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
-    item_remarks = await load_item_remarks(connection, criterion.campaign, external_id)
+    criterion_curves = (
+        posterior_without_density_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
+    )
+    item_remarks = await load_newest_remarks_on_item_or_none(connection, criterion.campaign, external_id)
     return ItemPage(
         row,
         (x * MAX_POINTS).tolist(),
@@ -237,7 +239,9 @@ async def load_item_page(
     )
 
 
-async def load_item_remarks(connection: AsyncConnection, campaign: Campaign, external_id: str) -> Page[Row[Any]] | None:
+async def load_newest_remarks_on_item_or_none(
+    connection: AsyncConnection, campaign: Campaign, external_id: str
+) -> Page[Row[Any]] | None:
     """Load the newest comments and flags on an item; None if the campaign shows none."""
     if not await remarks.are_remarks_asked_or_stored(connection, campaign):
         return None
@@ -246,7 +250,7 @@ async def load_item_remarks(connection: AsyncConnection, campaign: Campaign, ext
     )
 
 
-def posterior_curve_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
+def posterior_without_density_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
     """Return an item's posterior by each criterion, without its density."""
     family, empty_grid = campaign.law.family, np.zeros(0)
     return {
@@ -268,7 +272,7 @@ async def load_item_judgments_and_unable_annotators(
         for row in rows
         if row.reason is not None
     ]
-    rows_with_responses = [(row, responses_by_criterion_of_row(row, len(designs))) for row in rows]
+    rows_with_responses = [(row, split_row_into_criterion_responses(row, len(designs))) for row in rows]
     judgments = [
         build_item_judgment(criterion.number, designs, row, responses, item_number)
         for row, responses in rows_with_responses
@@ -277,7 +281,7 @@ async def load_item_judgments_and_unable_annotators(
     return judgments, unable
 
 
-def responses_by_criterion_of_row(row: Row[Any], criterion_count: int) -> list[Response]:
+def split_row_into_criterion_responses(row: Row[Any], criterion_count: int) -> list[Response]:
     size = len(row.items)
     parts = [row.values[k * size : (k + 1) * size] for k in range(criterion_count)]
     return [Response.from_stored(row.seq, row.annotator_id, row.items, part) for part in parts]
@@ -309,7 +313,7 @@ def build_item_judgment(
     )
 
 
-def add_judgment_weights(
+def item_judgments_with_weights(
     answers: Sequence[ItemJudgment], weights: Sequence[float], corrected_scores: Sequence[float]
 ) -> list[ItemJudgment]:
     """Add weights and corrected scores, which are given first to last, to the answers that count."""
@@ -323,13 +327,13 @@ def add_judgment_weights(
     return weighted_answers
 
 
-def calibrated_mean_and_interval(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
+def calibrated_mean_low_high_or_none(estimates: ModeratedMeans) -> tuple[float, float, float] | None:
     """Mean, low and high of one item, as places of their unit; None where there is no interval."""
     mean, low, high = (MAX_POINTS * float(value[0]) for value in (estimates.mean, *estimates.interval()))
     return (mean, low, high) if low <= high else None
 
 
-def shrunken_score_and_interval(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
+def shrunken_score_low_high(item_number: int, shrinkage: ItemShrinkage) -> tuple[float, float, float]:
     """Shrunken score, low and high of one item with an interval, as places of their unit."""
     columns = shrunken_columns(shrinkage.shrink_items([item_number]))
     score, low, high = (MAX_POINTS * float(value[0]) for value in columns)
@@ -337,32 +341,38 @@ def shrunken_score_and_interval(item_number: int, shrinkage: ItemShrinkage) -> t
 
 
 def posterior_curve(
-    family: PosteriorFamily, judgments: int, state: Sequence[float], grid_points: Array, classes: Sequence[str]
+    family: PosteriorFamily,
+    judgment_count: int,
+    parameters: Sequence[float],
+    grid_points: Array,
+    classes: Sequence[str],
 ) -> PosteriorCurve:
     """Evaluate a posterior at `grid_points`, on the scale of the law.
 
     Args:
         family: Family of the posterior.
-        judgments: Number of judgments behind it.
-        state: Its parameters.
+        judgment_count: Number of judgments behind it.
+        parameters: Its parameters.
         grid_points: Where the density is evaluated, (n,), on the scale of the law.
         classes: Names of the classes, if there are any.
 
     """
-    score, low, high = (float(value) * MAX_POINTS for value in (family.score(*state), *family.interval(*state)))
+    score, low, high = (
+        float(value) * MAX_POINTS for value in (family.score(*parameters), *family.interval(*parameters))
+    )
     label = (
-        likeliest_label_of_each_class_number(
-            classes, family.most_counted_class_of_each_item(family.columns_of_item_states([state]))
+        labels_of_leading_classes(
+            classes, family.most_counted_class_of_each_item(family.columns_of_item_states([parameters]))
         )[0]
         if family.counts_classes
         else ""
     )
     return PosteriorCurve(
-        judgments, score, low, high, (family.density(*state, grid_points) / MAX_POINTS).tolist(), label
+        judgment_count, score, low, high, (family.density(*parameters, grid_points) / MAX_POINTS).tolist(), label
     )
 
 
-def middles_of_steps_for_density(support: tuple[float, float], score: float, variance: float) -> Array:
+def density_grid_points(support: tuple[float, float], score: float, variance: float) -> Array:
     """Return where the curve is drawn: the middles of equal steps, since a density may be infinite at the very ends."""
     low, high = support
     if not np.isfinite(low) or not np.isfinite(high):

@@ -66,7 +66,7 @@ class LiveDashboards:
         self.tasks = KeyedTasks[tuple[str, int, int]]("live pages")
         self.stopping = False
 
-    async def load_state(self, criterion: Criterion[Campaign], *, now: datetime) -> DashboardState:
+    async def load_shared_or_new_state(self, criterion: Criterion[Campaign], *, now: datetime) -> DashboardState:
         """Return the state for a page: the one that its viewers share, or one made for it."""
         broadcast = self.broadcasts.get((criterion.campaign.slug, criterion.number))
         if broadcast is not None and broadcast.state is not None:
@@ -79,7 +79,7 @@ class LiveDashboards:
     ) -> AsyncGenerator[DashboardState | None]:
         """Yield the newest state unless its version is `seen_version`, then every newer one; None as a heartbeat."""
         address = slug, criterion
-        broadcast = self.join_broadcast(address)
+        broadcast = self.join_or_start_broadcast(address)
         try:
             while not self.stopping:
                 bell = broadcast.changed
@@ -89,31 +89,31 @@ class LiveDashboards:
                     continue
                 if broadcast.task is not None and broadcast.task.done():
                     return  # the task failed; browsers reconnect, and the first one starts a new task
-                if not await is_changed_before_heartbeat(bell):
+                if not await wait_for_change_or_heartbeat(bell):
                     yield None
         finally:
-            self.leave_broadcast(address, broadcast)
+            self.leave_or_stop_broadcast(address, broadcast)
 
-    def join_broadcast(self, address: LiveAddress) -> StateBroadcast:
+    def join_or_start_broadcast(self, address: LiveAddress) -> StateBroadcast:
         broadcast = self.broadcasts.get(address)
         if broadcast is None or broadcast.task is None or broadcast.task.done():
             broadcast = self.broadcasts[address] = StateBroadcast()
             broadcast.task = self.tasks.start(
-                (*address, id(broadcast)), partial(self.watch_campaign, address, broadcast)
+                (*address, id(broadcast)), partial(self.publish_state_on_each_change, address, broadcast)
             )
             broadcast.task.add_done_callback(lambda _task: broadcast.notify_viewers())
         broadcast.viewers += 1
         return broadcast
 
-    def leave_broadcast(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
+    def leave_or_stop_broadcast(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
         broadcast.viewers -= 1
         if broadcast.viewers == 0:
-            assert broadcast.task is not None  # noqa: S101  (`join_broadcast` made it)
+            assert broadcast.task is not None  # noqa: S101  (`join_or_start_broadcast` made it)
             broadcast.task.cancel()
             if self.broadcasts.get(address) is broadcast:
                 del self.broadcasts[address]
 
-    async def watch_campaign(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
+    async def publish_state_on_each_change(self, address: LiveAddress, broadcast: StateBroadcast) -> None:
         """Poll every tick; compute when something changed, never twice within `MIN_COMPUTE_SECONDS`.
 
         While the database is away, viewers keep their last state, and the next tick asks again.
@@ -168,7 +168,7 @@ class LiveDashboards:
             broadcast.notify_viewers()
 
     @contextmanager
-    def end_streams_on_signals(self) -> Iterator[None]:
+    def ending_streams_on_signals(self) -> Iterator[None]:
         """End the streams when the process gets a signal to stop.
 
         The server waits for open replies before it lets the application shut down, so the streams must handle the
@@ -198,7 +198,7 @@ class LiveDashboards:
                     signal.signal(number, handlers[number])
 
 
-async def is_changed_before_heartbeat(changed: asyncio.Event) -> bool:
+async def wait_for_change_or_heartbeat(changed: asyncio.Event) -> bool:
     """Return whether the event was set before the next heartbeat is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):

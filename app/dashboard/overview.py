@@ -9,7 +9,7 @@ from app.alerts import listings as alerts
 from app.annotation.platforms import visit_limit
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
 from app.dashboard.state import DashboardState
-from app.dashboard.thumbnails import load_image_by_item_number
+from app.dashboard.thumbnails import load_image_html_by_item_number
 from app.database.alerts import alert_sentence
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -35,11 +35,11 @@ async def load_score_table_context(
     return {
         "view": view.model_copy(update={"page": items_page.number}),
         "score_table": items_page,
-        "thumbnails": await load_image_by_item_number(connection, campaign, items_page.rows),
+        "thumbnails": await load_image_html_by_item_number(connection, campaign, items_page.rows),
         "own_columns": await own_columns.load_names_of_uploaded_columns(connection, campaign.id)
         if shows_own_columns
         else (),
-        "column_values": await own_columns.load_frequent_values_of_column(connection, campaign.id, view.by)
+        "column_values": await own_columns.load_column_values_or_empty_if_many(connection, campaign.id, view.by)
         if view.by
         else (),
     }
@@ -51,11 +51,11 @@ async def load_whole_campaign_context(
     """Load what the page says about the whole campaign, next to its figures."""
     is_answered = state.figures["answered"]
     return {
-        "unjudged": await unjudged_items.list_unjudged_items(connection, campaign),
-        "left_over": await uncompared_systems.list_uncompared_systems(connection, campaign),
-        "alerts": await alerts.load_newest_alerts(connection, campaign.id),
+        "unjudged": await unjudged_items.load_items_annotators_could_not_judge(connection, campaign),
+        "left_over": await uncompared_systems.load_uncompared_systems_if_finished(connection, campaign),
+        "alerts": await alerts.load_newest_seen_or_unseen_alerts(connection, campaign.id),
         "describe_alert": alert_sentence,
-        "turned_away": await visit_limit.count_recent_refusals(connection, campaign.id, now=now),
+        "turned_away": await visit_limit.count_refused_visits_of_two_days(connection, campaign.id, now=now),
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
         "rehearsal": None
@@ -77,8 +77,8 @@ def figures_template_context(criterion: Criterion[Campaign], state: DashboardSta
         "unit": criterion.design.score_unit(criterion.law),
         "dashes": drawings.EARLY_CURVE_DASHES,
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
-        "charts": charts.chart_title_by_name(state.figures, item_count, is_ordered=criterion.design.is_ordered),
+        "charts": charts.offered_chart_title_by_name(state.figures, item_count, is_ordered=criterion.design.is_ordered),
         "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
         "course_drawing": charts.course_drawing,
-        "pace_rows": drawings.pace_table_rows(state.figures),
+        "pace_rows": drawings.hits_per_hour_table_rows(state.figures),
     }

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.dashboard.table import sql_text_of_own_column
+from app.dashboard.table import uploaded_column_text_expression
 from app.database.tables import items
 
 MAX_VALUES_OFFERED = 50  # a column of more values is filtered by typing one
@@ -25,12 +25,14 @@ async def load_names_of_uploaded_columns(connection: AsyncConnection, campaign_i
     return (await connection.scalars(LIST_OWN_COLUMNS, {"campaign": campaign_id})).all()
 
 
-async def load_frequent_values_of_column(connection: AsyncConnection, campaign_id: int, column: str) -> Sequence[str]:
+async def load_column_values_or_empty_if_many(
+    connection: AsyncConnection, campaign_id: int, column: str
+) -> Sequence[str]:
     """Return the values of a column, the most frequent first; empty if there are more than `MAX_VALUES_OFFERED`."""
-    value = sql_text_of_own_column(column).label("value")
+    value = uploaded_column_text_expression(column).label("value")
     statement = (
         select(value)
-        .where(items.c.campaign_id == campaign_id, sql_text_of_own_column(column) != "")
+        .where(items.c.campaign_id == campaign_id, uploaded_column_text_expression(column) != "")
         .group_by(value)
         .order_by(func.count().desc(), value)
         .limit(MAX_VALUES_OFFERED + 1)

@@ -11,7 +11,7 @@ from fastapi import Depends, Header, Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse, StreamingResponse
 from pydantic import ValidationError
 
-from app.accounts.guards import CurrentAccess, is_still_admitted, researcher_router
+from app.accounts.guards import CurrentAccess, is_still_admitted_or_database_away, researcher_router
 from app.accounts.roles import SEE_SETTINGS
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
 from app.annotation.platforms.registry import platforms_with_pages, public_link
@@ -33,7 +33,7 @@ from app.http.dependencies import (
     FormFields,
     Now,
     Transaction,
-    allow_external_media,
+    allow_https_media_if_campaign_does,
     content_disposition_header,
     get_now,
     is_script_request,
@@ -61,7 +61,7 @@ def get_live_dashboards(request: Request) -> LiveDashboards:
     return live
 
 
-async def load_launched_criterion(
+async def load_criterion_or_refuse_draft(
     database: Database, slug: str, criterion: CriterionNameQuery = ""
 ) -> Criterion[Campaign]:
     """Load the criterion in the address, of a launched campaign.
@@ -76,7 +76,7 @@ async def load_launched_criterion(
     return campaign.find_criterion(criterion)
 
 
-LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_launched_criterion)]
+LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_criterion_or_refuse_draft)]
 
 
 @home_router.get("")
@@ -140,7 +140,7 @@ async def dashboard_page(
     """Show the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        arm = await experiment_arms.find_experiment_arm_of_campaign(connection, campaign.id, access)
+        arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
         if campaign.status == "draft":
             return render_page(
                 request,
@@ -148,17 +148,17 @@ async def dashboard_page(
                 await draft_page.load_draft_page_context(connection, slug) | {"experiment": arm},
             )
     criterion = campaign.find_criterion(view.criterion)
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     shows_own = request.state.session.can(SEE_SETTINGS)
     async with database.connect() as connection:
         parts = await overview.load_score_table_context(connection, criterion, view, state, shows_own_columns=shows_own)
         parts |= await overview.load_whole_campaign_context(connection, campaign, state, now=now)
-    allow_external_media(request, campaign)
+    allow_https_media_if_campaign_does(request, campaign)
     base = request_base_url(request)
-    link = public_link(*experiment_arms.annotator_link_base(base, campaign, arm))
+    link = public_link(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
     context = criterion_template_context(criterion) | overview.figures_template_context(criterion, state) | parts
     context |= {
-        "item": await load_viewed_item(database, criterion, view, state) if view.item else None,
+        "item": await load_viewed_item_page(database, criterion, view, state) if view.item else None,
         "now": now,
         "public_link": link,
         "platforms": platforms_with_pages(),
@@ -171,7 +171,7 @@ async def dashboard_page(
     )
 
 
-async def load_viewed_item(
+async def load_viewed_item_page(
     database: Database, criterion: Criterion[Campaign], items_view: table.ItemsView, state: DashboardState
 ) -> item.ItemPage:
     async with open_snapshot(database) as connection:
@@ -181,7 +181,7 @@ async def load_viewed_item(
 
 
 @router.get("/events")
-async def stream_events(
+async def stream_state_events_response(
     request: Request, database: Database, criterion: LaunchedCriterion, last_event_id: Annotated[str, Header()] = ""
 ) -> StreamingResponse:
     """Stream server-sent events: the newest state now, then each that differs. The id of an event is its state's
@@ -195,15 +195,15 @@ async def stream_events(
         )
         async with aclosing(newest) as states:
             async for state in states:
-                if not await is_still_admitted(request, database, await get_now()):
+                if not await is_still_admitted_or_database_away(request, database, await get_now()):
                     yield LOGGED_OUT_EVENT
                     return
-                yield HEARTBEAT_EVENT if state is None else format_state_event(state)
+                yield HEARTBEAT_EVENT if state is None else encode_server_sent_state_event(state)
 
     return StreamingResponse(stream(), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
 
 
-def format_state_event(state: DashboardState) -> bytes:
+def encode_server_sent_state_event(state: DashboardState) -> bytes:
     return f"id: {state.version}\ndata: {state.figures_json}\n\n".encode()
 
 
@@ -222,7 +222,7 @@ def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> He
 @router.get("/match-quality")
 async def match_quality_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
     """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
     unit = criterion.design.score_unit(criterion.law)
     rows = [
@@ -239,9 +239,9 @@ async def match_quality_page(request: Request, criterion: LaunchedCriterion, now
 
 
 @router.get("/match-quality.csv")
-async def match_quality_csv_file(request: Request, criterion: LaunchedCriterion, now: Now) -> Response:
+async def match_quality_csv_response(request: Request, criterion: LaunchedCriterion, now: Now) -> Response:
     """Return all cells of the heatmap, to four decimals."""
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
@@ -252,25 +252,25 @@ async def match_quality_csv_file(request: Request, criterion: LaunchedCriterion,
 
 
 @router.get("/figures/item.svg")
-async def item_figure_svg(
+async def item_posterior_svg_response(
     request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the posterior of the viewed item, now and after its first judgments."""
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     design, law = criterion.design, criterion.law
-    item_page = await load_viewed_item(database, criterion, view, state)
-    drawing = drawings.density_drawing(
+    item_page = await load_viewed_item_page(database, criterion, view, state)
+    drawing = drawings.posterior_density_drawing(
         item_page, design.score_unit(law), calibrated=design.has_same_unit_as_scores_of(law)
     )
     return inline_file_response(criterion, "item", "svg", svg_text_of_drawing(drawing), now)
 
 
 @router.get("/figures/scores.svg")
-async def scores_figure_svg(
+async def score_forest_plot_svg_response(
     request: Request, database: Database, criterion: LaunchedCriterion, view: ItemsViewQuery, now: Now
 ) -> Response:
     """Draw the rows of the view with their intervals."""
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     async with database.connect() as connection:
         items_page = await table.load_items_page(connection, criterion, view, state.intervals, state.shrinkage)
     histogram = state.figures["histogram"]
@@ -283,11 +283,11 @@ async def scores_figure_svg(
 
 
 @router.get("/figures/{name}.svg")
-async def campaign_figure_svg(
+async def named_chart_svg_response(
     request: Request, criterion: LaunchedCriterion, name: Literal["distribution", "pace", "uncertainty"], now: Now
 ) -> Response:
     """Draw the histogram, the pace or the curve of uncertainty, with times in UTC."""
-    state = await get_live_dashboards(request).load_state(criterion, now=now)
+    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     if name == "pace":
         return inline_file_response(
             criterion, name, "svg", svg_text_of_drawing(drawings.pace_drawing(state.figures)), now
@@ -295,7 +295,7 @@ async def campaign_figure_svg(
     if name == "uncertainty":
         if not criterion.design.is_ordered:
             raise NotFound("Labels without an order have no mean and no interval.", code="figure_not_found")
-        drawing = drawings.uncertainty_drawing(state.figures, criterion.design.unit)
+        drawing = drawings.typical_interval_curve_drawing(state.figures, criterion.design.unit)
         return inline_file_response(criterion, name, "svg", svg_text_of_drawing(drawing), now)
     drawing = drawings.score_distribution_drawing(state.figures, criterion.design.score_unit(criterion.law))
     return inline_file_response(criterion, name, "svg", svg_text_of_drawing(drawing), now)

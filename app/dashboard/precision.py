@@ -30,7 +30,7 @@ def can_measure_goal_quickly(evidence: GoalEvidence) -> bool:
     return is_small and evidence.fitted_judgment_count <= MAX_JUDGMENTS_FOR_QUICK_FIT
 
 
-def typical_interval(estimates: ModeratedMeans) -> float:
+def median_interval_half_width(estimates: ModeratedMeans) -> float:
     """Half the width of the median item's 95 % interval, in points; 50, half of the scale, where nothing is known."""
     low, high = estimates.interval()
     return float(np.median(np.where(np.isfinite(low), high - low, 1.0)) * MAX_POINTS / 2)
@@ -71,9 +71,9 @@ class Precision:
 
     def newest_typical_interval(self) -> float:
         """Return the typical interval after all these responses, in time linear in N."""
-        return typical_interval(self.intervals)
+        return median_interval_half_width(self.intervals)
 
-    def typical_interval_by_response_count(self) -> list[tuple[int, float]]:
+    def response_count_interval_pairs(self) -> list[tuple[int, float]]:
         """Return the typical interval as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
@@ -119,7 +119,7 @@ def precision_after_hits(precision: Precision, hits: Sequence[AnsweredHit], *, t
             )
         if answers % step == 0:
             points.append(
-                typical_interval(moderated_means_of_tally(evidence.tally))
+                median_interval_half_width(moderated_means_of_tally(evidence.tally))
                 if answers > answers_below_half
                 else MAX_POINTS / 2
             )

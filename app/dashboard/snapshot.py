@@ -109,13 +109,13 @@ class CampaignSnapshot:
         return self.criterion.campaign
 
     @property
-    def drawn_judgments(self) -> Counts:
+    def judgment_counts_without_always_shown(self) -> Counts:
         """Judgments of the items that are drawn: all but those that every HIT shows."""
         return np.delete(self.judgments, self.campaign.always_shown)
 
     @property
     def judgments_left(self) -> int:
-        return int(np.maximum(self.wanted_judgments_by_item - self.drawn_judgments, 0).sum())
+        return int(np.maximum(self.wanted_judgments_by_item - self.judgment_counts_without_always_shown, 0).sum())
 
     @property
     def judgments_wanted(self) -> int:
@@ -127,7 +127,7 @@ class CampaignSnapshot:
         have.
         """
         gone = np.delete(self.is_gone | self.is_settled, self.campaign.always_shown)
-        return np.where(gone, self.drawn_judgments, int(self.campaign.judgments_per_item))
+        return np.where(gone, self.judgment_counts_without_always_shown, int(self.campaign.judgments_per_item))
 
     @property
     def items_per_hit_without_always_shown(self) -> int:
@@ -140,14 +140,14 @@ class CampaignSnapshot:
         return self.hit_count - self.precision.answers
 
     @property
-    def first_answer_and_present_time(self) -> tuple[float, float]:
+    def first_answer_and_now_epoch_seconds(self) -> tuple[float, float]:
         """Times of the first answer and of this moment, in seconds since 1970."""
         now = self.as_of.timestamp()
         return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
     @property
     def recent_rate(self) -> tuple[int, float] | None:
-        return pace.recent_hit_count_and_hourly_rate(self.hits_by_minute, *self.first_answer_and_present_time)
+        return pace.recent_hit_count_and_hourly_rate(self.hits_by_minute, *self.first_answer_and_now_epoch_seconds)
 
 
 async def load_campaign_snapshot(
@@ -171,7 +171,7 @@ async def load_campaign_snapshot(
     # These are copies: other requests change the originals while a thread draws.
     judgments, status = index.judgments.copy(), index.status.copy()
     score, variance = await load_scores_and_variances(driver, criterion, index)
-    names = await load_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
+    names = await load_shortened_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
     is_retired = np.isin(np.arange(len(status)), await load_numbers_of_retired_items(connection, campaign_id))
     precision = await replays.precisions.load_newest(connection, criterion)
     history = (await replays.histories.load_newest(connection, criterion)).state
@@ -186,7 +186,7 @@ async def load_campaign_snapshot(
         as_of=as_of,
         hit_count=precision.state.answers + precision.remaining,
         counts=counts,
-        usual_seconds=await load_median_seconds_per_hit(connection, campaign_id),
+        usual_seconds=await load_plausible_median_seconds_or_none(connection, campaign_id),
         simulated_hit_count=simulated_hits,
         hits_by_minute=hits_by_minute,
         item_names=names,
@@ -204,7 +204,7 @@ async def load_campaign_snapshot(
     )
 
 
-async def load_median_seconds_per_hit(connection: AsyncConnection, campaign_id: int) -> float | None:
+async def load_plausible_median_seconds_or_none(connection: AsyncConnection, campaign_id: int) -> float | None:
     """Load the median time of an answered HIT in seconds; None if it is unknown, or faster than people are."""
     seconds = (await connection.execute(LOAD_USUAL_SECONDS, {"campaign": campaign_id})).scalar()
     return seconds if seconds and seconds >= MIN_USUAL_SECONDS else None
@@ -226,12 +226,12 @@ async def load_scores_and_variances(
     return columns["score"][:item_count], columns["variance"][:item_count]
 
 
-async def load_item_names(connection: AsyncConnection, campaign_id: int) -> list[str]:
+async def load_shortened_item_names(connection: AsyncConnection, campaign_id: int) -> list[str]:
     """Load the names of a small campaign's items, by number."""
     statement = select(items.c.shown).where(items.c.campaign_id == campaign_id).order_by(items.c.number)
-    return [shorten_item_name(shown) for shown in await connection.scalars(statement)]
+    return [shorten_to_one_line_name(shown) for shown in await connection.scalars(statement)]
 
 
-def shorten_item_name(full_name: str) -> str:
+def shorten_to_one_line_name(full_name: str) -> str:
     line = " ".join(full_name.split())
     return line if len(line) <= MAX_ITEM_NAME_CHARACTERS else line[: MAX_ITEM_NAME_CHARACTERS - 1] + "…"

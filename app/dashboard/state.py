@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import cards, classes, implied
 from app.dashboard import halo as halos
-from app.dashboard.charts import score_course_of_highest_items
+from app.dashboard.charts import score_history_of_highest_items
 from app.dashboard.goal_texts import goal_position_if_quickly_computed, goal_text
 from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap_of_row_groups
@@ -127,11 +127,11 @@ async def load_dashboard_state(
     Drawing 100,000 items takes 14 ms, so a thread does it.
     """
     return await asyncio.to_thread(
-        draw_dashboard_state, await load_campaign_snapshot(connection, cache, replays, criterion, now=now)
+        build_dashboard_state, await load_campaign_snapshot(connection, cache, replays, criterion, now=now)
     )
 
 
-def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
+def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     campaign, law, design = snapshot.campaign, snapshot.criterion.law, snapshot.criterion.design
     family = law.family
     progress, cut = goal_position_if_quickly_computed(snapshot)
@@ -144,18 +144,18 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "status": campaign.status,
         "answered": snapshot.hit_count > 0,
         "crowd_gone": snapshot.crowd_gone,
-        "cards": asdict(cards.draw_cards(snapshot, progress)),
+        "cards": asdict(cards.build_dashboard_cards(snapshot, progress)),
         "cut": cut.describe if cut else "",
-        "words": summary_sentence_by_name(snapshot, progress),
+        "words": live_sentence_by_name(snapshot, progress),
         "pace": pace_figures(snapshot),
-        "histogram": score_histogram_limits_and_counts(snapshot),
-        "uncertainty": uncertainty_figure_by_name(snapshot),
+        "histogram": score_histogram_json(snapshot),
+        "uncertainty": typical_interval_figure_json(snapshot),
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
-        "unit": design.score_unit(law).drawing_settings,
-        "unit_of_means": design.unit.drawing_settings,
-        "classes": classes.judged_item_counts_by_leading_label(design.classes, family, snapshot.history),
-        "heatmap": heatmap and heatmap_figure_by_name(heatmap, snapshot.item_names),
-        "course": score_course_of_highest_items(snapshot),
+        "unit": design.score_unit(law).unit_settings_for_script,
+        "unit_of_means": design.unit.unit_settings_for_script,
+        "classes": classes.judged_items_per_leading_label_or_none(design.classes, family, snapshot.history),
+        "heatmap": heatmap and heatmap_json_fields(heatmap, snapshot.item_names),
+        "course": score_history_of_highest_items(snapshot),
     }
     replayed_answers = min(
         replayed.answers for replayed in (snapshot.history, snapshot.implied, snapshot.halo) if replayed is not None
@@ -167,7 +167,7 @@ def draw_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     )
 
 
-def heatmap_figure_by_name(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
+def heatmap_json_fields(heatmap: Heatmap, item_names: Sequence[str]) -> dict[str, Any]:
     return {
         "labels": heatmap_row_labels(heatmap, item_names),
         "grouped": heatmap.has_grouped_rows,
@@ -175,13 +175,13 @@ def heatmap_figure_by_name(heatmap: Heatmap, item_names: Sequence[str]) -> dict[
     }
 
 
-def summary_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None) -> dict[str, str]:
+def live_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None) -> dict[str, str]:
     """Return the sentences of the page that change with answers."""
     halo_texts = halos.halo_texts(snapshot.halo, snapshot.campaign.criterion_names) if snapshot.halo else HaloTexts()
     return {
         "hits": pluralize(snapshot.hit_count, "task"),
-        "held": interval_coverage_text(*coverage_and_width_ratio_of_intervals(snapshot)),
-        "simulated": simulated_answers_warning(snapshot),
+        "held": interval_coverage_sentence_or_empty(*interval_coverage_width_ratio_or_nan(snapshot)),
+        "simulated": simulated_answers_warning_or_empty(snapshot),
         "implied": implied.implied_pairs_text(snapshot.implied.tally) if snapshot.implied else "",
         "halo": halo_texts.correlation_text,
         "halo_warning": halo_texts.warning,
@@ -190,7 +190,7 @@ def summary_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | No
     }
 
 
-def coverage_and_width_ratio_of_intervals(snapshot: CampaignSnapshot) -> tuple[float, float]:
+def interval_coverage_width_ratio_or_nan(snapshot: CampaignSnapshot) -> tuple[float, float]:
     """Return the share of posterior intervals that hold the mean of all annotators, and their relative width.
 
     The second number is how many times as wide as the calibrated interval the median posterior interval is. Both are
@@ -209,14 +209,14 @@ def coverage_and_width_ratio_of_intervals(snapshot: CampaignSnapshot) -> tuple[f
     return snapshot.precision.intervals.select_items(sampled_items).expected_coverage_and_width_ratio(low, high)
 
 
-def interval_coverage_text(covered_share: float, width_ratio: float) -> str:
+def interval_coverage_sentence_or_empty(covered_share: float, width_ratio: float) -> str:
     if not np.isfinite(covered_share):
         return ""
     width = f"{width_ratio:.1f} times as wide" if f"{width_ratio:.1f}" != "1.0" else "about as wide"
     return f"The posterior intervals are {width}, and about {100 * covered_share:.0f} % of them contain that mean."
 
 
-def simulated_answers_warning(snapshot: CampaignSnapshot) -> str:
+def simulated_answers_warning_or_empty(snapshot: CampaignSnapshot) -> str:
     """Warn of answers of `easel simulate`; empty where there are none."""
     if not snapshot.simulated_hit_count or snapshot.campaign.rehearsal_of:  # the page's head says so for rehearsals
         return ""
@@ -233,20 +233,20 @@ def pace_note(snapshot: CampaignSnapshot) -> str:
 
 
 def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.first_answer_and_present_time)
+    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.first_answer_and_now_epoch_seconds)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 
-def score_histogram_limits_and_counts(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def score_histogram_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
     low, high = lowest_and_highest_drawn_score(snapshot.criterion.law.family, snapshot.score, snapshot.variance)
     counts, _ = np.histogram(np.clip(snapshot.score, low, high), bins=SCORE_HISTOGRAM_BINS, range=(low, high))
     return {"low": low * MAX_POINTS, "high": high * MAX_POINTS, "counts": counts.tolist()}
 
 
-def uncertainty_figure_by_name(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def typical_interval_figure_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
     """Typical interval as answers came in; `behind` is the number of answers not read yet."""
     return {
-        "points": typical_interval_curve(snapshot),
+        "points": response_count_half_width_points(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
         "behind": snapshot.unread_answers,
         "note": f"Loading answers: {pluralize(snapshot.unread_answers, 'task')} left."
@@ -255,12 +255,12 @@ def uncertainty_figure_by_name(snapshot: CampaignSnapshot) -> dict[str, Any]:
     }
 
 
-def typical_interval_curve(snapshot: CampaignSnapshot) -> list[list[float]]:
+def response_count_half_width_points(snapshot: CampaignSnapshot) -> list[list[float]]:
     """Typical interval after so many responses, in the unit of means, without points that the unit cannot express."""
     unit = snapshot.criterion.design.unit
     known = (
-        (answers, unit.half_width_in_unit_or_none(places))
-        for answers, places in snapshot.precision.typical_interval_by_response_count()
+        (answers, unit.half_width_or_factor_or_none(places))
+        for answers, places in snapshot.precision.response_count_interval_pairs()
     )
     return [[answers, round(value, 2)] for answers, value in known if value is not None]
 

@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Row, Select, Text, and_, cast, func, liter
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
-from app.dashboard.classes import likeliest_label_of_each_class_number
+from app.dashboard.classes import labels_of_leading_classes
 from app.database.tables import current_posteriors as posteriors
 from app.database.tables import items
 from app.designs.campaign import Campaign
@@ -151,7 +151,7 @@ async def load_items_page(
     If the campaign asks by scores, `shrinkage` has the shrunken means.
     """
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
-    rows = (await connection.execute(select_item_rows(criterion, view, offset))).all()
+    rows = (await connection.execute(select_page_of_item_rows(criterion, view, offset))).all()
     if not rows and view.page > 1:
         first_page = view.model_copy(update={"page": 1})
         return await load_items_page(connection, criterion, first_page, intervals, shrinkage)
@@ -166,14 +166,12 @@ async def load_items_page(
         ItemRow(rank, row, *places) for rank, (row, places) in enumerate(zip(rows, place_rows, strict=True), offset + 1)
     ]
     if family.counts_classes:
-        labels = likeliest_label_of_each_class_number(
-            criterion.design.classes, family.most_counted_class_of_each_item(state)
-        )
-        lines = [item_row_with_label(line, label) for line, label in zip(lines, labels, strict=True)]
+        labels = labels_of_leading_classes(criterion.design.classes, family.most_counted_class_of_each_item(state))
+        lines = [label_row_without_point_values(line, label) for line, label in zip(lines, labels, strict=True)]
     return Page(view.page, DASHBOARD_ITEMS_PER_PAGE, rows[0].found if rows else 0, rows=lines)
 
 
-def item_row_with_label(row: ItemRow, label: str) -> ItemRow:
+def label_row_without_point_values(row: ItemRow, label: str) -> ItemRow:
     """Add the label, and drop the values that are points, which labels do not have."""
     without_mean = replace(row, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
     return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
@@ -187,16 +185,20 @@ def shrunken_columns_or_nan(item_numbers: Sequence[int], shrinkage: ItemShrinkag
     return calibrated_intervals.shrunken_columns(shrinkage.shrink_items(item_numbers))
 
 
-def select_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
+def select_page_of_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
     """Select posteriors and texts of a page's items, each with the total number of items found."""
     order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
-    total_query = select(func.count()).select_from(select_viewed_items(criterion, view).subquery()).scalar_subquery()
+    total_query = (
+        select(func.count()).select_from(select_numbers_of_filtered_items(criterion, view).subquery()).scalar_subquery()
+    )
     # A search reads every text, so it must not count in a second query; without a search, that is faster.
     total = func.count().over() if view.is_filtered else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
     page_query = (
-        select_viewed_items(criterion, view).add_columns(total.label("found")).order_by(order, posteriors.c.number)
+        select_numbers_of_filtered_items(criterion, view)
+        .add_columns(total.label("found"))
+        .order_by(order, posteriors.c.number)
     )
     rows = page_query.limit(literal_column(str(DASHBOARD_ITEMS_PER_PAGE))).offset(offset).subquery()
     return (
@@ -212,19 +214,19 @@ def posterior_of_criterion_condition(criterion: Criterion[Campaign]) -> ColumnEl
     return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 
-def select_viewed_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
+def select_numbers_of_filtered_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
     statement = select(posteriors.c.number).where(posterior_of_criterion_condition(criterion))
     if view.is_filtered or view.sort == "name":
         statement = statement.join(items, JOIN_ITEM_TO_POSTERIOR)
     if view.is_filtered_by_column:
-        statement = statement.where(sql_text_of_own_column(view.by) == view.value)
+        statement = statement.where(uploaded_column_text_expression(view.by) == view.value)
     if view.search:
         matches = [column.icontains(view.search, autoescape=True) for column in (items.c.shown, items.c.external_id)]
         statement = statement.where(matches[0] | matches[1])
     return statement
 
 
-def sql_text_of_own_column(column: str) -> ColumnElement[str]:
+def uploaded_column_text_expression(column: str) -> ColumnElement[str]:
     """Return the value of a column of the uploaded items, as text."""
     return items.c.fields.op("->>")(cast(column, Text))

@@ -12,7 +12,7 @@ from app.media.render_items import render_campaign_items
 IMAGE_CONTENT = "image"
 
 
-async def load_image_by_item_number(
+async def load_image_html_by_item_number(
     connection: AsyncConnection, campaign: Campaign, rows: Sequence[ItemRow]
 ) -> dict[int, str]:
     """Return the images of items, by item number; empty for items of another kind."""

@@ -20,7 +20,7 @@ LIST_UNDERJUDGED_SYSTEMS = text(f"""
 """)
 
 
-async def list_uncompared_systems(connection: AsyncConnection, campaign: Campaign) -> Sequence[Row[Any]]:
+async def load_uncompared_systems_if_finished(connection: AsyncConnection, campaign: Campaign) -> Sequence[Row[Any]]:
     """List the systems with fewer judgments than wanted, if they fill a HIT but no two of them can be compared.
 
     Return none for a campaign that continues.

@@ -53,7 +53,7 @@ class UnjudgedItems:
     gone: int
 
 
-async def list_unjudged_items(connection: AsyncConnection, campaign: Campaign) -> UnjudgedItems:
+async def load_items_annotators_could_not_judge(connection: AsyncConnection, campaign: Campaign) -> UnjudgedItems:
     """List the items of a launched campaign that annotators could not judge."""
     if not campaign.cannot_be_judged:
         return UnjudgedItems((), 0, 0)

@@ -1,7 +1,7 @@
 """Alerts: notifications for campaign owners, stored in the transaction of the event.
 
-Call `raise_alert` where the event happens. It sends nothing: it stores the messages in the same transaction, and the
-outbox sends them afterwards. An alert is raised once, however many calls and processes report it.
+Call `store_alert_unless_known` where the event happens. It sends nothing: it stores the messages in the same
+transaction, and the outbox sends them afterwards. An alert is raised once, however many calls and processes report it.
 """
 
 from sqlalchemy import text
@@ -25,7 +25,7 @@ ALERT_SENTENCES = {
 MAX_ALERTS_PER_HOUR = 20
 
 
-def raise_alerts_sql(source: str) -> str:
+def store_new_alerts_sql(source: str) -> str:
     """Return SQL for WITH queries that store new alerts, and a message for each address of their campaigns.
 
     Known alerts are skipped, and rehearsals raise none.
@@ -56,16 +56,16 @@ def raise_alerts_sql(source: str) -> str:
 
 SINGLE_ALERT_SOURCE = """(SELECT CAST(:campaign AS bigint) AS campaign_id, CAST(:kind AS text) AS kind,
     CAST(:occasion AS text) AS occasion, CAST(:about AS text) AS about, CAST(:because AS text) AS because)"""
-RAISE_ALERT = text(f"WITH {raise_alerts_sql(SINGLE_ALERT_SOURCE)} SELECT 1")
+RAISE_ALERT = text(f"WITH {store_new_alerts_sql(SINGLE_ALERT_SOURCE)} SELECT 1")
 
 
-async def raise_alert(
+async def store_alert_unless_known(
     connection: "AsyncConnection | Driver", campaign_id: int, kind: str, occasion: str, *, about: str, because: str = ""
 ) -> None:
     """Raise an alert in the transaction of the event, unless one of the same kind and occasion exists.
 
-    Example: `await raise_alert(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6 of 10 gold
-    items were wrong")`.
+    Example: `await store_alert_unless_known(connection, campaign.id, "held", f"decision {seq}", about="A7", because="6
+    of 10 gold items were wrong")`.
 
     Args:
         connection: A connection in the event's transaction.

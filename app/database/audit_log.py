@@ -207,7 +207,7 @@ def format_logged_changes(line: Row[Any]) -> list[tuple[str, str | None, str | N
     before, after = line.before or {}, line.after or {}
     names = dict.fromkeys((*before, *after))
     return [
-        (name.replace("_", " "), logged_fact_text_or_none(before, name), logged_fact_text_or_none(after, name))
+        (name.replace("_", " "), shortened_fact_text_or_none(before, name), shortened_fact_text_or_none(after, name))
         for name in names
     ]
 
@@ -218,7 +218,7 @@ def list_values_as_one_text(values: Sequence[Any]) -> str:
     return (" " if all(word.endswith(".") for word in words) else "; ").join(words)
 
 
-def logged_fact_text_or_none(facts: Mapping[str, Any], name: str) -> str | None:
+def shortened_fact_text_or_none(facts: Mapping[str, Any], name: str) -> str | None:
     if name not in facts:
         return None
     value = facts[name]

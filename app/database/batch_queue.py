@@ -100,5 +100,5 @@ class BatchQueue(Generic[Request, Reply]):
     async def serve_together(
         self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
     ) -> Sequence[Reply | Exception]:
-        async with self.connections.borrow(campaign_id) as connection:
+        async with self.connections.borrow_autocommit_connection(campaign_id) as connection:
             return await self.serve(connection, campaign_id, [entry.request for entry in batch])

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from sqlalchemy import Column, Executable, Table, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.connections import abandon_connection
+from app.database.connections import close_connection_cancelling_statement
 from app.database.session import Driver, driver_of
 from app.text.table_formats import EXPORT_ROWS_PER_BATCH, RowCells, TableStream
 
@@ -35,8 +35,8 @@ async def insert_rows_by_copy(
 
     Pass JSON as text. Identity columns take the values given, so get them from `reserve_next_ids_of_column`.
     """
-    driver = await driver_in_begun_transaction(connection)
-    async with close_connection_when_late(driver):
+    driver = await begin_transaction_returning_driver(connection)
+    async with closing_connection_on_timeout(driver):
         await driver.copy_records_to_table(table.name, records=rows, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -44,9 +44,9 @@ async def insert_text_lines_by_copy(
     connection: AsyncConnection, table: Table, lines: Iterable[str], *columns: str
 ) -> None:
     """Insert rows as `insert_rows_by_copy` does, from lines that `format_copy_line` made, perhaps in another thread."""
-    driver = await driver_in_begun_transaction(connection)
+    driver = await begin_transaction_returning_driver(connection)
     source = BytesIO("".join(lines).encode())
-    async with close_connection_when_late(driver):
+    async with closing_connection_on_timeout(driver):
         await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
@@ -66,7 +66,7 @@ async def insert_number_arrays_as_rows_by_copy(
     connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]
 ) -> None:
     """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
-    driver = await driver_in_begun_transaction(connection)
+    driver = await begin_transaction_returning_driver(connection)
     layout = np.dtype(
         [("values", ">i2")]
         + [
@@ -84,7 +84,7 @@ async def insert_number_arrays_as_rows_by_copy(
             rows[name] = encode_float8_arrays(values)
     source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
     names = list(columns)
-    async with close_connection_when_late(driver):
+    async with closing_connection_on_timeout(driver):
         await driver.copy_to_table(
             table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
         )
@@ -95,7 +95,7 @@ async def fetch_array_by_column(
 ) -> dict[str, NumberColumn]:
     """Run `fetch_array_by_column_on_driver` in the connection's transaction."""
     return await fetch_array_by_column_on_driver(
-        await driver_in_begun_transaction(connection), query, arguments, **columns
+        await begin_transaction_returning_driver(connection), query, arguments, **columns
     )
 
 
@@ -115,7 +115,7 @@ async def fetch_array_by_column_on_driver(
     """
     received = bytearray()
     loop = asyncio.get_running_loop()
-    async with close_connection_when_late(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
+    async with closing_connection_on_timeout(driver), asyncio.timeout(COPY_SILENCE_SECONDS) as limit:
 
         async def receive(data: bytes) -> None:
             received.extend(data)
@@ -155,22 +155,22 @@ def encode_float8_arrays(values: NumberColumn) -> NumberColumn:
 
 
 @asynccontextmanager
-async def close_connection_when_late(driver: Driver) -> AsyncIterator[None]:
+async def closing_connection_on_timeout(driver: Driver) -> AsyncIterator[None]:
     """Close the connection if a COPY was cancelled or timed out: it may never confirm that it stopped."""
     try:
         yield
     except (TimeoutError, asyncio.CancelledError):
-        await abandon_connection(driver)
+        await close_connection_cancelling_statement(driver)
         raise
 
 
-async def driver_in_begun_transaction(connection: AsyncConnection) -> Driver:
+async def begin_transaction_returning_driver(connection: AsyncConnection) -> Driver:
     """Return the driver, in a transaction: SQLAlchemy sends BEGIN with its first statement, and COPY bypasses it."""
     await connection.execute(text("SELECT 1"))
     return await driver_of(connection)
 
 
-async def iterate_while_producing_next(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
+async def iterate_prefetching_next(produce: Callable[[], Awaitable[T | None]]) -> AsyncGenerator[T, None]:
     """Yield the results of `produce` until it returns None; make each while the caller uses the one before.
 
     Close the generator (`aclosing`).

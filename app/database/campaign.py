@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import ColumnElement, ScalarSelect, TextClause, exists, func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.alerts import raise_alerts_sql
+from app.database.alerts import store_new_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
 from app.database.session import ServingConnections, fetch_value
 from app.database.tables import campaigns, items
@@ -30,13 +30,13 @@ FINISHED_ALERT_SOURCE = """(SELECT id AS campaign_id, 'finished' AS kind, CAST(f
     '' AS about, 'Nothing is left to ask.' AS because FROM finished)"""
 
 
-def finish_campaign_statement(condition: str) -> TextClause:
+def finish_campaign_where_sql(condition: str) -> TextClause:
     """Return a statement that finishes :campaign if its row meets a condition, logs that and raises an alert."""
     return text(f"""
         WITH finished AS (
             UPDATE campaigns SET status = 'finished', finished_at = :now
             WHERE id = :campaign AND status IN ('running', 'paused') AND {condition} RETURNING id, slug, finished_at
-        ), {raise_alerts_sql(FINISHED_ALERT_SOURCE)}
+        ), {store_new_alerts_sql(FINISHED_ALERT_SOURCE)}
         INSERT INTO audit_log (who, way, campaign_id, campaign, action, after)
         SELECT '{SERVER_ACTOR.name}', '{SERVER_ACTOR.way}', id, slug, 'campaign.finish',
                jsonb_build_object('status', 'finished')
@@ -47,7 +47,7 @@ def finish_campaign_statement(condition: str) -> TextClause:
 # A campaign is complete when fewer items are open than an answer needs: one item alone cannot be compared with another.
 # Items that are always shown do not count as open.
 # Two concurrent last answers do not see each other, so neither finishes the campaign; the next HIT request does.
-FINISH_IF_COMPLETE = finish_campaign_statement(f"""
+FINISH_IF_COMPLETE = finish_campaign_where_sql(f"""
     NOT EXISTS (
         SELECT 1 FROM posteriors p
         WHERE p.campaign_id = :campaign AND p.revision = campaigns.revision AND p.criterion = 0
@@ -77,7 +77,7 @@ class CampaignNames:
             ((part, path_parts[part]) for part in FIND_CAMPAIGN_BY_ADDRESS_PART if part in path_parts), None
         )
         if name_key is not None and name_key not in self.ids_by_name:
-            async with connections.borrow() as connection:
+            async with connections.borrow_autocommit_connection() as connection:
                 campaign_id: int | None = await fetch_value(
                     connection, FIND_CAMPAIGN_BY_ADDRESS_PART[name_key[0]], {"name": name_key[1]}
                 )

@@ -101,7 +101,7 @@ class ConnectionTrust:
         """Drop all connections opened until now, because one was dead or on a server that takes no writes."""
         self.dropped = time.monotonic()
 
-    def mark_all_as_suspected(self) -> None:
+    def require_ping_of_all_connections(self) -> None:
         """Let all connections be pinged before their next use, because a statement on one of them timed out."""
         self.suspected = time.monotonic()
 
@@ -118,7 +118,7 @@ class AbandoningTransaction(Transaction):
 
     async def __aexit__(self, kind: object, problem: object, traceback: object) -> None:
         if isinstance(problem, (TimeoutError, asyncio.CancelledError)):
-            await abandon_connection(self.connection)
+            await close_connection_cancelling_statement(self.connection)
         else:
             await super().__aexit__(kind, problem, traceback)
 
@@ -194,7 +194,7 @@ class LimitedConnection(BaseConnection):
     def is_connection_ruined_by(self, problem: BaseException) -> bool:
         """Return whether a statement's failure means that this connection must not be used again."""
         if isinstance(problem, TimeoutError):
-            self.trust.mark_all_as_suspected()
+            self.trust.require_ping_of_all_connections()
             return True
         ended = getattr(problem, "sqlstate", None) or ""
         if ended.startswith("25006"):
@@ -202,7 +202,7 @@ class LimitedConnection(BaseConnection):
         return ended.startswith(SESSION_ENDED_CODES)
 
 
-async def abandon_connection(connection: BaseConnection) -> None:
+async def close_connection_cancelling_statement(connection: BaseConnection) -> None:
     """Close a connection whose statement did not end, after asking the server to cancel that statement."""
     with suppress(Exception):
         await connection.close()
@@ -233,7 +233,7 @@ class Connector:
             except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError) as problem:
                 problems.append((format_host_and_port(hosts[host_index]), problem))
                 self.first_host_index = (host_index + 1) % len(hosts)
-                if driver_sqlstate(problem).startswith(REFUSED_BY_ALL_HOSTS_CODES):
+                if sqlstate_or_empty(problem).startswith(REFUSED_BY_ALL_HOSTS_CODES):
                     break
             except asyncio.CancelledError:  # the next attempt begins at another host, since this one may be silent
                 self.first_host_index = (host_index + 1) % len(hosts)
@@ -242,13 +242,13 @@ class Connector:
                 self.first_host_index = host_index
                 return connection
         _, last = problems[-1]
-        is_single_reason = len(hosts) == 1 or driver_sqlstate(last).startswith(REFUSED_BY_ALL_HOSTS_CODES)
+        is_single_reason = len(hosts) == 1 or sqlstate_or_empty(last).startswith(REFUSED_BY_ALL_HOSTS_CODES)
         reasons = [
             self.describe_problem(problem) if is_single_reason else f"{host}: {self.describe_problem(problem)}"
             for host, problem in problems
         ]
         raise DatabaseUnreachable(
-            reasons[-1] if is_single_reason else "; ".join(reasons), driver_sqlstate(last)
+            reasons[-1] if is_single_reason else "; ".join(reasons), sqlstate_or_empty(last)
         ) from last
 
     async def connect_to_host(self, host: HostAndPort) -> LimitedConnection:
@@ -312,7 +312,7 @@ class Connector:
         return " ".join(str(problem).split()) or type(problem).__name__
 
 
-def driver_sqlstate(problem: BaseException) -> str:
+def sqlstate_or_empty(problem: BaseException) -> str:
     return getattr(problem, "sqlstate", None) or ""
 
 

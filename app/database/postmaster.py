@@ -49,7 +49,7 @@ class Postmaster:
         with suppress(FileNotFoundError):
             self.log_path.replace(self.log_path.with_name("postgresql.log.1"))
         # The thread must live as long as the server: the kernel ends the server with the thread that started it.
-        watcher = threading.Thread(target=self.watch_process, name="postmaster", daemon=True)
+        watcher = threading.Thread(target=self.restart_until_stopped_or_lost, name="postmaster", daemon=True)
         try:
             self.start_and_wait()
             watcher.start()
@@ -61,20 +61,22 @@ class Postmaster:
             if self.problem is not None:
                 raise self.problem
 
-    def watch_process(self) -> None:
+    def restart_until_stopped_or_lost(self) -> None:
         """Restart PostgreSQL each time that it ends; report the loss if that fails."""
         try:
-            self.keep_running()
+            self.restart_each_time_it_ends()
         except Exception as problem:  # noqa: BLE001  (a thread that ended in silence would leave the server without one)
-            self.report_loss(f"PostgreSQL is no longer watched, because of a {type(problem).__name__}.")
+            self.store_loss_unless_stopping(f"PostgreSQL is no longer watched, because of a {type(problem).__name__}.")
 
-    def keep_running(self) -> None:
-        while (ending := self.wait_for_end_and_describe_it()) is not None:
+    def restart_each_time_it_ends(self) -> None:
+        while (ending := self.wait_for_unplanned_end_or_none()) is not None:
             began = time.monotonic()
             try:
                 self.start_and_wait()
             except (StartupProblem, OSError) as problem:
-                self.report_loss(f"PostgreSQL ended ({ending}) and could not be started again. {problem}")
+                self.store_loss_unless_stopping(
+                    f"PostgreSQL ended ({ending}) and could not be started again. {problem}"
+                )
                 return
             if not self.stopping:
                 seconds = time.monotonic() - began
@@ -82,13 +84,13 @@ class Postmaster:
                     "PostgreSQL ended (%s). It runs again after %.1f s; what was saved is kept.", ending, seconds
                 )
 
-    def wait_for_end_and_describe_it(self) -> str | None:
+    def wait_for_unplanned_end_or_none(self) -> str | None:
         """Wait until the process ends, and return how it ended, or None if it was stopped on purpose."""
         assert self.process is not None  # noqa: S101  (launched before it is watched)
         code = self.process.wait()
         return None if self.stopping else signal_name(-code) if code < 0 else f"exit code {code}"
 
-    def report_loss(self, message: str) -> None:
+    def store_loss_unless_stopping(self, message: str) -> None:
         with self.process_lock:
             if self.stopping:
                 return
@@ -111,7 +113,7 @@ class Postmaster:
             log_output = self.log_path.read_bytes()[log_size:].decode(errors="replace")
             if not any(left in log_output for left in OLD_BACKENDS_LEFT_MESSAGES) or time.monotonic() > deadline:
                 raise StartupProblem(
-                    one_line_of_failure_output(log_output, f"PostgreSQL did not start on {self.cluster}")
+                    failure_message_from_output(log_output, f"PostgreSQL did not start on {self.cluster}")
                 )
             time.sleep(START_RETRY_SECONDS)
 
@@ -126,7 +128,7 @@ class Postmaster:
         with self.process_lock:
             self.stopping = True
         if self.process is not None:
-            stop_postgres(self.process)
+            stop_postgres_fast_then_immediately(self.process)
 
 
 def signal_name(number: int) -> str:
@@ -140,7 +142,7 @@ def signal_name(number: int) -> str:
 def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
     """Wait, and return True when PostgreSQL answers, False if it ended. Raises StartupProblem if it takes too long."""
     while not (
-        (postmaster_file := postmaster_file_or_none(cluster))
+        (postmaster_file := read_postmaster_file_or_none(cluster))
         and postmaster_file.ready
         and postmaster_file.pid == process.pid
     ):
@@ -153,7 +155,7 @@ def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, d
     return True
 
 
-def stop_postgres(process: subprocess.Popen[bytes]) -> None:
+def stop_postgres_fast_then_immediately(process: subprocess.Popen[bytes]) -> None:
     """Shut PostgreSQL down in the fast mode, or immediately if that takes too long; the next start then recovers."""
     for stop_signal in (signal.SIGINT, signal.SIGQUIT):
         if process.poll() is None:
@@ -163,7 +165,7 @@ def stop_postgres(process: subprocess.Popen[bytes]) -> None:
             return
 
 
-def one_line_of_failure_output(output: str, failure: str) -> str:
+def failure_message_from_output(output: str, failure: str) -> str:
     """Return one line for the operator from the output of a PostgreSQL program."""
     if "No space left on device" in output:
         return f"{failure}: the disk is full. Free some space, or set EASEL_DATA_DIR to another disk."
@@ -186,7 +188,7 @@ class PostmasterFile:
     ready: bool
 
 
-def postmaster_file_or_none(cluster: Path) -> PostmasterFile | None:
+def read_postmaster_file_or_none(cluster: Path) -> PostmasterFile | None:
     with suppress(OSError, ValueError, IndexError):  # missing, or being written
         lines = (cluster / "postmaster.pid").read_text().splitlines()
         return PostmasterFile(int(lines[0]), Path(lines[4]), len(lines) > 7 and lines[7].strip() == "ready")
@@ -195,22 +197,23 @@ def postmaster_file_or_none(cluster: Path) -> PostmasterFile | None:
 
 def stop_orphan(cluster: Path) -> None:
     """End a server that still runs on the cluster. Its owner is gone, since this process holds the lock."""
-    # As `stop_postgres` does, with shorter limits: a server that was recovering can take very long to shut down.
+    # As `stop_postgres_fast_then_immediately` does, with shorter limits: a server that was recovering can take very
+    # long to shut down.
     for stop_signal, seconds in ORPHAN_SIGNAL_SECONDS.items():
         deadline = time.monotonic() + seconds
-        while pid := pid_of_orphaned_server(cluster):
+        while pid := pid_of_running_server_or_none(cluster):
             with suppress(ProcessLookupError):
                 os.kill(pid, stop_signal)
             if time.monotonic() > deadline:
                 break
             time.sleep(0.05)
-    if pid := pid_of_orphaned_server(cluster):
+    if pid := pid_of_running_server_or_none(cluster):
         raise StartupProblem(f"A PostgreSQL left over on {cluster} (process {pid}) does not end. End it first.")
 
 
-def pid_of_orphaned_server(cluster: Path) -> int | None:
+def pid_of_running_server_or_none(cluster: Path) -> int | None:
     """Return the process id of a server that runs on the cluster, if any."""
-    postmaster_file = postmaster_file_or_none(cluster)
+    postmaster_file = read_postmaster_file_or_none(cluster)
     return (
         postmaster_file.pid
         if postmaster_file and f"/postgres -D {cluster} " in process_command_line(postmaster_file.pid)

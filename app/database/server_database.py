@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database import embedded
 from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
-from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of
+from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of_error_or_empty
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command_to_type
 from app.text.postgres_address import parse_postgres_address
@@ -56,7 +56,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
         with embedded.start_postgres(settings.data_dir, on_lost=on_lost) as url:
             yield url
     else:
-        if not asyncio.run(inspect_database(settings.database_url)).takes_writes:
+        if not asyncio.run(require_reachable_database_state(settings.database_url)).takes_writes:
             url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
                 f"The database at {url} takes no writes: it is a standby, or set to be read-only. "
@@ -73,7 +73,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
             upgrade_schema(url)
             yield url
     else:
-        database = asyncio.run(inspect_database(settings.database_url))
+        database = asyncio.run(require_reachable_database_state(settings.database_url))
         if not database.has_tables:
             raise StartupProblem(
                 f"This database has no tables of Easel yet. Run `{easel_command_to_type()} migrate` first."
@@ -82,7 +82,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
         yield settings.database_url
 
 
-async def inspect_database(url: str) -> DatabaseState:
+async def require_reachable_database_state(url: str) -> DatabaseState:
     """Return the state of the database at `url`.
 
     Raises StartupProblem if it does not answer, or is behind a pooler that shares sessions.
@@ -97,7 +97,7 @@ async def inspect_database(url: str) -> DatabaseState:
                 raise StartupProblem(POOLER_PROBLEM_MESSAGE)
             return DatabaseState(row.has_tables, not row.read_only, revision)
     except DATABASE_ERRORS as problem:
-        if sqlstate_of(problem) in SHARED_SESSION_CODES:
+        if sqlstate_of_error_or_empty(problem) in SHARED_SESSION_CODES:
             raise StartupProblem(POOLER_PROBLEM_MESSAGE) from None
         # SQLAlchemy wraps asyncpg's message in words for programmers.
         cause = (
@@ -116,7 +116,7 @@ async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:
         async with engine.connect() as other:
             return bool(await other.scalar(FIND_BACKEND_PID) == backend_pid)
     except DATABASE_ERRORS as problem:  # other errors, such as no room for another connection, are no sign of a pooler
-        return sqlstate_of(problem) in SHARED_SESSION_CODES
+        return sqlstate_of_error_or_empty(problem) in SHARED_SESSION_CODES
 
 
 async def reset_restored_transaction_ids(connection: AsyncConnection) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, Opera
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
-from app.database.connections import Connector, LimitedConnection, TimeLimits, abandon_connection
+from app.database.connections import Connector, LimitedConnection, TimeLimits, close_connection_cancelling_statement
 from app.text.postgres_address import parse_postgres_address
 
 # Limit for an annotator's request to wait for a lock. Then their browser tries again, and the connection is free.
@@ -95,7 +95,7 @@ def make_connector_to_url(url: str, settings: Mapping[str, str], limits: TimeLim
 def refuse_dead_connection(adapted: AdaptedConnection, _record: object, _proxy: object) -> None:
     """Let the pool replace a connection that no longer answers."""
     connection = adapted.driver_connection
-    if is_limited_connection(connection) and connection.needs_ping() and not adapted.run_async(is_connection_answering):
+    if is_limited_connection(connection) and connection.needs_ping() and not adapted.run_async(ping_connection):
         raise DisconnectionError("the connection does not answer")
 
 
@@ -115,7 +115,7 @@ def invalidate_lost_connection(context: ExceptionContext) -> None:
         context.invalidate_pool_on_disconnect = False  # the others are pinged before their next use
 
 
-async def is_connection_answering(connection: LimitedConnection) -> bool:
+async def ping_connection(connection: LimitedConnection) -> bool:
     return await connection.ping()
 
 
@@ -180,7 +180,7 @@ class SharedParameters:
 Parameters: TypeAlias = Mapping[str, Any] | SharedParameters
 
 
-def sqlstate_of(error: Exception) -> str:
+def sqlstate_of_error_or_empty(error: Exception) -> str:
     """Return PostgreSQL's code of an error; empty if it has none."""
     driver_error = error.orig if isinstance(error, DBAPIError) else error  # the serving path uses asyncpg directly
     return getattr(driver_error, "sqlstate", None) or ""
@@ -192,7 +192,7 @@ def is_database_away(error: Exception) -> bool:
     unreachable = isinstance(error, OSError) and error.filename is None
     broken = isinstance(error, (OperationalError, InterfaceError, NoFreeConnection, *LOST_CONNECTION_ERRORS))
     lost = broken or getattr(error, "connection_invalidated", False)
-    return unreachable or lost or sqlstate_of(error).startswith(PASSING_ERROR_CODES)
+    return unreachable or lost or sqlstate_of_error_or_empty(error).startswith(PASSING_ERROR_CODES)
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:
@@ -212,12 +212,12 @@ async def begin_transaction(engine: AsyncEngine) -> AsyncIterator[Driver]:
 @asynccontextmanager
 async def borrow_autocommit_driver(engine: AsyncEngine) -> AsyncIterator[Driver]:
     """Borrow a connection of the engine's pool on which every statement is a separate transaction."""
-    async with engine.connect() as connection, use_driver(connection) as driver:
+    async with engine.connect() as connection, driver_invalidated_on_failure(connection) as driver:
         yield driver
 
 
 @asynccontextmanager
-async def use_driver(connection: AsyncConnection) -> AsyncIterator[Driver]:
+async def driver_invalidated_on_failure(connection: AsyncConnection) -> AsyncIterator[Driver]:
     """Yield a connection's driver, and invalidate the connection if the driver must not be used again.
 
     SQLAlchemy does not see what happens to the driver. A task that is cancelled at BEGIN leaves asyncpg and PostgreSQL
@@ -236,7 +236,7 @@ async def use_driver(connection: AsyncConnection) -> AsyncIterator[Driver]:
         if isinstance(problem, asyncio.CancelledError) or (
             is_limited_connection(driver) and driver.is_connection_ruined_by(problem)
         ):
-            await abandon_connection(driver)
+            await close_connection_cancelling_statement(driver)
         raise
     finally:
         if is_limited_connection(driver):
@@ -276,7 +276,7 @@ class ServingConnections:
         self._idle: list[AsyncConnection] = []
 
     @asynccontextmanager
-    async def borrow(self, campaign_id: int | None = None) -> AsyncIterator[Driver]:
+    async def borrow_autocommit_connection(self, campaign_id: int | None = None) -> AsyncIterator[Driver]:
         """Borrow a connection on which every statement is a separate transaction.
 
         Raises TimeoutError if none is free or can be opened in time.
@@ -290,7 +290,7 @@ class ServingConnections:
         async with asyncio.timeout(self._seconds) as limit, campaign_share, self._free:
             connection = self._idle.pop() if self._idle else await self._engine.connect()
             try:
-                async with use_driver(connection) as driver:
+                async with driver_invalidated_on_failure(connection) as driver:
                     limit.reschedule(None)
                     yield driver
             finally:
@@ -331,21 +331,21 @@ async def fetch_rows(connection: Driver, statement: TextClause, parameters: Para
     return await connection.fetch(sql, *parameter_values_in_order(parameters, names), record_class=row_class)
 
 
-async def fetch_first_row(
+async def fetch_first_row_or_none(
     connection: Driver, statement: TextClause, parameters: Parameters, row_class: type[R]
 ) -> R | None:
     rows = await fetch_rows(connection, statement, parameters, row_class)
     return rows[0] if rows else None
 
 
-async def fetch_values(connection: Driver, statement: TextClause, parameters: Parameters) -> list[Any]:
+async def fetch_first_column(connection: Driver, statement: TextClause, parameters: Parameters) -> list[Any]:
     """Return the first column of all rows of a statement."""
     return [row[0] for row in await fetch_rows(connection, statement, parameters, Record)]
 
 
 async def fetch_value(connection: Driver, statement: TextClause, parameters: Parameters) -> Any:
     """Return the first column of the first row of a statement; None without a row."""
-    values = await fetch_values(connection, statement, parameters)
+    values = await fetch_first_column(connection, statement, parameters)
     return values[0] if values else None
 
 

@@ -84,7 +84,7 @@ class AnswerByCriterion:
     by_name: Mapping[str, Answer]
 
 
-def touch_by_item_of_form(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
+def parse_touches_by_item(form: Mapping[str, str], items: Sequence[int]) -> dict[int, Touch]:
     """Return the touches from a form's fields `first_touch_ms-NAME`, `changes-NAME`, `input_kind-NAME`.
 
     Invalid fields are dropped: a broken clock must not cost anyone an answer.
@@ -101,7 +101,7 @@ def parse_touch(form: Mapping[str, str], item: int) -> Touch:
     )
 
 
-def telemetry_json_or_none(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
+def touch_playback_json_or_none(answers: Sequence[Answer], items: Sequence[int]) -> str | None:
     """Return the telemetry of the answers by each criterion, as JSON; None if nothing is known.
 
     It has lists in the order of `items`, by one criterion after another, and the viewport.

@@ -9,7 +9,7 @@ from app.designs.criteria import Criterion, LabelledCampaign, LearningCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.playback import MustPlay, SoundSwitching
 from app.designs.remarks import RemarkTarget
-from app.errors import NotFound, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import NotFound, join_names, shorten_echo, shortened_names_that_message_shows
 from app.inference.online.law import Law
 from app.selection.registry import SelectingCampaign
 
@@ -204,7 +204,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
             raise NotFound(
                 f"“{self.name}” has no criterion “{shorten_echo(name)}”. {known_names}.",
                 code="criterion_not_found",
-                criteria=first_names_shown_in_message(names),
+                criteria=shortened_names_that_message_shows(names),
             )
         return self.criteria[names.index(name)]
 
@@ -214,7 +214,7 @@ SECTION_BY_SETTING: dict[str, str] = {
 }
 
 
-def column_values_with_packed_sections(values: Mapping[str, Any]) -> dict[str, Any]:
+def pack_section_settings_into_columns(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by column of the table: settings of a section are together in its column."""
     columns: dict[str, Any] = {}
     for name, value in values.items():

@@ -45,7 +45,7 @@ class Categories(Design):
     )
 
     @model_validator(mode="after")
-    def check_labels(self) -> Self:
+    def refuse_indistinct_labels(self) -> Self:
         """Refuse labels that annotators could not tell apart."""
         for label in self.classes:
             if is_blank(label) or len(label) > MAX_LABEL_CHARS:

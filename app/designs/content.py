@@ -19,7 +19,7 @@ from markupsafe import Markup
 
 from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
-from app.designs.word_differences import mark_differing_words_or_none
+from app.designs.word_differences import mark_differing_words_or_none_if_slow
 from app.text.latex import html_with_formulas_put_back, mark_formulas, markdown_with_placeholders_and_formulas
 from app.text.markdown import markdown_parser
 from app.text.result_cache import cache_results_by_size
@@ -94,7 +94,7 @@ class RenderedContext(NamedTuple):
     @property
     def length(self) -> int:
         """Number of characters of its words, or of their beginning."""
-        return len(visible_beginning(self.html))
+        return len(strip_tags_from_beginning(self.html))
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,8 @@ class RenderedItems:
         by side.
         """
         return self.is_rich and all(
-            PICTURE_TAG.search(item) and len(visible_beginning(item)) <= MAX_CAPTION_CHARS for item in self.items
+            PICTURE_TAG.search(item) and len(strip_tags_from_beginning(item)) <= MAX_CAPTION_CHARS
+            for item in self.items
         )
 
     @cached_property
@@ -148,7 +149,7 @@ class RenderedItems:
 
     def beginning(self, position: int) -> str:
         """Return the beginning of the item at a position, in words on one line."""
-        return " ".join(visible_beginning(self.items[position]).split())
+        return " ".join(strip_tags_from_beginning(self.items[position]).split())
 
     @property
     def field_names(self) -> list[ItemName]:
@@ -234,16 +235,16 @@ class Content:
         trivial = self.kind == "text" and self.differences == "none" and not self.latex
         return not trivial and sum(len(cell or "") for row in rows for cell in row) > MAX_CHARS_RENDERED_INLINE
 
-    def files_named_in_cells(self, cells: ItemTexts) -> set[NamedFile]:
+    def find_media_files_in_cells(self, cells: ItemTexts) -> set[NamedFile]:
         context_kinds = [self.kind_of_context_cell(cell) for cell in cells[1:] if cell]
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
-    def is_rendered_without_visible_content(self, shown: str) -> bool:
+    def renders_to_nothing_visible(self, shown: str) -> bool:
         """Return whether Markdown or HTML renders to nothing visible: no words, no media, no line."""
         if CONTENT_KINDS[self.kind].is_file or self.kind == "text":
             return False
-        html = self.render_cell(self.kind, shown, lambda file: file.name)
+        html = self.render_cell_html(self.kind, shown, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
     def kind_of_context_cell(self, cell: str) -> str:
@@ -262,7 +263,7 @@ class Content:
 
         def render_context(title: str, cell: str | None) -> RenderedContext | None:
             return (
-                RenderedContext(title, self.render_cell(self.kind_of_context_cell(cell), cell, resolve_address))
+                RenderedContext(title, self.render_cell_html(self.kind_of_context_cell(cell), cell, resolve_address))
                 if cell
                 else None
             )
@@ -272,11 +273,11 @@ class Content:
         own_contexts = [
             [one for one, common in zip(pair, is_shared, strict=True) if one and not common] for pair in contexts
         ]
-        marked = self.marked_texts_or_none(rows)
+        marked = self.mark_differences_or_none_each(rows)
         return RenderedItems(
             items=self.texts_with_differences(rows, marked)
             if marked
-            else [self.render_cell(self.kind, row.shown, resolve_address) for row in rows],
+            else [self.render_cell_html(self.kind, row.shown, resolve_address) for row in rows],
             texts=[row.shown for row in rows],
             is_rich=True,
             shared_context=[one for one, common in zip(contexts[0], is_shared, strict=True) if one and common]
@@ -284,11 +285,11 @@ class Content:
             else (),
             own_context=own_contexts,
             is_always_wide=self.kind != "text" or any(own_contexts),
-            loads_media=[bool(self.files_named_in_cells(row)) for row in rows],
+            loads_media=[bool(self.find_media_files_in_cells(row)) for row in rows],
             skipped_differences=None in marked,
         )
 
-    def render_cell(self, kind: str, text: str, resolve_address: AddressResolver) -> str:
+    def render_cell_html(self, kind: str, text: str, resolve_address: AddressResolver) -> str:
         """Return the HTML of a text of one of the `KINDS`."""
         if not self.latex or CONTENT_KINDS[kind].is_file:
             return CONTENT_KINDS[kind].render(text, resolve_address)
@@ -302,21 +303,24 @@ class Content:
         rendered = [row.shown if text is None else text for text, row in zip(marked, rows, strict=True)]
         return [mark_formulas(text) for text in rendered] if self.latex else rendered
 
-    def marked_texts_or_none(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
+    def mark_differences_or_none_each(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
         """Return the texts with marked differences, None for one that would take long to compare.
 
         Empty if there is nothing to compare with.
         """
         if self.differences == "reference":
             return [
-                mark_differing_words_or_none(row.shown, row.reference, show_deletions=True)
+                mark_differing_words_or_none_if_slow(row.shown, row.reference, show_deletions=True)
                 if row.reference
                 else Markup.escape(row.shown)
                 for row in rows
             ]
         if self.differences == "pair" and len(rows) == 2:
             first, second = (row.shown for row in rows)
-            return [mark_differing_words_or_none(first, second), mark_differing_words_or_none(second, first)]
+            return [
+                mark_differing_words_or_none_if_slow(first, second),
+                mark_differing_words_or_none_if_slow(second, first),
+            ]
         return []
 
 
@@ -346,7 +350,7 @@ class ContentKind(NamedTuple):
     is_file: bool = False
 
 
-def visible_beginning(html: str) -> str:
+def strip_tags_from_beginning(html: str) -> str:
     """Return the first words of rendered HTML, as text."""
     start = html[:MAX_BEGINNING_CHARS]
     return unescape(HTML_TAG.sub("", start)) if isinstance(html, Markup) else start
@@ -447,7 +451,7 @@ LANGUAGE_ATTRIBUTE = re.compile(r"""(?<![\w-])(dir|lang)\s*=\s*["']?([a-z][a-z0-
 MAX_FORMAT_VARIANTS = 50  # with different attributes
 
 
-def html_with_limited_formatting_attributes(html: str) -> str:
+def limit_formatting_attribute_variants(html: str) -> str:
     """Return HTML whose formatting elements have only a direction and a language, in few combinations.
 
     A thousand such elements that are never closed would otherwise become a million.
@@ -478,7 +482,7 @@ def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
         return value
 
     clean = nh3.clean(
-        html_with_limited_formatting_attributes(html),
+        limit_formatting_attribute_variants(html),
         tags=ALLOWED_TAGS,
         clean_content_tags=TAGS_REMOVED_WITH_CONTENT,
         attributes=ALLOWED_ATTRIBUTES,

@@ -18,8 +18,8 @@ from app.designs.playback import PLAYBACK_PREFIXES
 from app.designs.registry import make_design
 from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
 from app.designs.scale import MAX_POINTS
-from app.designs.unjudged import UNJUDGED_PREFIX, refuse_unoffered_reasons
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.designs.unjudged import UNJUDGED_PREFIX, refuse_unoffered_unjudged_reasons
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.inference.observations.judgment_kinds import CLASS_KINDS
 from app.inference.online.law import Law, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -71,7 +71,7 @@ class AskedCampaign:
         """Return the names of the criteria, in order; empty for a campaign with one question."""
         return [settings["name"] for settings in self.criteria_settings]
 
-    def criteria_in_annotator_order(self, annotator_id: int) -> list["Criterion[Self]"]:
+    def shuffle_criteria_for_annotator(self, annotator_id: int) -> list["Criterion[Self]"]:
         """Return the criteria in the order for an annotator, by their row's id: always the same, and different between
         annotators.
         """
@@ -184,7 +184,7 @@ class Criterion(Generic[C_co]):
         """Return the prefix of its fields in a form; empty in a campaign with one question."""
         return f"c{self.number}-" if self.campaign.has_criteria else ""
 
-    def own_fields_without_prefix(self, fields: Mapping[str, T]) -> Mapping[str, T]:
+    def own_unprefixed_and_shared_fields(self, fields: Mapping[str, T]) -> Mapping[str, T]:
         """Return its own fields of a form or a draft, without prefix, and the shared ones."""
         if not self.campaign.has_criteria:
             return fields
@@ -198,7 +198,7 @@ class Criterion(Generic[C_co]):
         """
         try:
             answer = self.design.parse_answer(submission, items)
-            refuse_unoffered_reasons(self.campaign, answer, items)
+            refuse_unoffered_unjudged_reasons(self.campaign, answer, items)
             return answer, self.design.checked_values_in_item_order(answer, items)
         except Invalid as refusal:
             if not self.name:
@@ -212,11 +212,11 @@ class Criterion(Generic[C_co]):
 Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
-def submission_of_each_criterion(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
+def split_submission_by_criterion_or_refuse(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
     """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
     if isinstance(submission, Form):
         return [
-            replace(submission, fields=criterion.own_fields_without_prefix(submission.fields))
+            replace(submission, fields=criterion.own_unprefixed_and_shared_fields(submission.fields))
             for criterion in campaign.criteria
         ]
     names = campaign.criterion_names
@@ -226,22 +226,22 @@ def submission_of_each_criterion(submission: Submission, campaign: AskedCampaign
         raise Invalid(
             f"There is no criterion “{shorten_echo(min(unknown))}”. {known_names}. Nothing was stored.",
             code="criterion_unknown",
-            criteria=first_names_shown_in_message(names),
+            criteria=shortened_names_that_message_shows(names),
         )
     if missing := [name for name in names if name not in by_name]:
         raise Invalid(
             f"This campaign asks about {join_names(names)}, but there is no answer for {join_names(missing)}. "
             "Nothing was stored.",
             code="criteria_missing",
-            criteria=first_names_shown_in_message(missing),
+            criteria=shortened_names_that_message_shows(missing),
         )
     if isinstance(submission, Answer):
         return [submission]
-    refuse_partly_judged(submission)
+    refuse_items_judged_by_some_criteria(submission)
     return [submission.by_name[name] for name in names]
 
 
-def refuse_partly_judged(answers: AnswerByCriterion) -> None:
+def refuse_items_judged_by_some_criteria(answers: AnswerByCriterion) -> None:
     """Raise `Invalid` (`judged_in_part`) if an item is unjudged by some criteria only."""
     if len({frozenset(answer.unjudged) for answer in answers.by_name.values()}) > 1:
         raise Invalid(
@@ -249,8 +249,8 @@ def refuse_partly_judged(answers: AnswerByCriterion) -> None:
         )
 
 
-def criterion_order_as_stored_extra(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
+def shuffled_criterion_names_extra_or_empty(campaign: AskedCampaign, annotator_id: int) -> dict[str, list[str]]:
     """Return the order of the criteria as it is stored with an answer; empty for a campaign with one question."""
     if not campaign.has_criteria:
         return {}
-    return {CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.criteria_in_annotator_order(annotator_id)]}
+    return {CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.shuffle_criteria_for_annotator(annotator_id)]}

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, Vali
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from app.designs.design import Design, plain_text_or_refusal
+from app.designs.design import Design, refuse_invisible_or_control_text
 from app.designs.field_flags import OneLine
 from app.designs.registry import make_design
 
@@ -16,7 +16,7 @@ MIN_CRITERIA, MAX_CRITERIA = 2, 5
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
-PlainText = BeforeValidator(plain_text_or_refusal)
+PlainText = BeforeValidator(refuse_invisible_or_control_text)
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
 CriterionLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
@@ -50,7 +50,7 @@ class CriterionSettings(TypedDict):
     ]
 
 
-def checked_criteria_as_stored(
+def require_compatible_criteria(
     criteria: Sequence[CriterionSettings], campaign: Mapping[str, Any]
 ) -> list[CriterionSettings]:
     """Return criteria as they are stored. Raises ValueError for those that cannot be asked together.
@@ -62,14 +62,14 @@ def checked_criteria_as_stored(
     """
     if len(criteria) == 1:
         raise ValueError(f"give {MIN_CRITERIA} to {MAX_CRITERIA} criteria, or none to ask only the campaign’s question")
-    names = [name_folded_for_lookalikes(criterion["name"]) for criterion in criteria]
+    names = [lookalike_comparison_key(criterion["name"]) for criterion in criteria]
     for number, name in enumerate(names):
         if name in names[:number]:
             raise criterion_error(number, "name", "each criterion needs a different name")
-    return [checked_criterion_as_stored(number, criterion, campaign) for number, criterion in enumerate(criteria)]
+    return [require_valid_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
-def name_folded_for_lookalikes(name: str) -> str:
+def lookalike_comparison_key(name: str) -> str:
     """Return a form of the name that is equal for names that look alike."""
     return unicodedata.normalize("NFKC", " ".join(name.split())).casefold()
 
@@ -78,7 +78,7 @@ def criterion_error(number: int, field: str, message: str) -> PydanticCustomErro
     return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 
-def checked_criterion_as_stored(
+def require_valid_criterion(
     number: int, criterion: CriterionSettings, campaign: Mapping[str, Any]
 ) -> CriterionSettings:
     """Return a criterion with the design's settings validated. Raises ValueError."""
@@ -87,7 +87,7 @@ def checked_criterion_as_stored(
         own_end = "high_label" if "high_label" in criterion else "low_label"
         raise criterion_error(number, own_end, f"{criterion['name']}: the two ends of the scale need different labels")
     if not (own_settings := criterion.get("design_settings")):
-        return with_design_settings(criterion, {})
+        return criterion_with_design_settings_replaced(criterion, {})
     try:
         design = make_design_of_criterion(campaign["design"], campaign["design_settings"], criterion)
     except ValidationError as error:
@@ -100,10 +100,14 @@ def checked_criterion_as_stored(
         message = f"{criterion['name']}: the item shown in every task must be the same for all criteria"
         raise criterion_error(number, "name", message)
     stored = design.model_dump(mode="json")
-    return with_design_settings(criterion, {name: stored[name] for name in own_settings if stored[name] != ""})
+    return criterion_with_design_settings_replaced(
+        criterion, {name: stored[name] for name in own_settings if stored[name] != ""}
+    )
 
 
-def with_design_settings(criterion: CriterionSettings, design_settings: dict[str, Any]) -> CriterionSettings:
+def criterion_with_design_settings_replaced(
+    criterion: CriterionSettings, design_settings: dict[str, Any]
+) -> CriterionSettings:
     """Return the criterion with these design settings, or without any if they are empty."""
     changed = criterion.copy()
     changed.pop("design_settings", None)

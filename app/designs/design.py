@@ -10,17 +10,24 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
-from app.designs.answer import Answer, AnswerValue, Form, touch_by_item_of_form
-from app.designs.field_flags import InputModel, empty_or_visible_text_or_refusal
-from app.designs.item_names import form_fields_named_by_position, item_names
+from app.designs.answer import Answer, AnswerValue, Form, parse_touches_by_item
+from app.designs.field_flags import InputModel, refuse_text_that_looks_empty
+from app.designs.item_names import item_names, rename_form_items_to_positions
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
-from app.designs.playback import playback_by_item_of_form
-from app.designs.remarks import remark_by_subject_of_form
+from app.designs.playback import parse_playbacks_by_item
+from app.designs.remarks import parse_remarks_by_subject
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import LIKELIEST_LABEL_UNIT, Unit, unit_of_order_only_law
 from app.designs.unit import POINTS_UNIT as IN_POINTS
-from app.designs.unjudged import unjudged_reason_by_item_of_form
-from app.errors import Conflict, Invalid, Refusal, first_names_shown_in_message, join_names, shorten_echo
+from app.designs.unjudged import parse_unjudged_reasons_by_item
+from app.errors import (
+    Conflict,
+    Invalid,
+    Refusal,
+    join_names,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -33,7 +40,7 @@ SCORE_PREFIX = "score-"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def plain_number_or_refusal(value: object) -> object:
+def parse_strict_number_or_refuse(value: object) -> object:
     """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
@@ -41,12 +48,12 @@ def plain_number_or_refusal(value: object) -> object:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(plain_number_or_refusal)
+PlainNumber = BeforeValidator(parse_strict_number_or_refuse)
 
 
-def plain_text_or_refusal(value: object) -> object:
+def refuse_invisible_or_control_text(value: object) -> object:
     """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
-    empty_or_visible_text_or_refusal(value)
+    refuse_text_that_looks_empty(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
@@ -109,7 +116,7 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        return plain_text_or_refusal(value)
+        return refuse_invisible_or_control_text(value)
 
     @property
     @abstractmethod
@@ -158,7 +165,7 @@ class Design(InputModel, ABC):
             raise Invalid(
                 f"“{shorten_echo(value)}” is {expected}. Nothing was stored.",
                 code="class_unknown",
-                classes=first_names_shown_in_message(self.classes),
+                classes=shortened_names_that_message_shows(self.classes),
             )
         return float(self.classes.index(value))
 
@@ -190,23 +197,23 @@ class Design(InputModel, ABC):
         """Return the submission for a HIT of these items as an answer. Raises `Invalid`; the form keeps the input."""
         if isinstance(submission, Answer):
             return submission
-        form, names = form_fields_named_by_position(submission.fields, items), item_names(len(items))
-        unjudged = unjudged_reason_by_item_of_form(form, names)
+        form, names = rename_form_items_to_positions(submission.fields, items), item_names(len(items))
+        unjudged = parse_unjudged_reasons_by_item(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
         values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
         if not values.keys() <= {*names}:
             raise unknown_items_error()
         viewport = form.get("viewport", "")[:40] or None
-        remarks = remark_by_subject_of_form(form, names)
+        remarks = parse_remarks_by_subject(form, names)
         return Answer(
             values,
-            touch_by_item_of_form(form, names),
+            parse_touches_by_item(form, names),
             viewport,
             submission.source,
             unjudged,
             remarks,
-            playbacks=playback_by_item_of_form(form, names),
+            playbacks=parse_playbacks_by_item(form, names),
         ).with_item_numbers(items)
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
@@ -249,7 +256,7 @@ class Design(InputModel, ABC):
 
         NaN marks an item without a value, since it cannot be judged, or too few others can. Raises `Invalid`:
         `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`, and what
-        `number_or_class_of_label` and `checked_values_of_hit` raise.
+        `number_or_class_of_label` and `require_possible_hit_values` raise.
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
@@ -262,21 +269,21 @@ class Design(InputModel, ABC):
         if len(answer.values) != len(positions):
             raise unknown_items_error()
         numbers = {item: self.number_or_class_of_label(answer.values[item]) for item in positions}
-        combined = self.checked_values_of_hit(
-            [self.checked_value_as_stored(numbers[item], place) for item, place in positions.items()]
+        combined = self.require_possible_hit_values(
+            [self.require_value_in_range(numbers[item], place) for item, place in positions.items()]
         )
         if not answer.unjudged:
             return combined
         value_of = dict(zip(positions, combined, strict=True))
         return [value_of.get(item, math.nan) for item in items]
 
-    def checked_values_of_hit(self, values: list[float]) -> list[float]:
+    def require_possible_hit_values(self, values: list[float]) -> list[float]:
         """Return the values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) if they exclude each
         other.
         """
         return values
 
-    def checked_value_as_stored(self, value: float, position: int) -> float:
+    def require_value_in_range(self, value: float, position: int) -> float:
         """Return a value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
         normalised = self.stored_value_or_none(value)
         if normalised is None:

@@ -4,9 +4,9 @@ import json
 from typing import Any
 
 from app.designs.answer import Answer
-from app.designs.criteria import AskedCampaign, criterion_order_as_stored_extra
+from app.designs.criteria import AskedCampaign, shuffled_criterion_names_extra_or_empty
 from app.designs.remarks import remarks_as_stored
-from app.designs.unjudged import unjudged_items_as_stored
+from app.designs.unjudged import stored_unjudged_reasons_or_empty
 
 
 def extra_json(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> str | None:
@@ -14,8 +14,8 @@ def extra_json(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> st
 
     `annotator_id` is the id of the annotator's row.
     """
-    fields: dict[str, Any] = unjudged_items_as_stored(campaign, answer) | criterion_order_as_stored_extra(
-        campaign, annotator_id
-    )
+    fields: dict[str, Any] = stored_unjudged_reasons_or_empty(
+        campaign, answer
+    ) | shuffled_criterion_names_extra_or_empty(campaign, annotator_id)
     fields |= remarks_as_stored(answer.remarks)
     return json.dumps(fields) if fields else None

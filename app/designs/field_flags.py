@@ -25,7 +25,7 @@ def editability_after_launch_or_none(field: FieldInfo) -> str | None:
     return str(flags[AFTER_LAUNCH_KEY]) if isinstance(flags, dict) and AFTER_LAUNCH_KEY in flags else None
 
 
-def is_private_field(field: FieldInfo) -> bool:
+def is_omitted_from_campaign_files(field: FieldInfo) -> bool:
     """Return whether campaign files omit a setting."""
     flags = field.json_schema_extra
     return isinstance(flags, dict) and bool(flags.get("private"))
@@ -45,17 +45,17 @@ def is_blank(text: str) -> bool:
     Invisible are white space, control and formatting characters (zero-width spaces, soft hyphens, directions), and
     letters that are drawn as nothing. Marks without a letter are visible.
     """
-    return all(map(is_invisible, text))
+    return all(map(is_drawn_as_nothing, text))
 
 
-def is_invisible(character: str) -> bool:
+def is_drawn_as_nothing(character: str) -> bool:
     if character in DRAWN_AS_NOTHING:
         return True
     kind = category(character)
     return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
 
 
-def empty_or_visible_text_or_refusal(value: object) -> object:
+def refuse_text_that_looks_empty(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
@@ -63,14 +63,14 @@ def empty_or_visible_text_or_refusal(value: object) -> object:
     return value
 
 
-def visible_text_or_refusal(text: str) -> str:
+def refuse_text_without_visible_character(text: str) -> str:
     """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("must contain visible text")
     return text
 
 
-def one_line_text_or_refusal(text: str) -> str:
+def refuse_multiline_or_invisible_text(text: str) -> str:
     """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
         raise ValueError("must be on one line")
@@ -79,41 +79,43 @@ def one_line_text_or_refusal(text: str) -> str:
     return text
 
 
-OneLine = AfterValidator(one_line_text_or_refusal)
+OneLine = AfterValidator(refuse_multiline_or_invisible_text)
 
 
-def value_unless_truth_value_as_int(value: object) -> object:
+def refuse_bool_as_int(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value
 
 
-def value_unless_truth_value_as_float(value: object) -> object:
+def refuse_bool_as_float(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
     return value
 
 
-REFUSE_TRUTH_VALUE = {"int": value_unless_truth_value_as_int, "float": value_unless_truth_value_as_float}
+REFUSE_TRUTH_VALUE = {"int": refuse_bool_as_int, "float": refuse_bool_as_float}
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 
-def schema_refusing_truth_values(part: Any) -> Any:
+def pydantic_schema_refusing_bools(part: Any) -> Any:
     """Return a part of a Pydantic schema changed so that numbers refuse truth values."""
     if isinstance(part, list | tuple):
-        return type(part)(map(schema_refusing_truth_values, part))
+        return type(part)(map(pydantic_schema_refusing_bools, part))
     if not isinstance(part, dict):
         return part
     kind = part.get("type")
     if not isinstance(kind, str):  # a mapping of names to schemas
-        return {name: schema_refusing_truth_values(inner) for name, inner in part.items()}
+        return {name: pydantic_schema_refusing_bools(inner) for name, inner in part.items()}
     if kind in REFUSE_TRUTH_VALUE:
         return no_info_before_validator_function(REFUSE_TRUTH_VALUE[kind], part)
     if kind == "function-before" and part["function"]["function"] in REFUSE_TRUTH_VALUE.values():
         return part  # changed already, in a nested model
-    return {name: inner if name in NO_SCHEMAS else schema_refusing_truth_values(inner) for name, inner in part.items()}
+    return {
+        name: inner if name in NO_SCHEMAS else pydantic_schema_refusing_bools(inner) for name, inner in part.items()
+    }
 
 
 class InputModel(BaseModel):
@@ -125,5 +127,5 @@ class InputModel(BaseModel):
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        schema: CoreSchema = schema_refusing_truth_values(handler(source))
+        schema: CoreSchema = pydantic_schema_refusing_bools(handler(source))
         return schema

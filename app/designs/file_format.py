@@ -42,7 +42,7 @@ class ValueFormat:
         """Return the possible values of an item, in words."""
         if not self.classes:
             return self.allowed_numbers_text
-        numbers = "" if self.has_number_labels else f", or its number, 0 to {len(self.classes) - 1}"
+        numbers = "" if self.has_labels_of_other_numbers else f", or its number, 0 to {len(self.classes) - 1}"
         return f"one of {join_names(self.classes)}{numbers}"
 
     def format_value(self, value: float) -> str:
@@ -65,9 +65,9 @@ class ValueFormat:
         return {label: number for number, label in enumerate(self.classes)}
 
     @cached_property
-    def has_number_labels(self) -> bool:
+    def has_labels_of_other_numbers(self) -> bool:
         """Return whether a label is a number other than that of its class."""
-        return any(is_different_number(label, number) for label, number in self.class_by_label.items())
+        return any(is_label_another_number(label, number) for label, number in self.class_by_label.items())
 
     def parse_number(self, cell: str) -> float | None:
         """Return a number as it is stored, None where it is no valid value. Raises ValueError for other text."""
@@ -77,7 +77,7 @@ class ValueFormat:
         """Return a label's class, or a number. Raises ValueError for any other text."""
         if cell in self.class_by_label:
             return self.design.stored_value_or_none(float(self.class_by_label[cell]))
-        if self.has_number_labels:
+        if self.has_labels_of_other_numbers:
             raise ValueError(cell)
         return self.parse_number(cell)
 
@@ -99,7 +99,7 @@ class CriterionValueFormat(ValueFormat):
         return self.parts.get(criterion) if self.parts or criterion else self
 
 
-def is_different_number(label: str, number: int) -> bool:
+def is_label_another_number(label: str, number: int) -> bool:
     try:
         return parse_strict_decimal(label) != number
     except ValueError:

@@ -26,34 +26,34 @@ def item_names(count: int) -> list[ItemName]:
     return [ItemName(position) for position in range(count)]
 
 
-def form_fields_named_by_position(fields: Mapping[str, str], items: Sequence[int]) -> Mapping[str, str]:
+def rename_form_items_to_positions(fields: Mapping[str, str], items: Sequence[int]) -> Mapping[str, str]:
     """Return the fields of a form for a HIT of these items, which name items by position.
 
     A page that was opened before an upgrade names them by number; a form that does so throughout is renamed.
     """
     names = position_name_by_item_number(items)
-    if not do_fields_name_known_items(fields, names):
+    if not do_all_fields_use_item_numbers(fields, names):
         return fields
     return {
-        field_name_with_item_renamed(name, names): choice_value_with_item_renamed(name, value, names)
+        rename_item_in_field_name(name, names): rename_item_in_choice_value(name, value, names)
         for name, value in fields.items()
     }
 
 
-def draft_entries_by_position(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
+def rename_draft_items_to_positions(entries: Mapping[str, Any], items: Sequence[int]) -> Mapping[str, Any]:
     """Return the entries of a draft by position, also of one that an earlier page saved by number."""
     names = position_name_by_item_number(items)
     values = {name: str(entry.get("value", "")) for name, entry in entries.items()}
-    if not do_fields_name_known_items(values, names):
+    if not do_all_fields_use_item_numbers(values, names):
         return entries
-    translated = {name: choice_value_with_item_renamed(name, value, names) for name, value in values.items()}
+    translated = {name: rename_item_in_choice_value(name, value, names) for name, value in values.items()}
     return {
-        field_name_with_item_renamed(name, names): {**entry, "value": translated[name]} if "value" in entry else entry
+        rename_item_in_field_name(name, names): {**entry, "value": translated[name]} if "value" in entry else entry
         for name, entry in entries.items()
     }
 
 
-def find_item_number_by_page_name(name: str, items: Sequence[int]) -> int | None:
+def item_number_of_page_name_or_none(name: str, items: Sequence[int]) -> int | None:
     """Return the number of the item that has this name on the page of its HIT, also on an earlier one; else None."""
     numbers_by_name = {str(item): item for item in items}
     numbers_by_name |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}
@@ -64,30 +64,32 @@ def position_name_by_item_number(items: Iterable[int]) -> dict[str, str]:
     return {str(item): str(ItemName(position)) for position, item in enumerate(items)}
 
 
-def do_fields_name_known_items(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
+def do_all_fields_use_item_numbers(fields: Mapping[str, str], names: Mapping[str, str]) -> bool:
     """Return whether every field that names an item names one of these, by its number."""
-    references = {reference for name, value in fields.items() if (reference := find_item_of_form_field(name, value))}
+    references = {
+        reference for name, value in fields.items() if (reference := item_reference_in_field_or_none(name, value))
+    }
     return bool(references) and references <= names.keys()
 
 
-def find_item_of_form_field(name: str, value: str) -> str | None:
+def item_reference_in_field_or_none(name: str, value: str) -> str | None:
     """Return the name of the item in a field: the end of the field's name, or the value of a choice; None if there is
     none.
     """
-    if is_choice_field(name):
+    if is_field_choosing_an_item(name):
         return value.strip() if value.strip().isdigit() else None
     match = NAME_ENDING_IN_ITEM.fullmatch(name)
     return match[2] if match else None
 
 
-def is_choice_field(name: str) -> bool:
+def is_field_choosing_an_item(name: str) -> bool:
     return name.rpartition("-")[2] in CHOICE_FIELDS and not name.startswith((COMMENT_PREFIX, FLAG_PREFIX))
 
 
-def field_name_with_item_renamed(name: str, names: Mapping[str, str]) -> str:
+def rename_item_in_field_name(name: str, names: Mapping[str, str]) -> str:
     match = NAME_ENDING_IN_ITEM.fullmatch(name)
     return f"{match[1]}{names[match[2]]}" if match else name
 
 
-def choice_value_with_item_renamed(name: str, value: str, names: Mapping[str, str]) -> str:
-    return names.get(value.strip(), value) if is_choice_field(name) else value
+def rename_item_in_choice_value(name: str, value: str, names: Mapping[str, str]) -> str:
+    return names.get(value.strip(), value) if is_field_choosing_an_item(name) else value

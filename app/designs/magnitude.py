@@ -11,10 +11,10 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, TaskSettings, ValueKind
-from app.designs.field_flags import visible_text_or_refusal
-from app.designs.number_parsing import AmbiguousNumber, parse_typed_decimal
+from app.designs.field_flags import refuse_text_without_visible_character
+from app.designs.number_parsing import AmbiguousNumber, parse_localized_decimal_or_refuse
 from app.designs.scale import MAX_POINTS
-from app.designs.unit import RATIO_UNIT, Unit, format_three_digits
+from app.designs.unit import RATIO_UNIT, Unit, format_three_significant_digits
 from app.errors import Invalid
 from app.http.languages.catalogue import Message
 from app.inference.ground.arrays import Array
@@ -43,7 +43,9 @@ class Magnitude(Design):
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO_UNIT
 
-    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(visible_text_or_refusal)] = Field(
+    reference: Annotated[
+        str, StringConstraints(max_length=100_000), AfterValidator(refuse_text_without_visible_character)
+    ] = Field(
         default="An item of average quality",
         title="Reference",
         description="Text that items are compared with. Choose one of average quality.",
@@ -64,17 +66,17 @@ class Magnitude(Design):
 
     @property
     def allowed_values_text(self) -> str:
-        low, high = (format_plain_number(end) for end in self.value_range)
+        low, high = (format_number_without_exponent(end) for end in self.value_range)
         return f"a number above 0, from {low} to {high}"
 
     @property
     def reference_value_text(self) -> str:
         """Return the value of the reference, as people read it."""
-        return format_plain_number(self.reference_value)
+        return format_number_without_exponent(self.reference_value)
 
     def format_reference_multiple(self, multiple: float) -> str:
         """Return a multiple of the reference's value, as people read it."""
-        return format_plain_number(multiple * self.reference_value)
+        return format_number_without_exponent(multiple * self.reference_value)
 
     def describe_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the value of the reference."""
@@ -92,7 +94,8 @@ class Magnitude(Design):
     def format_value_at_position(self, values: Sequence[float], position: int) -> str:
         """Return the answer with its ratio to the reference."""
         value = values[position]
-        return f"{format_plain_number(value)}, {format_three_digits(value / self.reference_value)} × the reference"
+        multiple = format_three_significant_digits(value / self.reference_value)
+        return f"{format_number_without_exponent(value)}, {multiple} × the reference"
 
     def stored_value_or_none(self, value: float) -> float | None:
         low, high = self.value_range
@@ -107,7 +110,7 @@ class Magnitude(Design):
     def parse_number(self, text: str, position: int) -> float:
         """Return a value as it was typed. Raises `Invalid` (`score_ambiguous`, `score_not_a_number`)."""
         try:
-            return parse_typed_decimal(text)
+            return parse_localized_decimal_or_refuse(text)
         except AmbiguousNumber as problem:
             raise Invalid(
                 f"The value of item {position} can be read as two numbers. Write it without the comma, "
@@ -132,7 +135,7 @@ class Magnitude(Design):
         return MAX_POINTS * (values / (values + self.reference_value))
 
 
-def format_plain_number(number: float) -> str:
+def format_number_without_exponent(number: float) -> str:
     """Return the number without an exponent and with commas: 0.0001, 1.5, 100,000,000."""
     text = np.format_float_positional(number, trim="-")
     integer, point, fraction = text.partition(".")

@@ -26,7 +26,7 @@ class AmbiguousNumber(ValueError):
     """A number that can be read as two different numbers."""
 
 
-def parse_typed_decimal(text: str) -> float:
+def parse_localized_decimal_or_refuse(text: str) -> float:
     """Return a number as a person types it: with a point or a comma, in Latin, Arabic, Persian or full-width digits.
 
     Raises:

@@ -37,7 +37,7 @@ class Ordinal(Design):
     )
 
     @model_validator(mode="after")
-    def check_labels(self) -> Self:
+    def refuse_indistinct_labels(self) -> Self:
         """Refuse points that annotators could not tell apart."""
         if NO_LABEL in (self.labels[0], self.labels[-1]):
             raise ValueError("the first and the last point need a label")

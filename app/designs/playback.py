@@ -25,7 +25,7 @@ ENOUGH_HEARD = 0.9  # share of the length that counts as all of it: the last mom
 MAX_SECONDS = 1e6
 
 
-def playback_by_item_of_form(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[int, Playback]:
+def parse_playbacks_by_item(form: Mapping[str, str], items: Sequence[ItemName]) -> dict[int, Playback]:
     """Return the playbacks from a form's fields `plays-NAME`, `seconds_heard-NAME` and `switches-NAME`.
 
     Invalid fields are dropped.
@@ -50,7 +50,7 @@ def parse_seconds_or_none(text: str | None) -> float | None:
     return round(seconds, 2) if math.isfinite(seconds) and 0 <= seconds <= MAX_SECONDS else None
 
 
-def refuse_unplayed(must_play: str | None, form: Form, count: int) -> None:
+def refuse_form_with_unplayed_items(must_play: str | None, form: Form, item_count: int) -> None:
     """Refuse a form whose script reports an item that was not played as the campaign demands.
 
     Items without a report, and those that cannot be judged, pass.
@@ -58,7 +58,7 @@ def refuse_unplayed(must_play: str | None, form: Form, count: int) -> None:
     Args:
         must_play: The campaign's setting, None if it has none.
         form: The form as the page sent it.
-        count: The number of items of the HIT, checks included.
+        item_count: The number of items of the HIT, checks included.
 
     Raises:
         Invalid: `not_played`.
@@ -66,8 +66,12 @@ def refuse_unplayed(must_play: str | None, form: Form, count: int) -> None:
     """
     if form.source != SCRIPTED_PAGE or must_play not in ("start", "end"):
         return
-    names = item_names(count)
-    unplayed = [position for position, name in enumerate(names, start=1) if is_unplayed(must_play, form.fields, name)]
+    names = item_names(item_count)
+    unplayed = [
+        position
+        for position, name in enumerate(names, start=1)
+        if is_item_reported_unplayed(must_play, form.fields, name)
+    ]
     if not unplayed:
         return
     to_the_end = " to the end" if must_play == "end" else ""
@@ -75,7 +79,7 @@ def refuse_unplayed(must_play: str | None, form: Form, count: int) -> None:
     raise Invalid(message, code="not_played", positions=unplayed)
 
 
-def is_unplayed(must_play: str, fields: Mapping[str, str], name: ItemName) -> bool:
+def is_item_reported_unplayed(must_play: str, fields: Mapping[str, str], name: ItemName) -> bool:
     """Return whether the form reports that the item of this name was played less than is demanded."""
     plays = parse_nonnegative_int_or_none(fields.get(f"{PLAYS_PREFIX}{name}"))
     if plays is None or fields.get(f"{UNJUDGED_PREFIX}{name}"):

@@ -67,7 +67,7 @@ class OrderDesign(PlaceDesign):
         description="Let annotators say that items are about equal.",
     )
 
-    def checked_values_of_hit(self, values: list[float]) -> list[float]:
+    def require_possible_hit_values(self, values: list[float]) -> list[float]:
         """Return places without gaps except after ties: only the order counts."""
         places = [1.0 + sum(other < value for other in values) for value in values]
         if not self.ties_allowed and len(set(places)) < len(places):

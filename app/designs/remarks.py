@@ -77,16 +77,16 @@ class Remark:
     flag: str | None = None
 
 
-def remark_by_subject_of_form(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
+def parse_remarks_by_subject(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
     """Return the remarks in a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by subject.
 
     The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks.
     """
-    remarks = {about: read_comment_and_flag(form, about) for about in (WHOLE_HIT, *map(str, items))}
+    remarks = {about: parse_remark_from_form(form, about) for about in (WHOLE_HIT, *map(str, items))}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
 
 
-def read_comment_and_flag(form: Mapping[str, str], subject: str) -> Remark:
+def parse_remark_from_form(form: Mapping[str, str], subject: str) -> Remark:
     comment = form.get(f"{COMMENT_PREFIX}{subject}", "")
     return Remark(
         comment_without_invisible_characters(comment) if comment else "",
@@ -117,7 +117,7 @@ class RemarkOffer(Protocol):
     def flag_reasons(self) -> Sequence[str]: ...
 
 
-def remarks_that_campaign_asks_for(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
+def drop_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark]) -> dict[str, Remark]:
     """Return the remarks that the campaign asks for."""
     reasons = {reason: reason for reason in campaign.flag_reasons} or {FLAG_WITHOUT_REASON: "", "": ""}
     offered_remarks = {
@@ -142,7 +142,7 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
             raise Invalid(
                 f"This campaign does not take flags on {where}. Nothing was stored.", code="remark_not_offered"
             )
-    if remarks_that_campaign_asks_for(campaign, remarks) != remarks:
+    if drop_unoffered_remarks(campaign, remarks) != remarks:
         expected = f"one of {join_names(campaign.flag_reasons)}" if campaign.flag_reasons else "left empty"
         raise Invalid(f"What is wrong must be {expected}. Nothing was stored.", code="reason_unknown")
 
@@ -157,7 +157,7 @@ def remarks_as_stored(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict
     return {REMARKS_KEY: stored} if stored else {}
 
 
-def remark_form_fields(stored: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def form_fields_of_stored_remarks(stored: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     fields: dict[str, str] = {}
     for about, told in stored.items():
         fields |= {f"{COMMENT_PREFIX}{about}": told["comment"]} if "comment" in told else {}

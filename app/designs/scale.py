@@ -9,7 +9,7 @@ from app.inference.ground.arrays import Array
 MAX_POINTS = 100.0
 
 
-def points_as_stored_or_none(score: float) -> float | None:
+def points_in_range_or_none(score: float) -> float | None:
     """Return a score as it is stored, where -0 is 0; None if it is not in 0..100."""
     return score + 0.0 if 0 <= score <= MAX_POINTS else None
 

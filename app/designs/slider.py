@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Literal
 
 from app.designs.design import Design, TaskSettings, ValueKind
-from app.designs.scale import MAX_POINTS, points_as_stored_or_none
+from app.designs.scale import MAX_POINTS, points_in_range_or_none
 from app.http.languages.catalogue import Message
 
 
@@ -36,7 +36,7 @@ class Slider(Design):
         )
 
     def stored_value_or_none(self, value: float) -> float | None:
-        return points_as_stored_or_none(value)
+        return points_in_range_or_none(value)
 
     def simulate_answer(self, shares: Sequence[float]) -> list[float]:
         """Return the steps of the slider at these shares of the scale, or its ends."""

@@ -51,7 +51,7 @@ class Unit:
         """Return the number at a place, 0 to 100."""
         return place
 
-    def shares_to_shown_values(self, shares: Array) -> Array:
+    def shares_to_unit_values(self, shares: Array) -> Array:
         """Return shares of the scale, 0 to 1, as in pages and files. Also for distances where `has_standard_errors` is
         true.
         """
@@ -82,7 +82,7 @@ class Unit:
         """Return half the width of an interval as text; empty for the whole scale, which says nothing."""
         return f"± {places:.1f} {self.sign}".rstrip() if places < STEPS / 2 else UNKNOWN_SPREAD
 
-    def half_width_in_unit_or_none(self, half_width: float) -> float | None:
+    def half_width_or_factor_or_none(self, half_width: float) -> float | None:
         """Return half the width of an interval as a number, None where it says nothing."""
         return half_width
 
@@ -97,7 +97,7 @@ class Unit:
         return None
 
     @property
-    def drawing_settings(self) -> dict[str, Any]:
+    def unit_settings_for_script(self) -> dict[str, Any]:
         """Return the unit's settings for the page's script."""
         settings = {"title": self.title, "axis": self.axis_title, "sign": self.sign, "density": self.density_axis_title}
         return settings | {"spread": self.spread_axis_title, "ticks": self.ticks}
@@ -110,7 +110,7 @@ class RatioUnit(Unit):
         """Return the odds of the place's share."""
         return place / (STEPS - place) if place < STEPS else math.inf
 
-    def shares_to_shown_values(self, shares: Array) -> Array:
+    def shares_to_unit_values(self, shares: Array) -> Array:
         """Return ratios; infinite at the end of the scale."""
         with np.errstate(divide="ignore"):
             ratios: Array = shares / (1.0 - shares)
@@ -123,23 +123,23 @@ class RatioUnit(Unit):
 
     def format_value(self, place: float) -> str:
         """Return the ratio in three digits."""
-        return format_three_digits(self.value_in_unit_at_place(place))
+        return format_three_significant_digits(self.value_in_unit_at_place(place))
 
     def format_place_rounded(self, place: float) -> str:
         """Return the ratio in two digits."""
-        return format_three_digits(float(f"{self.value_in_unit_at_place(place):.1e}"))
+        return format_three_significant_digits(float(f"{self.value_in_unit_at_place(place):.1e}"))
 
     def format_deviation(self, variance: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.half_width_in_unit_or_none(STEPS * math.sqrt(variance))
-        return "–" if factor is None else f"×/÷ {format_three_digits(factor)}"
+        factor = self.half_width_or_factor_or_none(STEPS * math.sqrt(variance))
+        return "–" if factor is None else f"×/÷ {format_three_significant_digits(factor)}"
 
     def half_width_text_or_empty(self, places: float) -> str:
         """Return a factor, for an item that is about as good as the reference."""
-        factor = self.half_width_in_unit_or_none(places)
-        return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_digits(factor)}"
+        factor = self.half_width_or_factor_or_none(places)
+        return UNKNOWN_SPREAD if factor is None else f"×/÷ {format_three_significant_digits(factor)}"
 
-    def half_width_in_unit_or_none(self, half_width: float) -> float | None:
+    def half_width_or_factor_or_none(self, half_width: float) -> float | None:
         """Return the factor from the middle to the upper end."""
         return self.value_in_unit_at_place(STEPS / 2 + half_width) if half_width < STEPS / 2 - 0.5 else None
 
@@ -150,11 +150,11 @@ class RatioUnit(Unit):
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Return ticks at round ratios, and the ends."""
-        inside = [(STEPS * ratio / (1.0 + ratio), format_three_digits(ratio)) for ratio in RATIO_TICKS]
+        inside = [(STEPS * ratio / (1.0 + ratio), format_three_significant_digits(ratio)) for ratio in RATIO_TICKS]
         return [(0.0, "0"), *inside, (STEPS, "∞")]
 
 
-def format_three_digits(number: float) -> str:
+def format_three_significant_digits(number: float) -> str:
     """Return the number as 0.0123, 1.5, 1,230 or ∞."""
     if number == math.inf:
         return "∞"

@@ -66,13 +66,13 @@ class UnjudgedOffer(Protocol):
     def unjudged_reasons(self) -> Sequence[str]: ...
 
 
-def unjudged_reason_by_item_of_form(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
+def parse_unjudged_reasons_by_item(form: Mapping[str, str], items: Sequence[int]) -> dict[int, str]:
     """Return the reasons in a form's fields `unjudged-NAME`, by item; empty fields are no reasons."""
     reasons = {item: form.get(f"{UNJUDGED_PREFIX}{item}", "").strip() for item in items}
     return {item: reason for item, reason in reasons.items() if reason}
 
 
-def refuse_unoffered_reasons(campaign: UnjudgedOffer, answer: Answer, items: Sequence[int]) -> None:
+def refuse_unoffered_unjudged_reasons(campaign: UnjudgedOffer, answer: Answer, items: Sequence[int]) -> None:
     """Raise `Invalid` for reasons that the campaign does not offer: `reason_missing`, `reason_unknown`, and `invalid`,
     as for any other invalid value.
     """
@@ -91,7 +91,7 @@ def refuse_unoffered_reasons(campaign: UnjudgedOffer, answer: Answer, items: Seq
         )
 
 
-def unjudged_items_as_stored(campaign: UnjudgedOffer, answer: Answer) -> dict[str, dict[str, str]]:
+def stored_unjudged_reasons_or_empty(campaign: UnjudgedOffer, answer: Answer) -> dict[str, dict[str, str]]:
     """Return the unjudged items as they are stored with an answer; empty where there are none."""
     reasons_by_key = {UNJUDGED_KEY: answer.unjudged, UNJUDGED_CHECKS_KEY: answer.unjudged_checks}
     return {

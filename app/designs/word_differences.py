@@ -38,7 +38,7 @@ class SpacedWord(NamedTuple):
     word: str
 
 
-def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
+def mark_differing_words_or_none_if_slow(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
     """Return `text` with the words marked that are not in `other`; with `show_deletions`, as the changes from `other`.
 
     None where that would take long, because the texts are long or repeat the same words again and again.
@@ -50,11 +50,11 @@ def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool 
     counts = Counter(old)
     if sum(counts[word] for word in new) > MAX_EQUAL_WORD_PAIRS or len(old) * len(new) > MAX_WORD_COMPARISONS:
         return None
-    parts = [Markup.escape(join_words(after[:start]))]
+    parts = [Markup.escape(join_spaced_words_into_text(after[:start]))]
     for kind, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         left_out, added = before[start + a : start + b], after[start + c : start + d]
         if kind == "equal":
-            parts.append(Markup.escape(join_words(added)))
+            parts.append(Markup.escape(join_spaced_words_into_text(added)))
             continue
         if show_deletions and left_out:
             parts.append(words_with_mark("del", left_out))
@@ -62,7 +62,7 @@ def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool 
             parts.append(Markup(" "))  # at the beginning of the text, where no space stands before the words
         if added:
             parts.append(words_with_mark("ins" if show_deletions else "mark", added))
-    parts.append(Markup.escape(join_words(after[len(after) - end :])))
+    parts.append(Markup.escape(join_spaced_words_into_text(after[len(after) - end :])))
     return Markup("").join(parts)
 
 
@@ -85,10 +85,10 @@ def count_common_words_at_beginning(words: list[SpacedWord], other: list[SpacedW
     return next((place for place, (a, b) in enumerate(pairs) if a.word != b.word), min(len(words), len(other)))
 
 
-def join_words(words: list[SpacedWord]) -> str:
+def join_spaced_words_into_text(words: list[SpacedWord]) -> str:
     return "".join(chain.from_iterable(words))
 
 
 def words_with_mark(kind: str, words: list[SpacedWord]) -> Markup:
     """Return words with a mark, which begins after the white space before them."""
-    return DIFFERENCE_MARKS[kind].format(words[0].space, words[0].word + join_words(words[1:]))
+    return DIFFERENCE_MARKS[kind].format(words[0].space, words[0].word + join_spaced_words_into_text(words[1:]))

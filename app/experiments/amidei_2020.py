@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from app.experiments import report
-from app.experiments.figures import plot_curves
+from app.experiments.figures import plot_run_means_with_bands
 from app.experiments.result_tables import write_figure_table
 from app.experiments.runs import ArmResult, RunExperiment, figure_array_by_arm
 from app.inference.ground.arrays import Integers
@@ -155,7 +155,9 @@ def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExpe
     (asked,), (wrong,) = (figure_array_by_arm(results, name).values() for name in (ASKED_FIGURE, WRONG_FIGURE))
     values_by_title = {"pairs asked": asked, "wrong among pairs not asked": wrong}
     x_title, y_title = "noise of an answer, in points", "share of pairs"
-    plot_curves(folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title)
+    plot_run_means_with_bands(
+        folder / f"{experiment.name}.svg", NOISE_POINTS, values_by_title, x_title=x_title, y_title=y_title
+    )
     transitivity_result, counts = argument_transitivity_and_implied_counts()
     share, low, high = counts.contradicted_share_and_interval_or_none() or (np.nan,) * 3
     path = folder / f"{experiment.name}.md"

@@ -45,7 +45,7 @@ async def load_arm_candidates_by_link(
     return arms
 
 
-def visited_or_first_running_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
+def choose_visited_or_running_arm(arms: Sequence[ArmCandidate], key: str, person: str) -> ArmCandidate:
     """Choose the arm that the person has visited, else the first running one in their order, else one that is not
     finished.
     """
@@ -53,10 +53,10 @@ def visited_or_first_running_arm(arms: Sequence[ArmCandidate], key: str, person:
     running = [arm for arm in arms if arm.status == "running"]
     not_over = [arm for arm in arms if arm.status != "finished"]
     return max(
-        known_arms or running or not_over or arms, key=lambda arm: sort_key_of_arm_for_person(key, person, arm.arm)
+        known_arms or running or not_over or arms, key=lambda arm: keyed_hash_of_arm_for_person(key, person, arm.arm)
     )
 
 
-def sort_key_of_arm_for_person(key: str, person: str, arm: str) -> bytes:
+def keyed_hash_of_arm_for_person(key: str, person: str, arm: str) -> bytes:
     """Return the key that sorts the arms in a person's order."""
     return hmac.new(key.encode(), f"{arm} {person}".encode(), sha256).digest()

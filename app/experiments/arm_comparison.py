@@ -20,7 +20,7 @@ from app.experiments import figures, report
 from app.experiments.arm_replay import SHOWN_FIGURES, ArmRecord, BandedArmResult, replay_arm
 from app.experiments.figures import Band
 from app.experiments.result_tables import write_parquet_rows
-from app.experiments.runs import judgments_to_reach
+from app.experiments.runs import judgments_until_mean_reaches_goal
 from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import half_width_of_student_t_band
 from app.record import responses
@@ -97,15 +97,15 @@ class AnsweredExperiment:
         return min(arm.record.checkpoint_count for arm in self.arms)
 
 
-async def load_answered_experiment(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
+async def load_comparable_arms_of_experiment(connection: AsyncConnection, experiment: str) -> AnsweredExperiment:
     """Load the record of all arms. The connection must come from `open_snapshot`.
 
     Raises `NotFound` (`experiment_not_found`), `Conflict` (`not_launched`, `items_differ`), and `Invalid` for items
     without true values.
     """
     arms = [
-        await load_answered_arm(connection, row)
-        for row in await experiment_arms.load_experiment_arms(connection, experiment)
+        await load_arm_record_or_refuse_draft(connection, row)
+        for row in await experiment_arms.load_experiment_arms_or_refuse(connection, experiment)
     ]
     if any(arm.names != arms[0].names for arm in arms):
         raise Conflict(
@@ -118,7 +118,7 @@ async def load_answered_experiment(connection: AsyncConnection, experiment: str)
     return AnsweredExperiment(experiment, arms, people_in_several.scalar_one())
 
 
-async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) -> AnsweredArm:
+async def load_arm_record_or_refuse_draft(connection: AsyncConnection, campaign: ArmCampaign) -> AnsweredArm:
     """Load the record of an arm. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
@@ -134,7 +134,7 @@ async def load_answered_arm(connection: AsyncConnection, campaign: ArmCampaign) 
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 
 
-def write_arm_comparison(experiment: AnsweredExperiment, folder: Path, command: str, *, now: datetime) -> Path:
+def write_arm_comparison_report(experiment: AnsweredExperiment, folder: Path, command: str, *, now: datetime) -> Path:
     """Write figures, tables and the report, and return the file of the report."""
     results = (
         {arm.name: replay_arm(arm.record, experiment.checkpoint_count) for arm in experiment.arms}
@@ -161,7 +161,7 @@ def draw_arm_figures_and_build_context(
             folder / f"{name}-{figure}.svg", checkpoints, bands[figure], x_title=report.PER_ITEM_AXIS, y_title=y_title
         )
     scores_by_title = {"Truth": truth} | {arm: result.score for arm, result in results.items()}
-    figures.plot_histograms(
+    figures.plot_score_histograms(
         folder / f"{name}-histograms.svg", {title: scores[None] for title, scores in scores_by_title.items()}
     )
     write_comparison_tables(experiment, results, folder)
@@ -172,12 +172,11 @@ def draw_arm_figures_and_build_context(
             for figure, bands_by_arm in bands.items()
         },
         "ranges": [
-            (title, report.texts_of_lowest_highest_and_deviation(scores[None]))
-            for title, scores in scores_by_title.items()
+            (title, report.mean_low_high_deviation_texts(scores[None])) for title, scores in scores_by_title.items()
         ],
         "some": [
             [names[k], *(f"{100 * scores[k]:.1f}" for scores in scores_by_title.values())]
-            for k in report.evenly_spaced_items(truth)
+            for k in report.item_numbers_evenly_spaced_by_truth(truth)
         ],
         "gains": table_rows_of_easl_gain(results, checkpoints),
     }
@@ -199,22 +198,24 @@ def table_rows_of_easl_gain(results: ResultsByArm, checkpoints: Sequence[int]) -
         return []
     base, gaining = results[BASELINE_ARM], results[IMPROVED_ARM]
     goals, values = base.figures["spearman"], gaining.figures["spearman"]
-    error = np.hypot(base.standard_error_of("spearman"), gaining.standard_error_of("spearman"))
+    error = np.hypot(base.standard_errors_by_checkpoint("spearman"), gaining.standard_errors_by_checkpoint("spearman"))
     half_width = half_width_of_student_t_band(error, np.minimum(base.people, gaining.people))
     better = Band(values - goals, values - goals - half_width, values - goals + half_width)
     return [
         [
             format_band(better, k),
-            format_judgments_to_match(checkpoints, values, float(goals[k])),
+            format_judgment_count_reaching_goal(checkpoints, values, float(goals[k])),
             str(report.PAPER_GAIN.needed.get(judgments, "")),
         ]
         for k, judgments in enumerate(checkpoints)
     ]
 
 
-def format_judgments_to_match(checkpoints: Sequence[int], values: Array, goal: float) -> str:
+def format_judgment_count_reaching_goal(checkpoints: Sequence[int], values: Array, goal: float) -> str:
     """Format the number of judgments at which the values reach the goal, as far as all arms went."""
-    return report.format_judgment_count(judgments_to_reach(checkpoints, values[None], goal), checkpoints[-1])
+    return report.format_judgment_count_or_more_than(
+        judgments_until_mean_reaches_goal(checkpoints, values[None], goal), checkpoints[-1]
+    )
 
 
 def write_comparison_tables(experiment: AnsweredExperiment, results: ResultsByArm, folder: Path) -> None:

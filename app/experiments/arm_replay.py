@@ -79,7 +79,7 @@ class BandedArmResult:
             whole, *ends_of_jackknife_correlation_band(whole, self.figures_without_person[figure], self.has_answered)
         )
 
-    def standard_error_of(self, figure: str) -> Array:
+    def standard_errors_by_checkpoint(self, figure: str) -> Array:
         """Return the standard error of a figure, (L,)."""
         return jackknife_error(self.figures_without_person[figure], self.has_answered)
 
@@ -88,7 +88,7 @@ def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
     """Replay an arm up to `checkpoint_count` judgments per item, at most as many as it has."""
     ends = hit_count_at_each_checkpoint(record, checkpoint_count)
     all_scores = list(iterate_scores_at_checkpoints(record, ends))
-    figures = partial(correlations_with_truth_by_figure, record.truth)
+    figures = partial(truth_correlations_by_metric_name, record.truth)
     without_person = [
         figures(iterate_scores_at_checkpoints(record, ends, excluded_person=person)) for person in record.people
     ]
@@ -124,7 +124,7 @@ def iterate_scores_at_checkpoints(
         yield record.law.family.score(*beliefs.state)
 
 
-def correlations_with_truth_by_figure(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
+def truth_correlations_by_metric_name(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
     """Return the figures by name, (L,); NaN where all items have the same score."""
     metrics = [correlate_scores(truth, score) for score in scores]
     return {name: np.array([getattr(metric, name) for metric in metrics]) for name in SHOWN_FIGURES}

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from app.errors import Invalid, join_names, shorten_echo
-from app.experiments.input_tables import read_table_columns
-from app.experiments.judged_pairs import JudgedPairs, system_judge_segment_and_outcome_columns
+from app.experiments.input_tables import iterate_table_rows_with_columns
+from app.experiments.judged_pairs import JudgedPairs, columns_of_comparisons_with_baseline
 from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.baseline import BaselineAdvice, baseline_advice
 from app.inference.preferences import bradley_terry
@@ -76,7 +76,7 @@ class ComparisonFile:
 
     def advice_on_system(self, system: int) -> BaselineAdvice:
         """Return advice on a system as the baseline, from all comparisons."""
-        return baseline_advice(system_judge_segment_and_outcome_columns(self.pairs, system)[3])
+        return baseline_advice(columns_of_comparisons_with_baseline(self.pairs, system)[3])
 
 
 class FileJudges:
@@ -90,7 +90,7 @@ class FileJudges:
         """Draw comparisons from the file, with the baseline or any; a share of the judges answers at random."""
         rows = np.arange(len(self.source.pairs.first)) if baseline is None else self.source.baseline_rows
         drawn = self.source.pairs.select_rows(self.rng.choice(rows, self.source.judgments, replace=False))
-        return drawn.randomise_judges(self.place, share, self.rng)
+        return drawn.with_random_answers_of_judges(self.place, share, self.rng)
 
 
 def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -> ComparisonFile:
@@ -99,27 +99,30 @@ def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -
     Columns: first and second, two systems; winner, one of the two or `tie`; judge; segment. Without a given baseline it
     is the system that is compared most often, among equals the first by name.
 
-    Raises as `read_table_columns`, and `Invalid` (`same_system`, `not_a_winner`, `too_few_systems`, `too_few_judges`,
-    `no_such_system`, `too_few_comparisons`, `not_compared`).
+    Raises as `iterate_table_rows_with_columns`, and `Invalid` (`same_system`, `not_a_winner`, `too_few_systems`,
+    `too_few_judges`, `no_such_system`, `too_few_comparisons`, `not_compared`).
     """
-    rows = list(read_comparisons(path))
+    rows = list(iterate_valid_comparisons_or_refuse(path))
     columns = {name: [row[name] for row in rows] for name in COMPARISON_COLUMNS}
-    systems, number = distinct_values_and_number_of_each(path, "systems", columns["first"] + columns["second"])
-    _, judge = distinct_values_and_number_of_each(path, "judges", columns["judge"])
-    _, segment = distinct_values_and_number_of_each(path, "segments", columns["segment"])
+    systems, number = number_distinct_values_or_refuse(path, "systems", columns["first"] + columns["second"])
+    _, judge = number_distinct_values_or_refuse(path, "judges", columns["judge"])
+    _, segment = number_distinct_values_or_refuse(path, "segments", columns["segment"])
     outcome = np.array([(row["winner"] == row["first"]) * 1 - (row["winner"] == row["second"]) for row in rows])
     first, second = number.reshape(2, -1)
     if baseline is not None and baseline not in systems:
-        raise Invalid(f"{path} has no system “{baseline}”. Choose one of {join_names(systems)}.", code="no_such_system")
+        raise Invalid(
+            f"{path} has no system “{baseline}”. Choose one of {join_names(systems)}.",
+            code="no_such_system",
+        )
     chosen = int(np.bincount(number).argmax()) if baseline is None else systems.index(baseline)
     source = ComparisonFile(systems, JudgedPairs(first, second, judge, segment, outcome), chosen, max_judgments)
-    refuse_poor_baseline(source)
+    refuse_rarely_compared_baseline(source)
     return source
 
 
-def read_comparisons(path: Path) -> Iterator[dict[str, str]]:
+def iterate_valid_comparisons_or_refuse(path: Path) -> Iterator[dict[str, str]]:
     """Yield the rows of a table, each with two systems and the winner or `tie`."""
-    for row in read_table_columns(path, COMPARISON_COLUMNS):
+    for row in iterate_table_rows_with_columns(path, COMPARISON_COLUMNS):
         values = row.values
         first, second, winner = (shorten_echo(values[name]) for name in ("first", "second", "winner"))
         if values["first"] == values["second"]:
@@ -131,7 +134,7 @@ def read_comparisons(path: Path) -> Iterator[dict[str, str]]:
         yield values
 
 
-def distinct_values_and_number_of_each(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
+def number_distinct_values_or_refuse(path: Path, kind: str, values: Sequence[str]) -> tuple[list[str], Integers]:
     """Return the different values in order, and the number of each."""
     names = sorted({*values})
     if len(names) < MIN_COUNTS.get(kind, 1):
@@ -141,7 +144,7 @@ def distinct_values_and_number_of_each(path: Path, kind: str, values: Sequence[s
     return names, np.array([number[value] for value in values], np.intp)
 
 
-def refuse_poor_baseline(source: ComparisonFile) -> None:
+def refuse_rarely_compared_baseline(source: ComparisonFile) -> None:
     """Raise `Invalid` unless every system was compared with the baseline, and it was compared often enough."""
     name, count = source.names[source.baseline], len(source.baseline_rows)
     if count < MIN_BASELINE_COMPARISONS:

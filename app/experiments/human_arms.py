@@ -87,14 +87,17 @@ async def create_experiment(
         )
     name = lifecycle.slugify_campaign_name(wanted.name)
     await experiment_arms.refuse_taken_and_lock_experiment_name(connection, name)
-    campaigns = {arm: await create_arm_campaign(connection, arm, wanted, launch=launch, now=now) for arm in HUMAN_ARMS}
+    campaigns = {
+        arm: await create_arm_campaign_with_demo_items(connection, arm, wanted, launch=launch, now=now)
+        for arm in HUMAN_ARMS
+    }
     key = await experiment_arms.create_experiment_arms_and_link_key(
         connection, name, {arm: row.id for arm, row in campaigns.items()}
     )
     return CreatedExperiment(name, key, campaigns)
 
 
-async def create_arm_campaign(
+async def create_arm_campaign_with_demo_items(
     connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
 ) -> Campaign:
     draft = await lifecycle.create_draft_campaign(connection, demo_campaign_settings_for_arm(arm, request), now=now)
@@ -102,7 +105,9 @@ async def create_arm_campaign(
         await items.import_items(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
-    return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=now) if launch else draft
+    return (
+        await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=now) if launch else draft
+    )
 
 
 def demo_campaign_settings_for_arm(arm: str, request: ExperimentRequest) -> CampaignSettings:

@@ -12,7 +12,7 @@ from app.errors import Invalid, join_names, shorten_echo
 MAX_TABLE_MB = 64
 
 
-def read_table_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.UploadedRow]:
+def iterate_table_rows_with_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.UploadedRow]:
     """Yield the rows of a CSV, TSV or JSONL table with these columns: a text in each, stripped of white space.
 
     Raises as `uploads.read_table`, and `Invalid` (`column_missing`, `value_missing`).
@@ -28,7 +28,7 @@ def read_table_columns(path: Path, columns: Sequence[str]) -> Iterator[uploads.U
         yield row._replace(values=values)
 
 
-def parse_value_as_share_between_ends(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
+def parse_share_between_ends_or_refuse(row: uploads.UploadedRow, column: str, low: float, high: float) -> float:
     """Return a value as a share of the way between two ends.
 
     Raises `Invalid` (`not_two_ends`, `not_a_value`).

@@ -29,7 +29,7 @@ class JudgedPairs:
         columns = self.first, self.second, self.judge, self.segment, self.outcome
         return JudgedPairs(*(column[rows] for column in columns))
 
-    def randomise_judges(
+    def with_random_answers_of_judges(
         self, random_place_of_judge: Array, random_judge_share: float, rng: np.random.Generator
     ) -> "JudgedPairs":
         """Return the comparisons with random answers by a share of the judges.
@@ -63,7 +63,7 @@ class ScoringMethod(NamedTuple):
     uses_baseline_only: bool = False
 
 
-def system_judge_segment_and_outcome_columns(
+def columns_of_comparisons_with_baseline(
     pairs: JudgedPairs, baseline: int
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return system, judge, segment and outcome of the comparisons with a baseline, for `graded_response.fit`."""
@@ -74,7 +74,7 @@ def system_judge_segment_and_outcome_columns(
 def score_graded_response(pairs: JudgedPairs, baseline: int, systems: int) -> Array:
     """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
     return graded_response.fit(
-        *system_judge_segment_and_outcome_columns(pairs, baseline), n_items=systems, with_errors=False
+        *columns_of_comparisons_with_baseline(pairs, baseline), n_items=systems, with_errors=False
     ).score
 
 
@@ -116,7 +116,7 @@ SCORING_METHODS = {
 }
 
 
-def agreement_figures_with_truth(truth: Array, score: Array, baseline: int) -> dict[str, float]:
+def pearson_ndcg_without_baseline(truth: Array, score: Array, baseline: int) -> dict[str, float]:
     """Return the agreement of scores with the truth, (systems,) each, for the systems other than the baseline."""
     others = np.arange(len(truth)) != baseline
     metrics = correlate_scores(truth[others], score[others])

@@ -14,7 +14,7 @@ import numpy as np
 
 from app.experiments import report
 from app.experiments.comparison_file import ComparisonFile
-from app.experiments.figures import plot_curves
+from app.experiments.figures import plot_run_means_with_bands
 from app.experiments.judged_pairs import (
     GRADED_METHOD,
     HOPKINS_METHOD,
@@ -22,9 +22,9 @@ from app.experiments.judged_pairs import (
     WINS_METHOD,
     JudgedPairs,
     ScoringMethod,
-    agreement_figures_with_truth,
+    columns_of_comparisons_with_baseline,
+    pearson_ndcg_without_baseline,
     score_graded_response,
-    system_judge_segment_and_outcome_columns,
 )
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
@@ -116,7 +116,7 @@ class SimulatedJudges:
             self.output[segment, first] - self.output[segment, second] + self.noise[judge] * rng.normal(size=size)
         )
         outcome = np.where(np.abs(difference) < judging.tie, 0, np.sign(difference)).astype(np.int64)
-        return JudgedPairs(first, second, judge, segment, outcome).randomise_judges(self.place, share, rng)
+        return JudgedPairs(first, second, judge, segment, outcome).with_random_answers_of_judges(self.place, share, rng)
 
 
 class RunJudges(Protocol):
@@ -168,21 +168,21 @@ class RandomJudgesExperiment:
         return [
             ArmResult(
                 arm,
-                figure_series_by_name_of_rows(
-                    [self.simulated_agreement_figures_at_percent(method, share, run_number) for share in self.shares]
+                columns_of_rows_by_name(
+                    [self.simulate_pearson_ndcg_at_percent(method, share, run_number) for share in self.shares]
                 ),
                 [],
             )
             for arm, method in self.methods.items()
         ]
 
-    def simulated_agreement_figures_at_percent(
+    def simulate_pearson_ndcg_at_percent(
         self, method: ScoringMethod, random_judge_percent: int, run_number: int
     ) -> dict[str, float]:
         baseline, truth = self.source.baseline, self.source.truth
         crowd = self.source.draw_judges(np.random.default_rng([self.seed, run_number]))
         pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, random_judge_percent / 100)
-        return agreement_figures_with_truth(truth, method.fit(pairs, baseline, len(truth)), baseline)
+        return pearson_ndcg_without_baseline(truth, method.fit(pairs, baseline, len(truth)), baseline)
 
 
 @dataclass(frozen=True)
@@ -202,9 +202,9 @@ class BaselineExperiment:
         return [
             ArmResult(
                 GRADED_METHOD,
-                figure_series_by_name_of_rows(
+                columns_of_rows_by_name(
                     [
-                        self.simulated_agreement_figures_of_baseline(baseline, run_number)
+                        self.simulate_baseline_outcomes_pearson_ndcg(baseline, run_number)
                         for baseline in self.tried_baselines
                     ]
                 ),
@@ -217,15 +217,15 @@ class BaselineExperiment:
         """Systems that are tried as baselines."""
         return range(0, self.judging.systems, BASELINE_STEP)
 
-    def simulated_agreement_figures_of_baseline(self, baseline: int, run_number: int) -> dict[str, float]:
+    def simulate_baseline_outcomes_pearson_ndcg(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
-        advice = baseline_advice(system_judge_segment_and_outcome_columns(pairs, baseline)[3])
+        advice = baseline_advice(columns_of_comparisons_with_baseline(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
-        return counts | agreement_figures_with_truth(self.judging.truth, score, baseline)
+        return counts | pearson_ndcg_without_baseline(self.judging.truth, score, baseline)
 
 
-def figure_series_by_name_of_rows(rows: list[dict[str, float]]) -> dict[str, list[float]]:
+def columns_of_rows_by_name(rows: list[dict[str, float]]) -> dict[str, list[float]]:
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
@@ -259,19 +259,19 @@ def run_judge_experiments(
         seed=seed,
         runs=len(results),
         shares=RANDOM_JUDGE_PERCENTS,
-        told=draw_robustness_and_build_table_rows(results, folder),
+        told=plot_robustness_returning_table_rows(results, folder),
         **context,
     )
     return path
 
 
-def draw_robustness_and_build_table_rows(results: RunResults, folder: Path) -> list[dict[str, Any]]:
+def plot_robustness_returning_table_rows(results: RunResults, folder: Path) -> list[dict[str, Any]]:
     """Draw what random judges cost each method, and return the rows of the tables."""
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
         values = figure_array_by_arm(results, name)
         values_by_title = {SCORING_METHODS[arm].title: by_run for arm, by_run in values.items()}
-        plot_curves(
+        plot_run_means_with_bands(
             folder / f"random-judges-{name}.svg",
             RANDOM_JUDGE_PERCENTS,
             values_by_title,
@@ -296,7 +296,9 @@ def run_baseline_experiment_and_build_context(
         words: figure_array_by_arm(results, name)[GRADED_METHOD] for name, words in AGREEMENT_FIGURES.items()
     }
     x_title, y_title = "rank of the baseline (1 is best)", "Pearson, nDCG"
-    plot_curves(folder / f"{experiment.name}.svg", places, values_by_title, x_title=x_title, y_title=y_title)
+    plot_run_means_with_bands(
+        folder / f"{experiment.name}.svg", places, values_by_title, x_title=x_title, y_title=y_title
+    )
     counts = [
         figure_array_by_arm(results, name)[GRADED_METHOD].sum(axis=0).astype(int) for name in ("won", "tied", "lost")
     ]
@@ -324,7 +326,7 @@ def run_alike_outputs_and_build_context(
     write_figure_table(folder / f"{experiment.name}.parquet", [(experiment, results)], "careless", EXTREME_PERCENTS)
     values = figure_array_by_arm(results, "pearson")
     rows = [
-        [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_mean_loss(by_run)]
+        [SCORING_METHODS[arm].title, *map(format_mean_with_run_range, by_run.T), format_mean_first_to_last_loss(by_run)]
         for arm, by_run in values.items()
     ]
     return {"alike": ALIKE_SEGMENT_SD, "of_alike": rows}
@@ -345,11 +347,11 @@ def share_won_and_advice_sentence(advice: BaselineAdvice) -> tuple[str, str]:
 
 def arm_title_with_mean_loss(title: str, values: Array) -> str:
     """Return the title of an arm with its mean loss at 50 % random judges."""
-    return f"{title} (loses {format_mean_loss(values)})"
+    return f"{title} (loses {format_mean_first_to_last_loss(values)})"
 
 
-def format_mean_loss(values: Array) -> str:
-    return f"{(values[:, 0] - values[:, -1]).mean():.3f}"
+def format_mean_first_to_last_loss(values_by_run: Array) -> str:
+    return f"{(values_by_run[:, 0] - values_by_run[:, -1]).mean():.3f}"
 
 
 def table_rows_of_paper_robustness(figure: str) -> list[list[str]]:

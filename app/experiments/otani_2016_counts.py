@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from app.experiments import report
-from app.experiments.figures import Band, plot_bands, plot_curves
+from app.experiments.figures import Band, plot_bands, plot_run_means_with_bands
 from app.experiments.judged_pairs import (
     GRADED_METHOD,
     HOPKINS_METHOD,
@@ -19,10 +19,10 @@ from app.experiments.judged_pairs import (
     TRUESKILL_METHOD,
     WINS_METHOD,
     JudgedPairs,
-    agreement_figures_with_truth,
-    system_judge_segment_and_outcome_columns,
+    columns_of_comparisons_with_baseline,
+    pearson_ndcg_without_baseline,
 )
-from app.experiments.otani_2016 import AGREEMENT_FIGURES, SimulatedJudging, figure_series_by_name_of_rows
+from app.experiments.otani_2016 import AGREEMENT_FIGURES, SimulatedJudging, columns_of_rows_by_name
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
 from app.experiments.runs import ArmResult, RunExperiment, figure_array_by_arm
@@ -58,9 +58,7 @@ class ComparisonCountExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Run all arms with the same judges; each reads the first of its comparisons."""
         return [
-            ArmResult(
-                arm, figure_series_by_name_of_rows(self.simulate_agreement_by_count(arm, baseline, run_number)), []
-            )
+            ArmResult(arm, columns_of_rows_by_name(self.simulate_agreement_by_count(arm, baseline, run_number)), [])
             for arm, baseline in self.baselines().items()
         ]
 
@@ -69,17 +67,17 @@ class ComparisonCountExperiment:
         with_baseline = {GRADED_METHOD: self.judging.baseline, WORST_BASELINE_ARM: self.judging.systems - 1}
         return {arm: with_baseline.get(arm) for arm in ARM_TITLES}
 
-    def draw_most_comparisons(self, baseline: int | None, run_number: int) -> JudgedPairs:
+    def draw_comparisons_of_largest_count(self, baseline: int | None, run_number: int) -> JudgedPairs:
         judging = replace(self.judging, judgments=max(self.counts))
         return judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
 
     def simulate_agreement_by_count(self, arm: str, baseline: int | None, run_number: int) -> list[dict[str, float]]:
         """Return the agreement at each count. The middle system is left out, as it has no score as a baseline."""
         method = SCORING_METHODS[GRADED_METHOD if arm == WORST_BASELINE_ARM else arm]
-        pairs = self.draw_most_comparisons(baseline, run_number)
+        pairs = self.draw_comparisons_of_largest_count(baseline, run_number)
         left_out = self.judging.baseline if baseline is None else baseline
         return [
-            agreement_figures_with_truth(
+            pearson_ndcg_without_baseline(
                 self.judging.truth,
                 method.fit(pairs.select_rows(np.arange(count)), left_out, self.judging.systems),
                 left_out,
@@ -98,7 +96,7 @@ def run_comparison_count_experiment(
     figures = []
     for name, words in AGREEMENT_FIGURES.items():
         values_by_title = {ARM_TITLES[arm]: by_run for arm, by_run in figure_array_by_arm(results, name).items()}
-        plot_curves(
+        plot_run_means_with_bands(
             folder / f"{experiment.name}-{name}.svg",
             COMPARISON_COUNTS,
             values_by_title,
@@ -125,7 +123,7 @@ def run_comparison_count_experiment(
 def draw_segment_information(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
-    columns = system_judge_segment_and_outcome_columns(experiment.draw_most_comparisons(baseline, 0), baseline)
+    columns = columns_of_comparisons_with_baseline(experiment.draw_comparisons_of_largest_count(baseline, 0), baseline)
     fit = graded_response.fit(*columns, n_items=experiment.judging.systems, with_errors=False)
     segments = easiest_and_hardest_segments(fit.difficulty, columns[2])
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)

@@ -8,7 +8,7 @@ from fastapi.responses import RedirectResponse
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, PLATFORMS
 from app.errors import NotFound
-from app.experiments.arm_assignment import load_arm_candidates_by_link, visited_or_first_running_arm
+from app.experiments.arm_assignment import choose_visited_or_running_arm, load_arm_candidates_by_link
 from app.http.dependencies import ServingConnection
 
 router = APIRouter(include_in_schema=False)
@@ -26,6 +26,6 @@ async def redirect_to_arm(
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     worker_id = arrival.worker_id if arrival else secrets.token_hex(16)
     arms = await load_arm_candidates_by_link(connection, link_key, platform.name, worker_id)
-    arm = visited_or_first_running_arm(arms, link_key, f"{platform.name} {worker_id}")
+    arm = choose_visited_or_running_arm(arms, link_key, f"{platform.name} {worker_id}")
     query = f"?{request.url.query}" if request.url.query else ""
     return RedirectResponse(f"{platform.entry_path(arm.link_key)}{query}", status_code=303)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from app.experiments import report
-from app.experiments.figures import plot_bars, plot_count_histograms, plot_response_heatmaps
+from app.experiments.figures import plot_annotator_histograms, plot_class_share_bars, plot_label_probability_heatmaps
 from app.experiments.result_tables import write_parquet_rows
 from app.inference.agreement import krippendorff, label_agreement
 from app.inference.ground.arrays import Array, Integers
@@ -107,9 +107,9 @@ class SenseWord:
         return np.asarray(np.nanmean(self.fit_from_accuracy.class_accuracy, axis=0))
 
 
-def share_of_different_senses(table: Array, other: Array) -> float:
+def share_of_different_senses(posteriors_or_votes: Array, other_posteriors_or_votes: Array) -> float:
     """Share of sentences to which two tables, (I, K), give different senses."""
-    return float((table.argmax(axis=1) != other.argmax(axis=1)).mean())
+    return float((posteriors_or_votes.argmax(axis=1) != other_posteriors_or_votes.argmax(axis=1)).mean())
 
 
 def share_of_sure_sentences(fit: DawidSkeneResult, min_posterior: float = SURE_POSTERIOR) -> float:
@@ -126,7 +126,7 @@ def load_sense_labels(name: str) -> SenseLabels:
     return SenseLabels(items, annotators, senses)
 
 
-def fit_sense_word(name: str) -> SenseWord:
+def load_word_labels_with_fits(name: str) -> SenseWord:
     """Load the labels of a word, and fit Dawid-Skene from both starts."""
     labels = load_sense_labels(name)
     columns = labels.items, labels.annotators, labels.senses
@@ -138,7 +138,7 @@ def fit_sense_word(name: str) -> SenseWord:
 
 def run_word_sense_experiment(folder: Path, command: str) -> Path:
     """Fit the words, write figures, a table and the report, and return the file of the report."""
-    words = [fit_sense_word(name) for name in SENSE_WORDS]
+    words = [load_word_labels_with_fits(name) for name in SENSE_WORDS]
     rows = [
         {"word": word.name, "by": method, "sense": k, "prevalence": share}
         for word in words
@@ -147,13 +147,13 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
     ]
     write_parquet_rows(folder / "word-senses.parquet", rows, {})
     for word in words:
-        plot_bars(
+        plot_class_share_bars(
             folder / f"word-senses-{word.name}.svg",
             prevalence_arrays_by_title(word),
             x_title=f"sense of {word.name}",
             y_title="prevalence",
         )
-    draw_annotators_of_words(words, folder)
+    plot_annotator_responses_of_words(words, folder)
     path = folder / "word-senses.md"
     report.write_report(
         path,
@@ -165,25 +165,27 @@ def run_word_sense_experiment(folder: Path, command: str) -> Path:
         rows=[table_row_of_sense_word(word) for word in words],
         starts=[table_row_of_fit_starts(word) for word in words],
         senses=range(1, MAX_SENSES + 1),
-        accuracies=rows_padded_to_most_senses([row for word in words for row in table_rows_of_accuracies(word)]),
+        accuracies=rows_padded_to_most_senses(
+            [row for word in words for row in table_rows_comparing_paper_accuracies(word)]
+        ),
         agreements=[table_row_of_agreement(word) for word in words],
         compared=table_rows_of_paper_comparison({word.name: word for word in words}),
     )
     return path
 
 
-def draw_annotators_of_words(words: Sequence[SenseWord], folder: Path) -> None:
+def plot_annotator_responses_of_words(words: Sequence[SenseWord], folder: Path) -> None:
     """Draw the responses of four annotators of two words, and the information in the labels of all annotators."""
     for word in words:
         if word.name in NAMED_ANNOTATORS:
-            plot_response_heatmaps(
+            plot_label_probability_heatmaps(
                 folder / response_heatmap_name(word.name),
                 {
-                    f"annotator {number}": responses_to_known_senses(word, number)
+                    f"annotator {number}": label_probabilities_by_known_sense(word, number)
                     for number in numbers_of_drawn_annotators(word)
                 },
             )
-    plot_count_histograms(
+    plot_annotator_histograms(
         folder / "word-senses-information.svg",
         {word.name: word.fit_from_accuracy.mutual_information for word in words},
         INFORMATION_BIN,
@@ -203,7 +205,7 @@ def numbers_of_drawn_annotators(word: SenseWord) -> list[int]:
     return sorted([*named, *(number for number in by_count if number not in named)][:HEATMAP_COUNT])
 
 
-def responses_to_known_senses(word: SenseWord, annotator_number: int) -> Array:
+def label_probabilities_by_known_sense(word: SenseWord, annotator_number: int) -> Array:
     """Return the probability of each label by sense, (K, K); NaN for senses that the annotator hardly saw."""
     fit = word.fit_from_accuracy
     is_known = fit.evidence[annotator_number - 1] >= MIN_EVIDENCE
@@ -258,13 +260,13 @@ def table_row_of_fit_starts(word: SenseWord) -> list[str]:
     ]
 
 
-def table_rows_of_accuracies(word: SenseWord) -> list[list[str]]:
+def table_rows_comparing_paper_accuracies(word: SenseWord) -> list[list[str]]:
     """Return accuracies by sense, here and in the paper, with the number of sentences."""
     paper_accuracy, sentences = PAPER_ACCURACY.get(word.name, {}), word.fit_from_accuracy.posterior.sum(axis=0)
     rows = [
         [
             f"{word.name}, in the paper",
-            *(format_two_decimals(paper_accuracy.get(k)) for k in range(1, len(sentences) + 1)),
+            *(format_two_decimals_or_empty(paper_accuracy.get(k)) for k in range(1, len(sentences) + 1)),
         ],
         [f"{word.name}, here", *(f"{accuracy:.2f}" for accuracy in word.accuracy)],
         [f"{word.name}, sentences here", *(f"{count:.0f}" for count in sentences)],
@@ -277,7 +279,7 @@ def rows_padded_to_most_senses(rows: Sequence[list[str]]) -> list[list[str]]:
     return [row + [""] * (MAX_SENSES + 1 - len(row)) for row in rows]
 
 
-def format_two_decimals(number: float | None) -> str:
+def format_two_decimals_or_empty(number: float | None) -> str:
     return "" if number is None else f"{number:.2f}"
 
 

@@ -81,12 +81,12 @@ def write_report(path: Path, template: str, **context: Any) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def draw_part_and_build_context(folder: Path, part: ReportPart) -> dict[str, Any]:
+def plot_part_returning_template_context(folder: Path, part: ReportPart) -> dict[str, Any]:
     """Draw the figures of a part, and return the context of its page."""
     figure_files = []
     for name, words in FIGURE_TITLES:
         file, values = f"{part.experiment.name}-{name}.svg", figure_array_by_arm(part.results, name)
-        figures.plot_curves(
+        figures.plot_run_means_with_bands(
             folder / file,
             ITEM_CHECKPOINTS,
             {arm.title: values[arm.name] for arm in SCALE_ARMS},
@@ -113,20 +113,20 @@ def checkpoint_rows(values: Sequence[Array]) -> list[list[str]]:
     return [[format_mean_with_run_range(by_run[:, k]) for by_run in values] for k in range(len(ITEM_CHECKPOINTS))]
 
 
-def format_mean_with_run_range(values: Array) -> str:
+def format_mean_with_run_range(value_by_run: Array) -> str:
     """Format the mean of runs, (runs,), with the band that holds 95 % of them."""
-    low, high = np.percentile(values, figures.RUN_BAND_PERCENTILES)
-    return f"{values.mean():.3f} ({low:.3f} to {high:.3f})"
+    low, high = np.percentile(value_by_run, figures.RUN_BAND_PERCENTILES)
+    return f"{value_by_run.mean():.3f} ({low:.3f} to {high:.3f})"
 
 
 def format_judgments_to_match_da(values: Mapping[str, Array], arm: str, judgments: int) -> str:
     """Format how many judgments an arm needs to match direct assessment with `judgments` judgments per item."""
     needed = judgments_to_match_arm_with_band(ITEM_CHECKPOINTS, values[arm], values[DA_ARM][:, judgments - 1])
-    middle, low, high = (format_judgment_count(count, ITEM_CHECKPOINTS[-1]) for count in needed)
+    middle, low, high = (format_judgment_count_or_more_than(count, ITEM_CHECKPOINTS[-1]) for count in needed)
     return f"{middle} ({low} to {high})"
 
 
-def format_judgment_count(judgments: float, last_checkpoint: int, decimals: int = 1) -> str:
+def format_judgment_count_or_more_than(judgments: float, last_checkpoint: int, decimals: int = 1) -> str:
     """Format a number of judgments; if it is infinite, "more than" the judgments at the last checkpoint."""
     return f"{judgments:.{decimals}f}" if np.isfinite(judgments) else f"more than {last_checkpoint}"
 
@@ -136,7 +136,7 @@ def draw_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list
     sections = []
     for name, words, arms in GOAL_FIGURES:
         file, values = f"{part.experiment.name}-{name}.svg", figure_array_by_arm(part.results, name)
-        figures.plot_curves(
+        figures.plot_run_means_with_bands(
             folder / file,
             ITEM_CHECKPOINTS,
             {SCALE_ARM_TITLES[arm]: values[arm] for arm in arms},
@@ -160,22 +160,22 @@ def draw_score_histograms_and_build_context(folder: Path, part: ReportPart) -> d
     scores, truth = final_score_arrays_by_arm(part.results), np.array([part.experiment.truth])
     file = f"{part.experiment.name}-histograms.svg"
     scores_by_title = {arm.title: scores[arm.name] for arm in SCALE_ARMS if arm.name in {DA_ARM, "ra", EASL_ARM}}
-    figures.plot_histograms(folder / file, {"Truth": truth} | scores_by_title)
+    figures.plot_score_histograms(folder / file, {"Truth": truth} | scores_by_title)
     ranges = [
-        (arm.title, texts_of_lowest_highest_and_deviation(scores[arm.name]))
-        for arm in ALL_SCALE_ARMS
-        if arm.name in scores
+        (arm.title, mean_low_high_deviation_texts(scores[arm.name])) for arm in ALL_SCALE_ARMS if arm.name in scores
     ]
-    return {"file": file, "ranges": [("Truth", texts_of_lowest_highest_and_deviation(truth)), *ranges]}
+    return {"file": file, "ranges": [("Truth", mean_low_high_deviation_texts(truth)), *ranges]}
 
 
-def texts_of_lowest_highest_and_deviation(scores: Array) -> tuple[str, str, str]:
+def mean_low_high_deviation_texts(scores_by_run: Array) -> tuple[str, str, str]:
     """Return lowest and highest score and the standard deviation of N items, averaged over runs, (runs, N)."""
-    low, high, spread = (by_run.mean() for by_run in (scores.min(axis=1), scores.max(axis=1), scores.std(axis=1)))
+    low, high, spread = (
+        by_run.mean() for by_run in (scores_by_run.min(axis=1), scores_by_run.max(axis=1), scores_by_run.std(axis=1))
+    )
     return f"{100 * low:.0f}", f"{100 * high:.0f}", f"{100 * spread:.0f}"
 
 
-def draw_match_quality_and_return_file_name(folder: Path, part: ReportPart) -> str:
+def plot_match_quality_returning_file_name(folder: Path, part: ReportPart) -> str:
     """Draw match qualities of EASL in the first run, items ordered by the truth; return the name of the file."""
     arm = next(arm for arm in SCALE_ARMS if arm.name == EASL_ARM)
     order = np.argsort(part.experiment.truth, kind="stable")
@@ -183,7 +183,9 @@ def draw_match_quality_and_return_file_name(folder: Path, part: ReportPart) -> s
     states = [(campaign.score[order], campaign.variance[order]) for campaign in rounds]
     qualities = {f"iteration {k}": match_quality_matrix(*states[k], SCALE_GAMMA) for k in DRAWN_ITERATIONS}
     file = f"{part.experiment.name}-match-quality.svg"
-    figures.plot_heatmaps(folder / file, qualities, max(float(quality.max()) for quality in qualities.values()))
+    figures.plot_match_quality_heatmaps(
+        folder / file, qualities, max(float(quality.max()) for quality in qualities.values())
+    )
     return file
 
 
@@ -191,12 +193,16 @@ def table_rows_of_example_items(part: ReportPart, names: Sequence[str]) -> list[
     """Return ten items, evenly spaced from the highest to the lowest truth: name, truth, and the arms' scores."""
     truth, scores = np.array(part.experiment.truth), final_score_arrays_by_arm(part.results)
     return [
-        [names[k], f"{100 * truth[k]:.1f}", *(format_score_points(scores[arm.name][:, k]) for arm in SCALE_ARMS)]
-        for k in evenly_spaced_items(truth)
+        [
+            names[k],
+            f"{100 * truth[k]:.1f}",
+            *(format_mean_points_with_range(scores[arm.name][:, k]) for arm in SCALE_ARMS),
+        ]
+        for k in item_numbers_evenly_spaced_by_truth(truth)
     ]
 
 
-def evenly_spaced_items(truth: Array) -> list[int]:
+def item_numbers_evenly_spaced_by_truth(truth: Array) -> list[int]:
     """Return the numbers of `ITEMS_IN_TABLE` items, evenly spaced from the highest to the lowest truth, (N,)."""
     order = np.argsort(-truth, kind="stable")
     chosen: list[int] = order[
@@ -205,10 +211,10 @@ def evenly_spaced_items(truth: Array) -> list[int]:
     return chosen
 
 
-def format_score_points(scores: Array) -> str:
+def format_mean_points_with_range(item_scores_by_run: Array) -> str:
     """Format the scores of one item, (runs,), in points."""
-    low, high = np.percentile(100 * scores, figures.RUN_BAND_PERCENTILES)
-    return f"{100 * scores.mean():.1f} ({low:.0f} to {high:.0f})"
+    low, high = np.percentile(100 * item_scores_by_run, figures.RUN_BAND_PERCENTILES)
+    return f"{100 * item_scores_by_run.mean():.1f} ({low:.0f} to {high:.0f})"
 
 
 def table_rows_of_context_effects(parts: Sequence[ReportPart]) -> list[list[str]]:

@@ -52,13 +52,13 @@ class Experiment(Protocol):
         """Return the results of every arm in one run."""
 
 
-def run_missing_and_count_done(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
+def iterate_done_counts_while_running(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
     """Do the missing runs out of `count`, and yield how many are done; `load_runs` reads their results.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
     """
     path = folder / f"{experiment.name}.jsonl"
-    done = {line["run"] for line in read_run_lines(experiment, path)}
+    done = {line["run"] for line in iterate_run_records_or_refuse(experiment, path)}
     missing = [k for k in range(count) if k not in done]
     yield count - len(missing)
     with make_process_pool() as pool, path.open("a", encoding="utf-8") as file:
@@ -82,11 +82,14 @@ def make_process_pool() -> Executor:
 
 def load_runs(experiment: Experiment, folder: Path, count: int) -> list[list[ArmResult]]:
     """Return the results of the first `count` runs, in their order."""
-    lines = {line["run"]: line["found"] for line in read_run_lines(experiment, folder / f"{experiment.name}.jsonl")}
+    lines = {
+        line["run"]: line["found"]
+        for line in iterate_run_records_or_refuse(experiment, folder / f"{experiment.name}.jsonl")
+    }
     return [[ArmResult(**fields) for fields in lines[k]] for k in range(count)]
 
 
-def read_run_lines(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
+def iterate_run_records_or_refuse(experiment: Experiment, path: Path) -> Iterator[dict[str, Any]]:
     """Yield the runs in a file; skip the last line of an interrupted file if it is cut off."""
     if not path.exists():
         return
@@ -120,12 +123,12 @@ def final_score_arrays_by_arm(results: RunResults) -> dict[str, Array]:
     return {arm: np.array([result.scores for run in results for result in run if result.arm == arm]) for arm in arms}
 
 
-def judgments_to_reach(checkpoints: Sequence[int], values: Array, goal: float) -> float:
+def judgments_until_mean_reaches_goal(checkpoints: Sequence[int], values_by_run: Array, goal: float) -> float:
     """Return how many judgments the mean of runs, (runs, L), needs to reach a goal, interpolated between checkpoints.
 
     Infinite if it never does, and the first checkpoint's if it does from the first on.
     """
-    return _interpolate_judgments(checkpoints, values.mean(axis=0), goal)
+    return _interpolate_judgments(checkpoints, values_by_run.mean(axis=0), goal)
 
 
 def _interpolate_judgments(checkpoints: Sequence[int], mean: Array, goal: float) -> float:
@@ -146,4 +149,4 @@ def judgments_to_match_arm_with_band(
         for means in zip(values[resampled].mean(axis=1), goal[resampled].mean(axis=1), strict=True)
     ]
     low, high = np.percentile(needed, (2.5, 97.5), method="nearest")
-    return judgments_to_reach(checkpoints, values, goal.mean()), float(low), float(high)
+    return judgments_until_mean_reaches_goal(checkpoints, values, goal.mean()), float(low), float(high)

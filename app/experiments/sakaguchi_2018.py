@@ -11,7 +11,7 @@ import numpy as np
 
 from app.errors import Invalid
 from app.experiments import report
-from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
+from app.experiments.input_tables import iterate_table_rows_with_columns, parse_share_between_ends_or_refuse
 from app.experiments.report import PAPER_GAIN, ReportPart
 from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import RunExperiment, figure_array_by_arm, final_score_arrays_by_arm
@@ -99,10 +99,10 @@ def run_scale_experiments(  # noqa: PLR0917
         seed=seed,
         runs=len(first_part.results),
         looks=ITEM_CHECKPOINTS[-1],
-        parts=[report.draw_part_and_build_context(folder, part) for part in parts],
+        parts=[report.plot_part_returning_template_context(folder, part) for part in parts],
         distributions=report.draw_score_histograms_and_build_context(folder, first_part),
         some=report.table_rows_of_example_items(first_part, material.names),
-        heatmap=report.draw_match_quality_and_return_file_name(folder, first_part),
+        heatmap=report.plot_match_quality_returning_file_name(folder, first_part),
         goals=report.draw_goal_figures_and_build_contexts(folder, first_part),
         contexts=report.table_rows_of_context_effects(contexts),
         gain=PAPER_GAIN,
@@ -132,7 +132,7 @@ def format_score_ranges(part: ReportPart) -> str:
     """Return the ranges of scores, averaged over runs."""
     scores = final_score_arrays_by_arm(part.results)
     ends = [
-        (arm.title, *report.texts_of_lowest_highest_and_deviation(scores[arm.name]))
+        (arm.title, *report.mean_low_high_deviation_texts(scores[arm.name]))
         for arm in SCALE_ARMS
         if arm.name in PAPER_ARMS
     ]
@@ -188,16 +188,17 @@ def load_or_simulate_political_material(rows: Sequence[tuple[str, float]] | None
     )
 
 
-def load_scale_values(
+def load_texts_with_shares_of_scale(
     path: Path, text_column: str, value_column: str, ends: tuple[float, float]
 ) -> list[tuple[str, float]]:
     """Load the items of a table and their values between the ends, as 0 to 1.
 
-    Raises as `read_table_columns` and `parse_value_as_share_between_ends`, and `Invalid` (`too_few_items`).
+    Raises as `iterate_table_rows_with_columns` and `parse_share_between_ends_or_refuse`, and `Invalid`
+    (`too_few_items`).
     """
     rows = [
-        (str(row.values[text_column]), parse_value_as_share_between_ends(row, value_column, *ends))
-        for row in read_table_columns(path, (text_column, value_column))
+        (str(row.values[text_column]), parse_share_between_ends_or_refuse(row, value_column, *ends))
+        for row in iterate_table_rows_with_columns(path, (text_column, value_column))
     ]
     if len(rows) < MIN_SCALE_ITEMS:
         raise Invalid(f"{path} has {len(rows)} items; at least {MIN_SCALE_ITEMS} are needed.", code="too_few_items")

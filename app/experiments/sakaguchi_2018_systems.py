@@ -17,8 +17,8 @@ import numpy as np
 
 from app.errors import Invalid
 from app.experiments import report
-from app.experiments.figures import plot_curves
-from app.experiments.input_tables import parse_value_as_share_between_ends, read_table_columns
+from app.experiments.figures import plot_run_means_with_bands
+from app.experiments.input_tables import iterate_table_rows_with_columns, parse_share_between_ends_or_refuse
 from app.experiments.result_tables import write_figure_and_score_tables
 from app.experiments.runs import (
     ArmResult,
@@ -116,10 +116,10 @@ class SystemsExperiment:
         """Return the results of every arm in one run, all with the same crowd."""
         crowd = self.population.draw_habits(SYSTEM_ANNOTATORS, np.random.default_rng([self.seed, run_number]))
         scoring_by_arm: dict[str, Callable[[Sequence[Habits], np.random.Generator], Iterator[Array]]] = {
-            SYSTEM_DA_ARM: self.iter_direct_assessment_scores,
-            IN_TURN_ARM: self.iter_scores_asking_in_turn,
-            "easl": lambda people, rng: self.iter_scores_asking_by_rule("easl", people, rng),
-            "systems": lambda people, rng: self.iter_scores_asking_by_rule("systems", people, rng),
+            SYSTEM_DA_ARM: self.iterate_mean_scores_of_systems,
+            IN_TURN_ARM: self.iterate_easl_scores_asking_evenly,
+            "easl": lambda people, rng: self.iterate_easl_scores_asking_by_rule("easl", people, rng),
+            "systems": lambda people, rng: self.iterate_easl_scores_asking_by_rule("systems", people, rng),
         }
         return [
             self.figures_of_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
@@ -133,7 +133,7 @@ class SystemsExperiment:
         }
         return ArmResult(arm, figures, score_history[-1].round(4).tolist())
 
-    def iter_direct_assessment_scores(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iterate_mean_scores_of_systems(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
         """Score random outputs, none twice before all were scored, and yield the mean score of each system."""
         segments, systems = self.quality.shape
         annotators = HabitAnnotators(people, self.quality.ravel())
@@ -151,7 +151,7 @@ class SystemsExperiment:
         while True:
             yield from rng.permutation(size)[: size - size % OUTPUTS_PER_HIT].reshape(-1, OUTPUTS_PER_HIT)
 
-    def iter_scores_asking_in_turn(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iterate_easl_scores_asking_evenly(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
         """Ask about each system equally often, in random company, and yield scores by EASL."""
         annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign("easl", rng)
         for judgments in SYSTEM_CHECKPOINTS:
@@ -159,7 +159,7 @@ class SystemsExperiment:
                 campaign.judge_each_item_once(annotators)
             yield campaign.score
 
-    def iter_scores_asking_by_rule(
+    def iterate_easl_scores_asking_by_rule(
         self, rule: str, people: Sequence[Habits], rng: np.random.Generator
     ) -> Iterator[Array]:
         """Ask as a rule selects, and yield scores by EASL."""
@@ -203,12 +203,13 @@ def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) 
 
     Columns: system, segment, score, as a number between the ends. Several scores of an output are averaged.
 
-    Raises as `read_table_columns` and `parse_value_as_share_between_ends`, and `Invalid` (`too_few_outputs`).
+    Raises as `iterate_table_rows_with_columns` and `parse_share_between_ends_or_refuse`, and `Invalid`
+    (`too_few_outputs`).
     """
     scores: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
-    for row in read_table_columns(path, ("system", "segment", "score")):
+    for row in iterate_table_rows_with_columns(path, ("system", "segment", "score")):
         scores[str(row.values["segment"]), str(row.values["system"])].append(
-            parse_value_as_share_between_ends(row, "score", *ends)
+            parse_share_between_ends_or_refuse(row, "score", *ends)
         )
     systems = sorted({system for _, system in scores})
     segments = sorted({segment for segment, _ in scores})
@@ -231,7 +232,7 @@ def run_systems_experiment(  # noqa: PLR0917
         values = figure_array_by_arm(results, figure)
         values_by_title = {SYSTEM_ARM_TITLES[arm]: by_run for arm, by_run in values.items()}
         y_title = f"{figure.capitalize()} with the true order" if figure == "spearman" else "Pearson with the truth"
-        plot_curves(
+        plot_run_means_with_bands(
             folder / f"{experiment.name}-{figure}.svg",
             SYSTEM_CHECKPOINTS,
             values_by_title,
@@ -283,7 +284,9 @@ TABLE_CHECKPOINTS = (100, 200, 400, 600, 800, 1000)
 
 
 def format_judgments_with_band(judgments: tuple[float, float, float]) -> str:
-    middle, low, high = (report.format_judgment_count(count, SYSTEM_CHECKPOINTS[-1], decimals=0) for count in judgments)
+    middle, low, high = (
+        report.format_judgment_count_or_more_than(count, SYSTEM_CHECKPOINTS[-1], decimals=0) for count in judgments
+    )
     return f"{middle} ({low} to {high})"
 
 

@@ -96,15 +96,15 @@ class ScaleExperiment:
         return [arm for arm in ALL_SCALE_ARMS if arm.name in self.arms]
 
     def iterate_simulated_rounds(self, arm: Arm, run_number: int) -> Iterator[SimulatedCampaign]:
-        """Yield the campaign of an arm in one run, as `iterate_simulated_rounds_of_arm` does."""
+        """Yield the campaign of an arm in one run, as `iterate_campaign_after_each_round` does."""
         crowd = replace(self.population, context=self.context)
         people = HabitAnnotators(
             crowd.draw_habits(SCALE_ANNOTATORS, np.random.default_rng([self.seed, run_number])), self.truth
         )
-        return iterate_simulated_rounds_of_arm(arm, people, people.true_values, [self.seed, run_number, 1])
+        return iterate_campaign_after_each_round(arm, people, people.true_values, [self.seed, run_number, 1])
 
 
-def iterate_simulated_rounds_of_arm(
+def iterate_campaign_after_each_round(
     arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
 ) -> Iterator[SimulatedCampaign]:
     """Yield a campaign at its start, and after each round of one judgment per item on average."""
@@ -143,7 +143,7 @@ def figures_of_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Arra
     return ArmResult(arm, figures, scores[-1].round(4).tolist())
 
 
-def share_of_best_found(score: Array, truth: Array) -> float:
+def share_of_best_items_on_top(score: Array, truth: Array) -> float:
     """Share of the truly best items among those of the highest scores, (N,) each.
 
     Items that tie at the end of these count with their mean over all orders.
@@ -155,10 +155,15 @@ def share_of_best_found(score: Array, truth: Array) -> float:
     return float((is_best[above].sum() + (best - above.sum()) * is_best[level].mean()) / best)
 
 
-def share_on_right_side(score: Array, truth: Array) -> float:
+def share_on_right_side_of_median(score: Array, truth: Array) -> float:
     """Share of items on the right side of the median of the truth; (N,) each."""
     middle = np.median(truth)
     return float(((score > middle) == (truth > middle)).mean())
 
 
-ARM_FIGURES = {"spearman": spearman, "pearson": pearson, "best": share_of_best_found, "sides": share_on_right_side}
+ARM_FIGURES = {
+    "spearman": spearman,
+    "pearson": pearson,
+    "best": share_of_best_items_on_top,
+    "sides": share_on_right_side_of_median,
+}

@@ -119,7 +119,7 @@ async def list_posteriors(
     async with fits.open_answers_snapshot(database) as connection:
         chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
         evidence = await fits.update_calibrated_evidence(connection, chosen)
-        shrinkage = await evidence.fit_shrinkage()
+        shrinkage = await evidence.fit_shrinkage_in_thread()
         total, estimates = await posterior_page.load_posterior_total_and_page(
             connection,
             chosen,

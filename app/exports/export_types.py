@@ -65,7 +65,7 @@ class ExportRequest:
         return self.campaign.slug
 
 
-def check_nothing_of_campaign(_campaign: Campaign) -> None:
+def accept_every_campaign(_campaign: Campaign) -> None:
     """Raise no refusal, for exports that every campaign has."""
 
 
@@ -83,13 +83,13 @@ class Export:
     """
 
     open: Callable[[ExportRequest], Awaitable[Pieces]]
-    check: CampaignCheck = check_nothing_of_campaign
+    check: CampaignCheck = accept_every_campaign
     is_about_annotators: bool = False
     has_one_criterion: bool = False
     only_format: ExportFormat | None = None
 
 
-async def stream_table(
+async def stream_table_from_own_snapshot(
     request: ExportRequest, open_table: Callable[[AsyncConnection, T], Awaitable[TableStream]], subject: T
 ) -> Pieces:
     """Stream the table of a campaign or criterion from its own snapshot: a request's transaction ends before its reply
@@ -103,14 +103,14 @@ async def stream_table(
 
 def build_campaign_table_export(
     open_table: Callable[[AsyncConnection, Campaign], Awaitable[TableStream]],
-    check: CampaignCheck = check_nothing_of_campaign,
+    check: CampaignCheck = accept_every_campaign,
     *,
     is_about_annotators: bool = False,
 ) -> Export:
     """Return an export of a table about a campaign."""
 
     async def open_pieces(request: ExportRequest) -> Pieces:
-        return stream_table(request, open_table, request.campaign)
+        return stream_table_from_own_snapshot(request, open_table, request.campaign)
 
     return Export(open_pieces, check, is_about_annotators)
 
@@ -132,7 +132,7 @@ def build_criterion_table_export(
     """Return an export of a table about the chosen criterion."""
 
     async def open_pieces(request: ExportRequest) -> Pieces:
-        return stream_table(request, open_table, request.chosen)
+        return stream_table_from_own_snapshot(request, open_table, request.chosen)
 
     return Export(open_pieces, check, has_one_criterion=True, only_format=only_format)
 

@@ -18,18 +18,18 @@ EXPORT_COLUMN_NAMES = {"text": "shown"}  # columns that go by another name there
 
 def fitted_export_opener_by_name() -> Mapping[str, Callable[[ExportRequest], Awaitable[TableStream]]]:
     """Return the functions that open exports that need a fit, by name."""
-    return {ALL_SCORES_EXPORT.name: export_scores} | {
-        one.name: partial(export_fitted_table, table_name=table, export=one)
+    return {ALL_SCORES_EXPORT.name: open_all_methods_scores_table} | {
+        one.name: partial(open_fitted_table_stream, table_name=table, export=one)
         for table, one in iterate_exports_with_table_names(TABLE_METHODS)
     }
 
 
-async def export_scores(request: ExportRequest) -> TableStream:
+async def open_all_methods_scores_table(request: ExportRequest) -> TableStream:
     """Export one row per item, three columns per method: score and 95 % interval, empty if the method has none."""
     methods = (
         await request.fits.load_available_methods(request.engine, request.slug, criterion=request.criterion)
     ).scores
-    require_fit = partial(refuse_answers_no_method_can_score, methods)
+    require_fit = partial(refuse_unscorable_or_missing_answers, methods)
     await request.fits.load_answers_and_fit(
         request.engine, request.slug, "answered", require_fit, criterion=request.criterion
     )
@@ -44,7 +44,7 @@ async def export_scores(request: ExportRequest) -> TableStream:
     return TableStream([column.name for column in columns_of_all_scores_table(methods)], chunks())
 
 
-def refuse_answers_no_method_can_score(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
+def refuse_unscorable_or_missing_answers(methods: Mapping[str, ScoreMethod], answers: Answers) -> None:
     """Refuse if no method can score these answers.
 
     Raises:
@@ -56,12 +56,12 @@ def refuse_answers_no_method_can_score(methods: Mapping[str, ScoreMethod], answe
     refuse_without_answers(answers)
 
 
-async def export_fitted_table(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
+async def open_fitted_table_stream(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
     """Export the rows that the export declares, else those of its table."""
     lazy_table = await (
-        fit_lazy_export_table(request, table_name, export.name, export.fit)
+        fit_declared_export_table(request, table_name, export.name, export.fit)
         if export.fit
-        else fit_lazy_result_table(request, table_name)
+        else fit_method_result_table(request, table_name)
     )
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
@@ -71,7 +71,7 @@ async def export_fitted_table(request: ExportRequest, table_name: str, export: M
     return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
 
 
-async def fit_lazy_export_table(
+async def fit_declared_export_table(
     request: ExportRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
 ) -> LazyTable:
     method = TABLE_METHODS[table_name]
@@ -88,8 +88,8 @@ async def fit_lazy_export_table(
     )[1]
 
 
-async def fit_lazy_result_table(request: ExportRequest, table_name: str) -> LazyTable:
-    result_table = await request.fits.load_answers_and_fit_table(
+async def fit_method_result_table(request: ExportRequest, table_name: str) -> LazyTable:
+    result_table = await request.fits.load_cached_or_fit_table(
         request.engine, request.slug, table_name, request.options, criterion=request.criterion
     )
     names = [column.name for column in result_table.columns]

@@ -16,8 +16,8 @@ from app.database.bulk import NumberColumn
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS, shares_to_points
-from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, can_measure_goal_by_law
-from app.goals.progress import probability_of_right_side_by_item
+from app.goals.estimates import MEASURED_BY_MEANS, GoalEstimates, is_law_reliable_for_goal
+from app.goals.progress import right_side_probability_or_nan_by_item
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
@@ -59,16 +59,16 @@ async def load_goal_columns(
 
     `connection` is the snapshot from which `evidence` was read.
     """
-    has_law_scores = criterion.law.fit is not None and can_measure_goal_by_law(criterion.campaign)
+    has_law_scores = criterion.law.fit is not None and is_law_reliable_for_goal(criterion.campaign)
     if criterion.campaign.goal == NO_GOAL or not (has_law_scores or criterion.campaign.goal in SIDE_COLUMN_BY_GOAL):
         return NO_GOAL_COLUMNS
-    goal_estimates = await evidence.estimate_goal(criterion.campaign)
+    goal_estimates = await evidence.estimate_goal_in_thread(criterion.campaign)
     law_scores = law_score_column_by_name(goal_estimates) if has_law_scores else {}
     if criterion.campaign.goal not in SIDE_COLUMN_BY_GOAL:
         return GoalColumns({}, law_scores)
     items, score = await load_numbers_and_scores_of_goal_items(connection, criterion.campaign)
     return await asyncio.to_thread(
-        build_goal_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores
+        build_side_probability_columns, criterion.campaign, goal_estimates.estimates, items, score, law_scores
     )
 
 
@@ -82,7 +82,7 @@ def law_score_column_by_name(goal_estimates: GoalEstimates) -> dict[str, Array]:
     }
 
 
-def build_goal_columns(
+def build_side_probability_columns(
     campaign: Campaign,
     intervals: ModeratedMeans,
     item_numbers: Integers,
@@ -112,5 +112,5 @@ def build_goal_columns(
     chance = {}
     if len(item_numbers) <= MAX_ITEMS_WITH_CHANCE:
         chance[CHANCE_COLUMN] = np.full(len(sides_of_all), np.nan)
-        chance[CHANCE_COLUMN][item_numbers] = probability_of_right_side_by_item(campaign, item_intervals, scores)
+        chance[CHANCE_COLUMN][item_numbers] = right_side_probability_or_nan_by_item(campaign, item_intervals, scores)
     return GoalColumns({SIDE_COLUMN_BY_GOAL[campaign.goal]: sides_of_all}, chance | dict(law_scores))

@@ -15,15 +15,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.analysis import calibrated_intervals
 from app.analysis.result_types import to_cell_columns
-from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver, iterate_while_producing_next
+from app.database.bulk import NumberColumn, fetch_array_by_column_on_driver, iterate_prefetching_next
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.exports.goal_columns import GoalColumns, load_goal_columns
 from app.exports.responses import CRITERION_COLUMN, LABEL_COLUMN
-from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_function_making_unjudged_cells
+from app.exports.unjudged import UNJUDGED_EXPORT_COLUMNS, load_unjudged_cell_formatter_or_none
 from app.goals.settings import RELEASE_ITEMS
-from app.inference.ground.arrays import Array, distinct_row_positions_and_code_of_each
+from app.inference.ground.arrays import Array, distinct_row_positions_with_codes
 from app.inference.online.law import PosteriorFamily
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.inference.ratings.shrunken_means import ItemShrinkage
@@ -51,12 +51,12 @@ class ItemBlock:
         return [[row.get(name) for row in self.uploaded_rows] for name in columns]
 
 
-def can_easl_program_read_posteriors(criterion: Criterion[Campaign]) -> bool:
+def has_alpha_beta_posterior(criterion: Criterion[Campaign]) -> bool:
     """Return whether the released EASL program could read the campaign's posteriors."""
     return criterion.law.family.parameter_names == EASL_COLUMNS[:2]
 
 
-async def export_items(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+async def open_items_export_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item: id, shown, the uploaded columns, the posterior, the mean and the goal.
 
     The posterior has its parameters, score, standard deviation and interval. The mean of the given values has its
@@ -66,8 +66,8 @@ async def export_items(connection: AsyncConnection, campaign: Campaign) -> Table
     annotators may mark an item as impossible to judge, the row says how many did and why. With several criteria, there
     is a row per item by the first, then by the next.
     """
-    unjudged = await load_function_making_unjudged_cells(connection, campaign)
-    uploaded = [name for name in await load_uploaded_columns(connection, campaign.id) if name != "id"]
+    unjudged = await load_unjudged_cell_formatter_or_none(connection, campaign)
+    uploaded = [name for name in await load_uploaded_column_names(connection, campaign.id) if name != "id"]
     parts = [
         await load_item_row_formatter(connection, criterion, unjudged, uploaded) for criterion in campaign.criteria
     ]
@@ -79,7 +79,7 @@ async def export_items(connection: AsyncConnection, campaign: Campaign) -> Table
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
         for part in parts:
-            async with aclosing(stream_item_rows(connection, part.criterion, part.format_rows)) as blocks:
+            async with aclosing(iterate_item_row_blocks(connection, part.criterion, part.format_rows)) as blocks:
                 async for rows in blocks:
                     yield rows
 
@@ -93,7 +93,7 @@ class ItemRowFormatter:
     Attributes:
         intervals: Calibrated intervals of all items.
         shrinkage: Shrunken means of all items.
-        unjudged_cells: Function from `load_function_making_unjudged_cells`, or None.
+        unjudged_cells: Function from `load_unjudged_cell_formatter_or_none`, or None.
         uploaded_columns: Names of the uploaded columns.
         goal_columns: Columns that a goal adds.
 
@@ -140,7 +140,7 @@ class ItemRowFormatter:
             return {}
         intervals = self.intervals.select_items(item_numbers)
         shrunken_shares = calibrated_intervals.shrunken_columns(self.shrinkage.shrink_items(item_numbers))
-        shrunken = map(unit.shares_to_shown_values, shrunken_shares)
+        shrunken = map(unit.shares_to_unit_values, shrunken_shares)
         return calibrated_intervals.calibrated_columns_by_name_in_unit(unit, intervals) | dict(
             zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken, strict=True)
         )
@@ -153,12 +153,10 @@ class ItemRowFormatter:
         state = [numbers[name] for name in family.parameter_names]
         unit = design.score_unit(law)
         deviation = (np.sqrt(numbers["variance"]),) if unit.has_standard_errors else ()
-        shown = map(
-            unit.shares_to_shown_values, (numbers["score"], *deviation, *posterior_interval_ends(family, state))
-        )
+        shown = map(unit.shares_to_unit_values, (numbers["score"], *deviation, *posterior_interval_ends(family, state)))
         names = [[criterion.name] * len(block.ids)] if criterion.name else []
         labels = (
-            [likeliest_label_of_each_item(criterion, np.array(state), numbers["judgments"])]
+            [likeliest_label_or_none_of_items(criterion, np.array(state), numbers["judgments"])]
             if family.counts_classes
             else []
         )
@@ -188,11 +186,11 @@ async def load_item_row_formatter(
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
     evidence = await calibrated_intervals.update_calibrated_evidence(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
-    shrinkage = await evidence.fit_shrinkage()
+    shrinkage = await evidence.fit_shrinkage_in_thread()
     return ItemRowFormatter(criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values)
 
 
-def likeliest_label_of_each_item(
+def likeliest_label_or_none_of_items(
     criterion: Criterion[Campaign], state: Array, judgments: NumberColumn
 ) -> list[str | None]:
     """Return the likeliest label of each item from `state`, (K, N); None without judgments, or where no label leads."""
@@ -211,11 +209,11 @@ def free_name_for_uploaded_column(name: str, taken_names: set[str]) -> str:
     return name
 
 
-async def export_easl_file(connection: AsyncConnection, criterion: Criterion[Campaign]) -> TableStream:
+async def open_easl_program_table(connection: AsyncConnection, criterion: Criterion[Campaign]) -> TableStream:
     """Export the file that the released EASL program continues from: the uploaded columns, then alpha, beta, mode and
     var.
     """
-    columns = await load_uploaded_columns(connection, criterion.campaign.id)
+    columns = await load_uploaded_column_names(connection, criterion.campaign.id)
     replaced = {"id", *EASL_COLUMNS, *(EASL_COLUMN_ALIASES if set(EASL_COLUMNS[:2]) <= set(columns) else ())}
     kept_columns = [name for name in columns if name not in replaced]
 
@@ -223,22 +221,22 @@ async def export_easl_file(connection: AsyncConnection, criterion: Criterion[Cam
         posterior = to_cell_columns(*(items.numbers[name] for name in (*EASL_COLUMNS[:2], "score", "variance")))
         return list(zip(items.ids, *items.uploaded_columns(kept_columns), *posterior, strict=True))
 
-    return TableStream(("id", *kept_columns, *EASL_COLUMNS), stream_item_rows(connection, criterion, cells))
+    return TableStream(("id", *kept_columns, *EASL_COLUMNS), iterate_item_row_blocks(connection, criterion, cells))
 
 
 def posterior_interval_ends(family: PosteriorFamily, state: Sequence[Array]) -> tuple[Array, Array]:
     """Return both ends for each posterior. Many are equal, and finding these takes less time than their intervals."""
-    first, positions = distinct_row_positions_and_code_of_each(state)
+    first, positions = distinct_row_positions_with_codes(state)
     low, high = family.interval(*(column[first] for column in state))
     return low[positions], high[positions]
 
 
-async def load_uploaded_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
+async def load_uploaded_column_names(connection: AsyncConnection, campaign_id: int) -> list[str]:
     """Return all uploaded columns of items, in the order in which they first appeared."""
     return list(await connection.scalars(FIND_UPLOADED_COLUMNS, {"campaign": campaign_id}))
 
 
-async def stream_item_rows(
+async def iterate_item_row_blocks(
     connection: AsyncConnection, criterion: Criterion[Campaign], format_rows: Callable[[ItemBlock], list[RowCells]]
 ) -> AsyncGenerator[list[RowCells]]:
     """Stream the rows of all items, block by block.
@@ -262,17 +260,17 @@ async def stream_item_rows(
 
     async def made() -> list[RowCells] | None:
         block = await anext(blocks, None)
-        return await asyncio.to_thread(lambda: format_rows(item_block_from_texts(*block))) if block else None
+        return await asyncio.to_thread(lambda: format_rows(parse_item_block(*block))) if block else None
 
     async with (
-        aclosing(iterate_while_producing_next(read)) as blocks,
-        aclosing(iterate_while_producing_next(made)) as tables,
+        aclosing(iterate_prefetching_next(read)) as blocks,
+        aclosing(iterate_prefetching_next(made)) as tables,
     ):
         async for rows in tables:
             yield rows
 
 
-def item_block_from_texts(texts: str, numbers: dict[str, NumberColumn]) -> ItemBlock:
+def parse_item_block(texts: str, numbers: dict[str, NumberColumn]) -> ItemBlock:
     ids, shown, uploaded = zip(*json.loads(texts), strict=True)
     return ItemBlock(ids, shown, uploaded, numbers)
 

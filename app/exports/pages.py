@@ -20,7 +20,7 @@ from app.designs.design import Design
 from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
 from app.exports.dependencies import streaming_response_of_export
-from app.exports.items import can_easl_program_read_posteriors
+from app.exports.items import has_alpha_beta_posterior
 from app.exports.registry import open_export
 from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
 from app.inference.online.law import Law
@@ -36,7 +36,7 @@ scores_router = researcher_router("/admin/campaigns/{slug}")
 DOWNLOAD_FORMATS = (("csv", "CSV"), ("xl.csv", "CSV for Excel"), ("jsonl", "JSONL"))
 
 
-def iterate_titles_contents_and_files(
+def iterate_available_export_sections(
     criterion: Criterion[Campaign], exports: Iterable[MethodExport], *, has_remarks: bool
 ) -> Iterator[tuple[str, str, list[tuple[str, str]]]]:
     """Yield (title, contents, [(file, words)]) of what this campaign can export now.
@@ -80,7 +80,7 @@ def iterate_titles_contents_and_files(
         contents = "Annotators’ remarks on items and tasks: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
-        contents = method_export.contents + f" {sentence_on_cut_labels_or_empty(design)}" * (
+        contents = method_export.contents + f" {cut_labels_sentence(design)}" * (
             method_export.can_cut_scores and not design.classes
         )
         yield (
@@ -89,7 +89,7 @@ def iterate_titles_contents_and_files(
             [(f"{method_export.name}.{end}{criterion_query}", title) for end, title in DOWNLOAD_FORMATS],
         )
     yield "Settings", "All settings by name, and the status of the campaign, for programs.", [("settings.json", "JSON")]
-    if criterion.campaign.status != "draft" and can_easl_program_read_posteriors(criterion):
+    if criterion.campaign.status != "draft" and has_alpha_beta_posterior(criterion):
         yield (
             "EASL file",
             "The item file of the released EASL program: your columns, then alpha, beta, mode, var.",
@@ -106,7 +106,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
 
 
-def sentence_on_cut_labels_or_empty(design: Design) -> str:
+def cut_labels_sentence(design: Design) -> str:
     """Return how labels are made if annotators choose none."""
     middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
@@ -122,7 +122,7 @@ async def show_export_page(
     exports = (await load_available_methods(connection, chosen)).exports if answered else []
     context = criterion_template_context(chosen) | {"view": AnalysisView(criterion=criterion)}
     files = [
-        *iterate_titles_contents_and_files(
+        *iterate_available_export_sections(
             chosen, exports, has_remarks=await remarks.are_remarks_asked_or_stored(connection, campaign)
         )
     ]

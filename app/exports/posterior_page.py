@@ -14,7 +14,7 @@ from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.design import Design
-from app.exports.items import likeliest_label_of_each_item
+from app.exports.items import likeliest_label_or_none_of_items
 from app.inference.ground.arrays import Array
 from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans
@@ -98,13 +98,15 @@ async def load_posterior_total_and_page(
     state = family.columns_of_item_states([row.state for row in rows])
     low, high = family.interval(*state, level=level)
     judgments = np.array([row.judgments for row in rows], np.intp)
-    labels = likeliest_label_of_each_item(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
+    labels = (
+        likeliest_label_or_none_of_items(criterion, state, judgments) if family.counts_classes else [None] * len(rows)
+    )
     page_intervals = intervals.select_items([row.number for row in rows])
     calibrated_cells = calibrated_intervals.mean_error_and_interval_rows(page_intervals)
     shrunken = calibrated_intervals.shrunken_columns(shrinkage.shrink_items([row.number for row in rows]))
     scores, variances = [row.score for row in rows], [row.variance for row in rows]
     numbers = np.array([scores, variances, low, high])
-    as_shown = posterior_numbers_by_name_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
+    as_shown = posterior_number_dicts_in_units(criterion.design, criterion.law, numbers, page_intervals, shrunken)
     return total, [
         PosteriorEstimate(
             id=row.external_id,
@@ -137,7 +139,7 @@ async def load_posterior_total_and_page(
     ]
 
 
-def posterior_numbers_by_name_in_units(
+def posterior_number_dicts_in_units(
     design: Design, law: Law, numbers: Array, intervals: ModeratedMeans, shrunken: tuple[Array, Array, Array]
 ) -> list[dict[str, Any]]:
     """Return the numbers of some items by name, in the units of pages and files.
@@ -155,15 +157,15 @@ def posterior_numbers_by_name_in_units(
     mean, error, *ends = calibrated_intervals.mean_error_and_interval_columns(intervals)
     missing = np.full(len(score), np.nan)
     columns = {
-        "score": unit.shares_to_shown_values(score),
-        "standard_deviation": unit.shares_to_shown_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
-        "low": unit.shares_to_shown_values(low),
-        "high": unit.shares_to_shown_values(high),
-        "mean": mean_unit.shares_to_shown_values(mean),
-        "standard_error": mean_unit.shares_to_shown_values(error) if mean_unit.has_standard_errors else missing,
-        "calibrated_low_95": mean_unit.shares_to_shown_values(ends[0]),
-        "calibrated_high_95": mean_unit.shares_to_shown_values(ends[1]),
+        "score": unit.shares_to_unit_values(score),
+        "standard_deviation": unit.shares_to_unit_values(np.sqrt(variance)) if unit.has_standard_errors else missing,
+        "low": unit.shares_to_unit_values(low),
+        "high": unit.shares_to_unit_values(high),
+        "mean": mean_unit.shares_to_unit_values(mean),
+        "standard_error": mean_unit.shares_to_unit_values(error) if mean_unit.has_standard_errors else missing,
+        "calibrated_low_95": mean_unit.shares_to_unit_values(ends[0]),
+        "calibrated_high_95": mean_unit.shares_to_unit_values(ends[1]),
     }
-    shrunken_in_unit = map(mean_unit.shares_to_shown_values, shrunken)
+    shrunken_in_unit = map(mean_unit.shares_to_unit_values, shrunken)
     columns |= dict(zip(calibrated_intervals.SHRUNKEN_COLUMNS, shrunken_in_unit, strict=True))
     return [dict(zip(columns, row, strict=True)) for row in columns_to_cell_rows(*columns.values())]

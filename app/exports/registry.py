@@ -18,7 +18,7 @@ from app.analysis.result_types import Options
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import load_log_lines_since_launch, log_change
 from app.designs.campaign import Campaign
-from app.designs.field_flags import is_private_field
+from app.designs.field_flags import is_omitted_from_campaign_files
 from app.errors import Conflict, NotFound, shorten_echo
 from app.exports import annotator_tables
 from app.exports.export_types import (
@@ -32,10 +32,10 @@ from app.exports.export_types import (
     build_fitted_export,
 )
 from app.exports.fitted import fitted_export_opener_by_name
-from app.exports.items import can_easl_program_read_posteriors, export_easl_file, export_items
-from app.exports.responses import export_responses
-from app.exports.segments import export_segments
-from app.exports.unanswered import export_unanswered_hits
+from app.exports.items import has_alpha_beta_posterior, open_easl_program_table, open_items_export_table
+from app.exports.responses import open_responses_export_table
+from app.exports.segments import open_segment_outputs_table
+from app.exports.unanswered import open_unanswered_hits_table
 from app.record.campaign import load_campaign_by_slug
 from app.text.table_formats import ExportFormat, format_utc_time
 
@@ -111,7 +111,7 @@ def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str
     columns = campaign.column_values_of_campaign()
     facts = {name: columns[name] for name in ("slug", "status", "created_at", "launched_at", "finished_at")}
     fields = CampaignSettings.model_fields.items()
-    settings = {name: columns[name] for name, field in fields if not is_private_field(field)}
+    settings = {name: columns[name] for name, field in fields if not is_omitted_from_campaign_files(field)}
     change_fields = ("noted_at", "answers", "action", "before", "after")
     facts |= {
         "settings": settings,
@@ -120,14 +120,14 @@ def format_settings_json(campaign: Campaign, changes: Sequence[Row[Any]]) -> str
     return json.dumps(facts, ensure_ascii=False, indent=2, default=format_utc_time) + "\n"
 
 
-def refuse_campaign_without_posteriors(campaign: Campaign) -> None:
+def refuse_export_of_draft(campaign: Campaign) -> None:
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: it has no posteriors yet.", code="not_launched")
 
 
-def refuse_without_beta_posteriors(campaign: Campaign) -> None:
-    refuse_campaign_without_posteriors(campaign)
-    if not can_easl_program_read_posteriors(campaign.criteria[0]):
+def refuse_draft_or_non_beta_law(campaign: Campaign) -> None:
+    refuse_export_of_draft(campaign)
+    if not has_alpha_beta_posterior(campaign.criteria[0]):
         raise Conflict(
             f"The update law {campaign.update_law} has no alpha and beta for the EASL program to read.",
             code="no_beta_posterior",
@@ -140,14 +140,14 @@ def refuse_campaign_without_segments(campaign: Campaign) -> None:
 
 
 TABLE_EXPORTS: dict[str, Export] = {
-    "items": build_campaign_table_export(export_items, refuse_campaign_without_posteriors),
-    "responses": build_campaign_table_export(export_responses, is_about_annotators=True),
-    "segments": build_campaign_table_export(export_segments, refuse_campaign_without_segments),
-    "unanswered": build_campaign_table_export(export_unanswered_hits, is_about_annotators=True),
+    "items": build_campaign_table_export(open_items_export_table, refuse_export_of_draft),
+    "responses": build_campaign_table_export(open_responses_export_table, is_about_annotators=True),
+    "segments": build_campaign_table_export(open_segment_outputs_table, refuse_campaign_without_segments),
+    "unanswered": build_campaign_table_export(open_unanswered_hits_table, is_about_annotators=True),
     "assignments": build_annotator_table_export(annotator_tables.ASSIGNMENTS),
     "visits": build_annotator_table_export(annotator_tables.VISITS),
     "remarks": build_annotator_table_export(annotator_tables.REMARKS),
-    "easl": build_criterion_table_export(export_easl_file, refuse_without_beta_posteriors, "csv"),
+    "easl": build_criterion_table_export(open_easl_program_table, refuse_draft_or_non_beta_law, "csv"),
 }
 
 

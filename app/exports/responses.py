@@ -40,7 +40,7 @@ PLAYBACK_COLUMNS = ("plays", "seconds_heard", "switches")
 TELEMETRY_COLUMNS = ("first_touch_ms", "changes", "input_kinds", *PLAYBACK_COLUMNS)  # lists, a place for each value
 
 
-async def export_responses(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+async def open_responses_export_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item of an answered HIT, in the order of the responses; positions and ranks count from 1.
 
     `counts` is false if the response is excluded. `left_out` then says why (`annotator_excluded`, `answer_excluded`,
@@ -136,7 +136,7 @@ def iterate_response_export_rows(
     value_slice = slice(first, first + len(row.items))
     telemetry, nothing, extra = row.telemetry or {}, [None] * len(row.items), row.extra or {}
     touches = (telemetry[name][value_slice] if name in telemetry else nothing for name in TELEMETRY_COLUMNS)
-    viewport, name_and_place = telemetry.get("viewport"), criterion_name_and_place_cells(criterion, extra)
+    viewport, name_and_place = telemetry.get("viewport"), criterion_cells_or_empty(criterion, extra)
     response, reasons = Response.from_stored(0, 0, row.items, row.scores[value_slice]), extra.get(UNJUDGED_KEY, {})
     places = (
         competition_ranks_best_first(design.to_points(np.array(response.values, np.float64)).tolist())
@@ -170,7 +170,7 @@ def iterate_response_export_rows(
         )
 
 
-def criterion_name_and_place_cells(criterion: Criterion[Campaign], extra: Mapping[str, Any]) -> RowCells:
+def criterion_cells_or_empty(criterion: Criterion[Campaign], extra: Mapping[str, Any]) -> RowCells:
     """Return the name of the criterion, if it has one, and its place among the criteria asked, if known."""
     name = criterion.name
     if not name:
@@ -254,7 +254,7 @@ def select_responses_to_export_statement(segment_columns: str) -> TextClause:
 """)
 
 
-def unscored_hits_sql(segment_columns: str) -> TextClause:
+def wholly_unjudged_hits_statement(segment_columns: str) -> TextClause:
     """Return SQL for the HITs in which every item was marked N/A."""
     return text(f"""
     SELECT NULL AS seq, r.annotator_id, a.pseudonym, a.name, 'import' AS source, h.id AS hit_id, h.iteration,
@@ -273,6 +273,6 @@ def unscored_hits_sql(segment_columns: str) -> TextClause:
 
 # For campaigns of items, and of systems.
 FIND_RESPONSES_TO_EXPORT = [
-    (select_responses_to_export_statement(segment), unscored_hits_sql(segment))
+    (select_responses_to_export_statement(segment), wholly_unjudged_hits_statement(segment))
     for segment in (" NULL AS segment, CAST(NULL AS int) AS segment_number", HIT_SEGMENT_COLUMNS)
 ]

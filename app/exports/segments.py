@@ -26,7 +26,7 @@ FIND_OUTPUTS_TO_EXPORT = text("""
 """)
 
 
-async def export_segments(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+async def open_segment_outputs_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per output, with the mean in the unit of the design.
 
     If values have no order, there is no mean. With several criteria, there is a row for each.
@@ -43,7 +43,7 @@ async def export_segments(connection: AsyncConnection, campaign: Campaign) -> Ta
                 means_by_output = await load_output_mean_by_segment_and_system(connection, criterion, segments)
                 output_means = [means_by_output.get((row.segment, row.item), UNJUDGED_OUTPUT_MEAN) for row in rows]
                 mean_cells = (
-                    [[number] for number in output_mean_of_each_in_unit(design.unit, output_means)]
+                    [[number] for number in output_means_in_unit_or_none(design.unit, output_means)]
                     if design.is_ordered
                     else [[]] * len(rows)
                 )
@@ -59,7 +59,7 @@ async def export_segments(connection: AsyncConnection, campaign: Campaign) -> Ta
     return TableStream((*before, *criterion_column, *counted, *mean_column), chunks())
 
 
-def output_mean_of_each_in_unit(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
+def output_means_in_unit_or_none(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
     """Return means as files show them."""
     shares = np.array([np.nan if output.mean is None else output.mean / MEAN_STEPS_OF_SCALE for output in output_means])
-    return [None if np.isnan(number) else number for number in unit.shares_to_shown_values(shares).tolist()]
+    return [None if np.isnan(number) else number for number in unit.shares_to_unit_values(shares).tolist()]

@@ -21,7 +21,7 @@ UNANSWERED_EXPORT_COLUMNS = (
 )
 
 
-def unanswered_hits_sql(segment_columns: str) -> TextClause:
+def unanswered_hits_with_state_statement(segment_columns: str) -> TextClause:
     """Return SQL for the HITs of a campaign without a response, and their state.
 
     An imported HIT in which every item was marked N/A was answered.
@@ -43,10 +43,12 @@ def unanswered_hits_sql(segment_columns: str) -> TextClause:
 
 
 # The first is for campaigns of items, the second for campaigns of systems.
-FIND_UNANSWERED_HITS = [unanswered_hits_sql(segment) for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)]
+FIND_UNANSWERED_HITS = [
+    unanswered_hits_with_state_statement(segment) for segment in (" NULL AS segment", HIT_SEGMENT_COLUMNS)
+]
 
 
-async def export_unanswered_hits(connection: AsyncConnection, campaign: Campaign) -> TableStream:
+async def open_unanswered_hits_table(connection: AsyncConnection, campaign: Campaign) -> TableStream:
     """Export one row per item of each HIT that was shown and not answered, in the order in which HITs were handed out.
 
     `state` is `open` while its annotator can still answer, `expired` once the lease has ended (`expires_at`), and

@@ -11,7 +11,7 @@ from app.record import unjudged
 UNJUDGED_EXPORT_COLUMNS = ("unjudged_by", "unjudged_reasons", "left_pool")
 
 
-async def load_function_making_unjudged_cells(
+async def load_unjudged_cell_formatter_or_none(
     connection: AsyncConnection, campaign: Campaign
 ) -> Callable[[Sequence[int]], Sequence[Sequence[Any]]] | None:
     """Return a function from item numbers to `UNJUDGED_EXPORT_COLUMNS`; None if annotators cannot say so."""

@@ -58,7 +58,9 @@ async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalPro
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
         judgments_read = await fits.update_calibrated_evidence(connection, campaign.criteria[0])
-        progress = await load_goal_progress_if_any(connection, campaign, await judgments_read.estimate_goal(campaign))
+        progress = await load_goal_progress_if_any(
+            connection, campaign, await judgments_read.estimate_goal_in_thread(campaign)
+        )
     if progress is None:
         raise Conflict(f"“{campaign.name}” has no goal.", code="no_goal")
     return GoalProgress.from_progress(progress, releases_items=campaign.when_reached == RELEASE_ITEMS)

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated_intervals
 from app.analysis.calibrated_intervals import CalibratedEvidence, load_numbers_and_scores_of_goal_items
 from app.campaigns import lifecycle
-from app.database.alerts import raise_alert, raise_alerts_sql
+from app.database.alerts import store_alert_unless_known, store_new_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
 from app.database.campaign import finish_campaign_if_complete
@@ -50,7 +50,7 @@ SELECT_MISSED_GOAL = f"""
     AND ended.occasion = CAST(campaigns.finished_at AS text) AND goal_reached IS DISTINCT FROM :goal_words
     AND {release.IS_SAME_GOAL_SQL})
 """
-RAISE_MISSED_GOAL_ALERT = text(f"WITH {raise_alerts_sql(SELECT_MISSED_GOAL)} SELECT 1")
+RAISE_MISSED_GOAL_ALERT = text(f"WITH {store_new_alerts_sql(SELECT_MISSED_GOAL)} SELECT 1")
 
 
 @dataclass(frozen=True)
@@ -68,28 +68,30 @@ async def scan_goal_and_act_unless_overtaken(
     """
     async with open_snapshot(engine) as connection:
         campaign = await load_campaign(connection, campaign_id)
-        if not should_scan_goal(campaign):
+        if not can_answers_change_goal_state(campaign):
             return GoalScanState(None)
         evidence = await calibrated_intervals.update_calibrated_evidence(
             connection, campaign.criteria[0], last.evidence_read if last else None
         )
-        progress = await load_goal_progress_if_any(connection, campaign, await evidence.estimate_goal(campaign))
-        settled_change = await release.load_settled_change(connection, campaign, progress)
+        progress = await load_goal_progress_if_any(
+            connection, campaign, await evidence.estimate_goal_in_thread(campaign)
+        )
+        settled_change = await release.load_items_with_changed_settled_flag(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != stored_goal_text(campaign):
         await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
-        if not await release.store_settled_change_unless_overtaken(engine, campaign, settled_change):
+        if not await release.store_settled_flags_unless_overtaken(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
             is_finished = await finish_campaign_if_complete(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
             return await scan_goal_and_act_unless_overtaken(engine, campaign_id, now=now, last=GoalScanState(evidence))
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
-        await raise_missed_goal_alert(engine, campaign, progress)
+        await store_missed_goal_alert(engine, campaign, progress)
     return GoalScanState(evidence)
 
 
-def should_scan_goal(campaign: Campaign) -> bool:
+def can_answers_change_goal_state(campaign: Campaign) -> bool:
     """Return whether answers can bring the campaign nearer to a goal or change its released items, or whether its last
     answers may have reached the goal.
     """
@@ -121,13 +123,17 @@ async def raise_goal_alert_and_stop_if_chosen(
         parameters = {"campaign": campaign.id, "reached": reached_goal} | release.same_goal_query_parameters(campaign)
         if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
             return
-        await raise_alert(connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text))
+        await store_alert_unless_known(
+            connection, campaign.id, "goal", reached_goal, about=lowercase_first(progress.goal_text)
+        )
         if campaign.when_reached in STOPPING_ACTIONS:
             with suppress(Conflict):  # a person was faster
-                await lifecycle.change_campaign_status(connection, campaign.slug, campaign.when_reached, now=now)
+                await lifecycle.change_campaign_status_or_refuse(
+                    connection, campaign.slug, campaign.when_reached, now=now
+                )
 
 
-async def raise_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
+async def store_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progress: Progress) -> None:
     """Alert that a campaign ended by itself before its goal, and how near it was."""
     advice = "To continue, ask for more judgments per item and reopen the campaign."
     parameters = {

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import driver_of
-from app.designs.campaign import Campaign, column_values_with_packed_sections
+from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
@@ -61,7 +61,7 @@ class SettledChange(NamedTuple):
     settled: Mask
 
 
-async def load_settled_change(
+async def load_items_with_changed_settled_flag(
     connection: AsyncConnection, campaign: Campaign, progress: Progress | None
 ) -> SettledChange:
     """Return which items changed since the last scan."""
@@ -80,12 +80,12 @@ async def load_settled_change(
 def same_goal_query_parameters(campaign: Campaign) -> dict[str, Any]:
     """Return the parameters of `IS_SAME_GOAL_SQL`."""
     return {
-        "goal": json.dumps(column_values_with_packed_sections(campaign.column_values_of_campaign())["goal_settings"]),
+        "goal": json.dumps(pack_section_settings_into_columns(campaign.column_values_of_campaign())["goal_settings"]),
         "default_goal": DEFAULT_GOAL,
     }
 
 
-async def store_settled_change_unless_overtaken(
+async def store_settled_flags_unless_overtaken(
     engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange
 ) -> bool:
     """Store the change in batches. Return False if something else has changed the campaign meanwhile."""

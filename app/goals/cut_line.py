@@ -7,7 +7,7 @@ import numpy as np
 from app.designs.campaign import Campaign
 from app.designs.scale import MAX_POINTS
 from app.errors import pluralize
-from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, probability_of_right_side_by_item
+from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, right_side_probability_or_nan_by_item
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
 from app.selection.threshold_line import best_item_count_below_all
@@ -61,7 +61,7 @@ def cut_line(campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_
         else int(np.count_nonzero(scores > campaign.threshold / MAX_POINTS))
     )
     # As long as nothing can be believed, probabilities are NaN and every item may cross.
-    may_cross = ~(probability_of_right_side_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
+    may_cross = ~(right_side_probability_or_nan_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
     return CutLine(
         above_count,
         int(item_numbers[order[above_count - 1]]) if above_count else None,

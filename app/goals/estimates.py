@@ -20,7 +20,7 @@ MAX_FITTED_JUDGMENTS = 50_000  # fitted in less than a second
 MEASURED_BY_MEANS = "means"
 
 
-def can_measure_goal_by_law(campaign: ChosenGoal) -> bool:
+def is_law_reliable_for_goal(campaign: ChosenGoal) -> bool:
     """Return whether laws were right for this goal as often as they claim, by `benchmarks.stopping_aware`.
 
     For a threshold they were not, probably because a law takes the errors of all judgments to be alike: an item with
@@ -94,7 +94,7 @@ class GoalEvidence:
 
     def is_measured_by_law(self, campaign: ChosenGoal) -> bool:
         """Return whether the law measures the goal, as soon as it has estimates."""
-        return self.law.fit is not None and self.judgments is not None and can_measure_goal_by_law(campaign)
+        return self.law.fit is not None and self.judgments is not None and is_law_reliable_for_goal(campaign)
 
     def goal_estimates(self, campaign: ChosenGoal, means: ModeratedMeans) -> GoalEstimates:
         """Return the law's estimates if it has any and may measure the goal; otherwise the means."""

@@ -104,10 +104,10 @@ def mask_of_settled_items(campaign: Campaign, estimates: ModeratedMeans, scores:
         return np.zeros(len(scores), bool)
     if campaign.goal == "intervals":
         return mask_of_items_with_narrow_interval(campaign, estimates)
-    return np.asarray(probability_of_right_side_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
+    return np.asarray(right_side_probability_or_nan_by_item(campaign, estimates, scores) >= campaign.goal_percent / 100)
 
 
-def probability_of_right_side_by_item(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
+def right_side_probability_or_nan_by_item(campaign: Campaign, estimates: ModeratedMeans, scores: Array) -> Array:
     """Return the probability that each item, (N,), is on the right side of the goal's line: the smaller of two beliefs,
     NaN as long as nothing can be believed.
     """
@@ -164,7 +164,7 @@ def format_goal_progress(campaign: Campaign, progress: Progress) -> str:
     )
 
 
-def measure_by_smallest_probability(
+def make_smallest_probability_measure(
     probability: Callable[[Campaign, BelievedMeans, Array], float],
 ) -> Callable[[Campaign, ModeratedMeans, Array], float]:
     """Return a measure that takes the smallest probability over all beliefs; 0 as long as nothing can be believed."""
@@ -189,25 +189,25 @@ def mask_of_items_with_narrow_interval(campaign: Campaign, estimates: ModeratedM
     return np.asarray(high - low <= 2 * campaign.goal_width / MAX_POINTS)
 
 
-def smallest_probability_of_best_set(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
+def probability_that_best_set_is_right(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     return chance_best_are_highest(
         beliefs, scores, best_item_count_below_all(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
     )
 
 
-def smallest_probability_of_order(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
+def order_probability_or_zero_if_many(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     has_too_many_items = len(scores) > MAX_ITEMS_IN_ORDER
     return 0.0 if has_too_many_items else chance_order_is_right(beliefs, scores, campaign.goal_within / MAX_POINTS)
 
 
 GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] = {
-    "best": measure_by_smallest_probability(smallest_probability_of_best_set),
-    "threshold": measure_by_smallest_probability(
+    "best": make_smallest_probability_measure(probability_that_best_set_is_right),
+    "threshold": make_smallest_probability_measure(
         lambda campaign, beliefs, _: chance_all_on_believed_side(
             beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS
         )
     ),
-    "order": measure_by_smallest_probability(smallest_probability_of_order),
+    "order": make_smallest_probability_measure(order_probability_or_zero_if_many),
     "intervals": lambda campaign, estimates, _: float(mask_of_items_with_narrow_interval(campaign, estimates).mean()),
     "halves": lambda _campaign, estimates, _: expected_split_half_correlation(estimates),
 }

@@ -90,7 +90,7 @@ def does_rule_ask_by_scores(campaign: Campaign) -> bool:
     return has_goal_rule or campaign.when_reached == RELEASE_ITEMS or campaign.releases > 0
 
 
-def reason_goal_is_meaningless_or_empty(campaign: Campaign, item_count: int) -> str:
+def best_goal_covers_all_reason_or_empty(campaign: Campaign, item_count: int) -> str:
     """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
     drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:

@@ -65,7 +65,7 @@ class HelpPage:
         sections = []
         for place, (_, start), end in zip(places, starts, ends, strict=True):
             heading = plain_text_of_inline_token(tokens[place + 1])
-            anchor = add_and_return_unique_anchor(heading, anchors)
+            anchor = reserve_unique_anchor(heading, anchors)
             sections.append(Section(anchor, heading, int(tokens[place].tag[1:]), "\n".join(lines[start:end])))
         return sections
 
@@ -85,7 +85,7 @@ class HelpPage:
             elif token.type == "fence" and place:
                 token.attrSet("tabindex", "0")  # wide code scrolls, also by keys
             for child in token.children or ():
-                self._point_into_product(child)
+                self._rewrite_link_to_product_url(child)
         html = MARKDOWN_RENDERER.renderer.render(tokens, MARKDOWN_RENDERER.options, {})
         return html_with_formulas_put_back(html, formulas)
 
@@ -93,11 +93,11 @@ class HelpPage:
     def has_formulas(self) -> bool:
         return 'class="math' in self.html
 
-    def _point_into_product(self, token: Token) -> None:
+    def _rewrite_link_to_product_url(self, token: Token) -> None:
         """Change the address of a link or picture to its address in the product, where it has one."""
         attribute = {"link_open": "href", "image": "src"}.get(token.type)
         if attribute is not None:
-            token.attrSet(attribute, documentation_address_to_product_url(self.name, str(token.attrGet(attribute))))
+            token.attrSet(attribute, product_url_of_documentation_link(self.name, str(token.attrGet(attribute))))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def plain_text_of_inline_token(inline: Token) -> str:
     return "".join(token.content for token in inline.children or () if token.type in ("text", "code_inline"))
 
 
-def add_and_return_unique_anchor(heading: str, used: set[str]) -> str:
+def reserve_unique_anchor(heading: str, used: set[str]) -> str:
     """Return the anchor of a heading as GitHub and the site write it, and add it to the used ones."""
     anchor = wanted = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
     number = 0
@@ -130,7 +130,7 @@ def add_and_return_unique_anchor(heading: str, used: set[str]) -> str:
     return anchor
 
 
-def documentation_address_to_product_url(page_name: str, address: str) -> str:
+def product_url_of_documentation_link(page_name: str, address: str) -> str:
     """Return the address in the product that an address on a page of the documentation stands for."""
     path, sign, anchor = address.partition("#")
     if "://" in address or address.startswith(("/", "mailto:")) or not path:
@@ -158,19 +158,19 @@ def picture_file_by_documentation_path() -> dict[str, Path]:
 
 
 @cache
-def chapters_of_documentation() -> Sequence[Chapter]:
+def load_documentation_chapters() -> Sequence[Chapter]:
     """Return the chapters in the order of the site's navigation."""
     # The rest of the file has tags for the program that builds the site.
     navigation = yaml.safe_load("nav:\n" + NAVIGATION_FILE.read_text("utf-8").partition("\nnav:\n")[2])["nav"]
     chapters = [next(iter(entry.items())) for entry in navigation]
-    return [Chapter(title, titles_and_pages_of_navigation(entries, title)) for title, entries in chapters]
+    return [Chapter(title, flatten_navigation_into_titled_pages(entries, title)) for title, entries in chapters]
 
 
-def titles_and_pages_of_navigation(entries: Any, title: str = "") -> list[tuple[str, HelpPage]]:
+def flatten_navigation_into_titled_pages(entries: Any, title: str = "") -> list[tuple[str, HelpPage]]:
     """Return the pages of a part of the navigation, with their titles; parts within it are flattened."""
     if isinstance(entries, str):
         page = documentation_page_by_name()[entries.removesuffix(".md")]
         return [(title or page.title, page)]
     if isinstance(entries, dict):
-        return [page for name, part in entries.items() for page in titles_and_pages_of_navigation(part, name)]
-    return [page for entry in entries for page in titles_and_pages_of_navigation(entry)]
+        return [page for name, part in entries.items() for page in flatten_navigation_into_titled_pages(part, name)]
+    return [page for entry in entries for page in flatten_navigation_into_titled_pages(entry)]

@@ -11,8 +11,8 @@ from app.errors import NotFound
 from app.help.documentation import (
     HOME_PAGE,
     HelpPage,
-    chapters_of_documentation,
     documentation_page_by_name,
+    load_documentation_chapters,
     picture_file_by_documentation_path,
 )
 from app.help.search import search_documentation
@@ -29,7 +29,7 @@ async def help_home_page(request: Request, q: Annotated[str, Query(max_length=20
     if not q.strip():
         return render_help_page(request, documentation_page_by_name()[HOME_PAGE])
     results = await asyncio.to_thread(search_documentation, q)  # a tenth of a second, for which annotators would wait
-    context = {"query": q, "results": results, "chapters": chapters_of_documentation(), "page": None}
+    context = {"query": q, "results": results, "chapters": load_documentation_chapters(), "page": None}
     return render_page(request, "admin/help.html", context)
 
 
@@ -44,4 +44,4 @@ async def help_page(request: Request, path: str) -> Response:
 
 
 def render_help_page(request: Request, page: HelpPage) -> HTMLResponse:
-    return render_page(request, "admin/help.html", {"page": page, "chapters": chapters_of_documentation()})
+    return render_page(request, "admin/help.html", {"page": page, "chapters": load_documentation_chapters()})

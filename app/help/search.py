@@ -6,7 +6,7 @@ from functools import cache
 
 from markupsafe import Markup
 
-from app.help.documentation import Chapter, HelpPage, Section, chapters_of_documentation
+from app.help.documentation import Chapter, HelpPage, Section, load_documentation_chapters
 
 MAX_QUERY_WORDS = 8
 MIN_STEM_CHARACTERS = 3  # shorter words are found as whole words only
@@ -49,7 +49,7 @@ class SearchResult:
 def all_searchable_sections() -> list[SearchableSection]:
     return [
         SearchableSection(chapter, page, section, markdown_to_plain_text(section.markdown))
-        for chapter in chapters_of_documentation()
+        for chapter in load_documentation_chapters()
         for _, page in chapter.pages
         for section in page.sections
     ]
@@ -72,10 +72,7 @@ def search_documentation(query: str) -> list[SearchResult]:
     stems = [word + (r"\b" if len(word) < MIN_STEM_CHARACTERS else r"\w*") for word in words]
     patterns = [re.compile(rf"\b{stem}", re.IGNORECASE) for stem in stems]
     phrase = re.compile(r"\b" + r"\W+".join(words), re.IGNORECASE)
-    ranked = [
-        (matched_word_count_and_weight_of_section(found, patterns, phrase), found)
-        for found in all_searchable_sections()
-    ]
+    ranked = [(search_rank_of_section(found, patterns, phrase), found) for found in all_searchable_sections()]
     most_words = max(count for (count, _), _ in ranked)
     if not most_words:
         return []
@@ -84,14 +81,14 @@ def search_documentation(query: str) -> list[SearchResult]:
     return [make_search_result(found, any_word) for _, found in best[:MAX_SEARCH_RESULTS]]
 
 
-def sections_with_matching_heading(query: str, *, limit: int) -> list[SearchableSection]:
+def find_sections_by_heading_words(query: str, *, limit: int) -> list[SearchableSection]:
     """Return sections whose heading has all words of the query, guides first. It reads no texts, so it is fast."""
     words = query.lower().split()[:MAX_QUERY_WORDS]
     found = [one for one in all_searchable_sections() if all(word in one.section.heading.lower() for word in words)]
     return sorted(found, key=lambda one: (one.chapter.title in LATER_CHAPTERS, one.section.level))[:limit]
 
 
-def matched_word_count_and_weight_of_section(
+def search_rank_of_section(
     found: SearchableSection, patterns: list[re.Pattern[str]], phrase: re.Pattern[str]
 ) -> tuple[int, float]:
     """Return how many of the words a section has, and how much it is about them and the phrase that they form."""
@@ -114,8 +111,8 @@ def make_search_result(found: SearchableSection, any_word: re.Pattern[str]) -> S
         chapter=found.chapter.title,
         page=found.page.title,
         url=found.url,
-        heading=highlight_words(found.section.heading, any_word),
-        excerpt=highlight_words(excerpt_around(found.text, any_word), any_word),
+        heading=render_highlighted_words(found.section.heading, any_word),
+        excerpt=render_highlighted_words(excerpt_around(found.text, any_word), any_word),
     )
 
 
@@ -129,7 +126,7 @@ def excerpt_around(text: str, any_word: re.Pattern[str]) -> str:
     return ("… " if start else "") + cut + (" …" if end < len(text) else "")
 
 
-def highlight_words(text: str, any_word: re.Pattern[str]) -> Markup:
+def render_highlighted_words(text: str, any_word: re.Pattern[str]) -> Markup:
     """Return a text as HTML with the words marked."""
     parts, place = [], 0
     for hit in any_word.finditer(text):

@@ -76,7 +76,7 @@ async def borrow_serving_connection(request: Request) -> AsyncIterator[session.D
     """Borrow a connection for the campaign in the request's path. Waits for no part of the request."""
     connections: session.ServingConnections = request.app.state.serving_connections
     campaign = await request.app.state.names.find_campaign_id_in_path(connections, request.path_params)
-    async with connections.borrow(campaign) as connection:
+    async with connections.borrow_autocommit_connection(campaign) as connection:
         yield connection
 
 
@@ -84,7 +84,7 @@ MAX_ROW_ID = 2**63 - 1  # largest value of a bigint column
 ROW_ID_PATTERN = re.compile(r"[1-9][0-9]{0,18}")
 
 
-def row_id_or_none(raw: str) -> int | None:
+def parse_canonical_row_id_or_none(raw: str) -> int | None:
     """Return the row id that a text spells in the canonical way, or None: `+1`, `01` and `1_0` are no ids."""
     if not ROW_ID_PATTERN.fullmatch(raw):
         return None
@@ -92,17 +92,17 @@ def row_id_or_none(raw: str) -> int | None:
     return number if number <= MAX_ROW_ID else None
 
 
-def validate_row_id(raw: object) -> object:
+def refuse_noncanonical_row_id(raw: object) -> object:
     """Return a row's number in a URL unchanged.
 
     Raises `NotFound` for other spellings, such as `+1`, `01` or digits of another script: no page has such a URL.
     """
-    if isinstance(raw, str) and row_id_or_none(raw) is None:
+    if isinstance(raw, str) and parse_canonical_row_id_or_none(raw) is None:
         raise NotFound("There is no such page.")
     return raw
 
 
-RowId = Annotated[int, BeforeValidator(validate_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
+RowId = Annotated[int, BeforeValidator(refuse_noncanonical_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
 Database = Annotated[AsyncEngine, dependency_on_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, dependency_on_app_state("reading_database")]
@@ -166,7 +166,7 @@ def set_request_language(request: Request, campaign: PageSettings | None = None)
     request.scope.setdefault("state", {})[LANGUAGE_STATE_KEY] = language
 
 
-def allow_external_media(request: Request, campaign: PageSettings) -> None:
+def allow_https_media_if_campaign_does(request: Request, campaign: PageSettings) -> None:
     """Let a page load images, sound and video from other servers, if its campaign allows such items."""
     if campaign.https_media:
         request.scope["state"][LOADS_HTTPS_STATE_KEY] = True
@@ -190,13 +190,13 @@ def request_base_url(request: Request) -> str:
 IPV6_CLIENT_PREFIX_BITS = 64  # clients choose the rest of an IPv6 address themselves
 
 
-def client_network(request: Request) -> str:
+def client_network_or_empty(request: Request) -> str:
     """Return the network that a request comes from, for rate limits; empty if unknown."""
-    return network_of_host(request.client.host) if request.client else ""
+    return network_of_ip_address_or_empty(request.client.host) if request.client else ""
 
 
 @lru_cache(maxsize=4096)
-def network_of_host(host: str) -> str:
+def network_of_ip_address_or_empty(host: str) -> str:
     """Return an IPv4 address as it is, or the network of an IPv6 address; empty for other hosts."""
     try:
         address = ip_address(host.partition("%")[0])
@@ -209,11 +209,11 @@ def network_of_host(host: str) -> str:
 
 async def read_form_fields(request: Request) -> dict[str, str]:
     """Return the fields of a form, with the CR LF that browsers send for line ends replaced by LF."""
-    fields = text_by_name_of_form(await request.form())
+    fields = form_text_by_name_refusing_repeats(await request.form())
     return {name: value.replace("\r\n", "\n") for name, value in fields.items()}
 
 
-def text_by_name_of_form(form: FormData) -> dict[str, str]:
+def form_text_by_name_refusing_repeats(form: FormData) -> dict[str, str]:
     """Return the texts of a form by name. Raises `Invalid` (`field_twice`) for an ambiguous, repeated field."""
     texts: dict[str, str] = {}
     for name, value in form.multi_items():
@@ -257,29 +257,29 @@ def refusal_response(
     request: Request, status: int, code: str, message: str, details: Mapping[str, Any] | None = None
 ) -> Response:
     """Return an error as JSON `{"error": {"code", "message", "details"}}` or as a page, as the client accepts."""
-    if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_page(request):
+    if LANGUAGE_STATE_KEY not in request.scope.get("state", {}) and not is_researcher_or_api_path(request):
         set_request_language(request)
     message = translate_refusal(chosen_language_of_request(request), code, message)
     if is_json_wanted(request):
         body = {"error": {"code": code, "message": message, "details": dict(details or {})}}
         return JSONResponse(body, status_code=status)
     context = {"status": status, "code": code, "message": message, "details": details or {}}
-    if is_researcher_page(request):
+    if is_researcher_or_api_path(request):
         return render_page(
             request,
             "admin/error.html",
-            context | {"back": path_of_existing_campaign_of_request(request, code)},
+            context | {"back": campaign_path_or_none(request, code)},
             status=status,
         )
     return render_page(request, "error.html", context, status=status)
 
 
-def is_researcher_page(request: Request) -> bool:
+def is_researcher_or_api_path(request: Request) -> bool:
     """Return whether a URL is for researchers or programs, which get English only."""
     return request.url.path.startswith(("/admin", "/api/"))
 
 
-def path_of_existing_campaign_of_request(request: Request, code: str) -> str | None:
+def campaign_path_or_none(request: Request, code: str) -> str | None:
     """Return the path of the campaign that a researcher's page belongs to, if that campaign exists."""
     match = re.match(r"/admin/campaigns/[a-z0-9-]+(?=/)", request.url.path)
     return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
@@ -391,7 +391,7 @@ INVALID_TEXT_CODES = ("22021", "22P05")
 
 def handle_database_error(request: Request, error: Exception) -> Response:
     """Return 503 for a lost connection, no free one, or a restart of PostgreSQL: nothing was stored; retry is safe."""
-    if session.sqlstate_of(error) in INVALID_TEXT_CODES:
+    if session.sqlstate_of_error_or_empty(error) in INVALID_TEXT_CODES:
         return refusal_response(request, 422, "nul_byte", "The request contains a NUL character. Nothing was stored.")
     if not session.is_database_away(error):
         raise error

@@ -38,7 +38,7 @@ UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|respo
 MEDIA_UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(/preview)?|new/file|files)")
 
 
-def is_multipart_charset_acceptable(content_type: bytes) -> bool:
+def is_multipart_in_utf8(content_type: bytes) -> bool:
     """Return whether a form is in UTF-8. Starlette accepts every codec of Python; some decode to invalid UTF-8."""
     if b"multipart" not in content_type.lower():
         return True
@@ -75,7 +75,7 @@ class BodyLimits:
 
         async def receive_within_limit() -> Message:
             nonlocal received
-            if not is_multipart_charset_acceptable(headers.get(b"content-type", b"")):
+            if not is_multipart_in_utf8(headers.get(b"content-type", b"")):
                 raise HTTPException(400, "the form is not in UTF-8")
             if received > limit:
                 raise too_large

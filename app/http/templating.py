@@ -19,13 +19,13 @@ from app.errors import pluralize
 from app.http.languages.catalogue import (
     ENGLISH,
     LANGUAGES,
+    compile_translations_of_language,
     format_localized_number,
     format_money,
     script_translation_by_english_words,
     text_direction,
     translate,
     translate_plural,
-    translations_for,
 )
 from app.http.languages.refusals import translate_refusal
 from app.http.languages.templates import translate_template_source
@@ -55,12 +55,12 @@ class InlineIncludes(Extension):
     def preprocess(self, source: str, name: str | None, filename: str | None = None) -> str:  # noqa: ARG002  (Jinja has it so)
         """Return a template's source with its includes, translated. Variables set by an include stay local to it."""
         with_includes = INCLUDE_TAG_PATTERN.sub(
-            lambda tag: f"{{% with %}}{self.included_source(tag[1])}{{% endwith %}}", source
+            lambda tag: f"{{% with %}}{self.preprocessed_source_of_include(tag[1])}{{% endwith %}}", source
         )
-        translations = translations_for(self.environment.globals["language"])
+        translations = compile_translations_of_language(self.environment.globals["language"])
         return translate_template_source(with_includes, translations.gettext)
 
-    def included_source(self, name: str) -> str:
+    def preprocessed_source_of_include(self, name: str) -> str:
         """Return a template's source without its last line end, as Jinja reads it. Raises `TemplateNotFound`."""
         loader = self.environment.loader
         assert loader is not None  # noqa: S101  (this environment has one)
@@ -117,7 +117,7 @@ def script_and_imports(first_script: Path) -> set[str]:
     return {script.relative_to(STATIC_FOLDER.parent).as_posix() for script in scripts}
 
 
-def query_before_language(query: Iterable[tuple[str, str]]) -> str:
+def query_string_ending_with_lang(query: Iterable[tuple[str, str]]) -> str:
     """Return the query of the present page, ending with `lang=`, to which a language's code is appended."""
     other_parameters = [(name, value) for name, value in query if name != LANGUAGE_PARAMETER]
     return "?" + urlencode([*other_parameters, (LANGUAGE_PARAMETER, "")])
@@ -196,6 +196,6 @@ english_environment.globals |= {
     "static_url": static_url,
     "easel_command": easel_command_to_type(),
     "LANGUAGES": LANGUAGES,
-    "in_language": query_before_language,
+    "in_language": query_string_ending_with_lang,
     **language_globals(ENGLISH),
 }

@@ -33,7 +33,7 @@ FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
 
 
-async def create_campaign_of_file(
+async def create_draft_from_campaign_file(
     connection: AsyncConnection, sent: SentCampaign, *, now: datetime, max_mb: int
 ) -> Campaign:
     """Create a draft with the items that the file brings, or with those of the table that came with it.
@@ -44,15 +44,17 @@ async def create_campaign_of_file(
     """
     with nullcontext() if sent.table is None else sent.table.file:
         campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
-        if named_reader := name_and_reader_of_sent_items(sent, max_mb):
+        if named_reader := items_file_name_with_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
             mapping = column_mapping_of_file(sent.parsed_file.content.items or ItemsOfFile.model_construct())
-            with name_file_in_refusals(file_name):
+            with prefixing_refusals_with_file_name(file_name):
                 await items.import_items_table(connection, campaign.slug, read_items, mapping, media=sent.media)
     return campaign
 
 
-def name_and_reader_of_sent_items(sent: SentCampaign, max_mb: int) -> tuple[str, Callable[[], UploadedTable]] | None:
+def items_file_name_with_reader_or_none(
+    sent: SentCampaign, max_mb: int
+) -> tuple[str, Callable[[], UploadedTable]] | None:
     """Return the name of the file with the items and a function that reads them; None for a campaign without items."""
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
@@ -84,7 +86,7 @@ def column_mapping_of_file(items_of_file: ItemsOfFile) -> ColumnMapping:
 
 
 @contextmanager
-def name_file_in_refusals(file_name: str) -> Iterator[None]:
+def prefixing_refusals_with_file_name(file_name: str) -> Iterator[None]:
     """Name the file in each refusal that names one of its lines."""
     try:
         yield
@@ -118,16 +120,17 @@ class CampaignArchive(NamedTuple):
     media_type: str
 
 
-async def build_campaign_archive(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
+async def build_campaign_yaml_or_zip(connection: AsyncConnection, slug: str, *, with_items: bool) -> CampaignArchive:
     """Return a campaign as a file; if its items name uploaded files, as a zip with these.
 
-    `create_campaign_of_file` makes a campaign with equal settings of it, and with equal items if they are included.
+    `create_draft_from_campaign_file` makes a campaign with equal settings of it, and with equal items if they are
+    included.
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
     campaign = await load_campaign_by_slug(connection, slug)
-    written_items = await load_items_as_campaign_file_has_them(connection, campaign) if with_items else WrittenItems()
+    written_items = await load_items_for_campaign_file(connection, campaign) if with_items else WrittenItems()
     text = await asyncio.to_thread(
-        format_campaign_with_items, lifecycle.unchecked_settings_of_campaign(campaign), written_items
+        format_campaign_yaml_or_refuse_size, lifecycle.unchecked_settings_of_campaign(campaign), written_items
     )
     media_names = (
         written_items.media_names
@@ -135,11 +138,11 @@ async def build_campaign_archive(connection: AsyncConnection, slug: str, *, with
     )
     if not media_names:
         return CampaignArchive(BytesIO(text.encode()), "yaml", YAML_MEDIA_TYPE)
-    file = await campaign_zip.write_campaign_zip(connection, campaign.id, text, media_names)
+    file = await campaign_zip.write_campaign_zip_to_temporary_file(connection, campaign.id, text, media_names)
     return CampaignArchive(file, "zip", campaign_zip.ZIP_MEDIA_TYPE)
 
 
-def stream_campaign_archive(archive: CampaignArchive) -> Iterator[bytes]:
+def iterate_archive_bytes_then_close(archive: CampaignArchive) -> Iterator[bytes]:
     """Yield the bytes of the archive, then close it."""
     with archive.file as file:
         while data := file.read(MEDIA_PIECE_BYTES):
@@ -161,7 +164,7 @@ class WrittenItems(NamedTuple):
     media_names: AbstractSet[str] = frozenset()
 
 
-def format_campaign_with_items(settings: CampaignSettings, written_items: WrittenItems) -> str:
+def format_campaign_yaml_or_refuse_size(settings: CampaignSettings, written_items: WrittenItems) -> str:
     """Return the campaign file as text. Raises `TooLarge` (`items_too_many`)."""
     column_settings = ("source_column", "reference_column")
     renamed = {
@@ -175,10 +178,10 @@ def format_campaign_with_items(settings: CampaignSettings, written_items: Writte
 
 def media_file_names_in_cells(campaign: Campaign, item_cells: Iterable[ItemTexts]) -> AbstractSet[str]:
     content = Content.from_campaign(campaign)
-    return {file.name for cells in item_cells for file in content.files_named_in_cells(cells)}
+    return {file.name for cells in item_cells for file in content.find_media_files_in_cells(cells)}
 
 
-async def load_items_as_campaign_file_has_them(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
+async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
     """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_output_rows(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
@@ -230,10 +233,10 @@ def choose_original_id_column(item_rows: Sequence[Row[Any]]) -> str:
         format_cell(row.fields.get(FILE_ID_COLUMN, row.external_id)).strip() == row.external_id for row in item_rows
     ):
         return FILE_ID_COLUMN
-    return free_column_name(FILE_ID_COLUMN, (row.fields for row in item_rows))
+    return first_free_numbered_column_name(FILE_ID_COLUMN, (row.fields for row in item_rows))
 
 
-def free_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str:
+def first_free_numbered_column_name(wanted_name: str, rows: Iterable[Mapping[str, Any]]) -> str:
     """Return `wanted_name`, `wanted_name-2`, `wanted_name-3`, ...: the first one that no column has."""
     used_names = {name for row in rows for name in row}
     return next(
@@ -257,7 +260,7 @@ def items_as_campaign_file_values(item_rows: Sequence[Row[Any]], original_id_col
             format_cell(row.get(name)) == text for row, text in zip(file_rows, texts, strict=True)
         ):
             return {"shown": name, "rows": file_rows}
-    shown_column = free_column_name(FILE_SHOWN_COLUMN, file_rows)
+    shown_column = first_free_numbered_column_name(FILE_SHOWN_COLUMN, file_rows)
     return {
         "shown": shown_column,
         "rows": [row | {shown_column: text} for row, text in zip(file_rows, texts, strict=True)],

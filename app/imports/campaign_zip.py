@@ -92,7 +92,7 @@ def unpack_table_to_temporary_file(zip_: zipfile.ZipFile, info: zipfile.ZipInfo,
     return media_zip.unpack_to_temporary_file(zip_, info)
 
 
-async def write_campaign_zip(
+async def write_campaign_zip_to_temporary_file(
     connection: AsyncConnection, campaign_id: int, campaign_yaml: str, media_names: Collection[str]
 ) -> BinaryIO:
     """Return a zip of a campaign file and the files of these names, as a file that is open at its beginning."""

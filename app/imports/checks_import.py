@@ -45,7 +45,7 @@ class NewCheck(NamedTuple):
     fields: str
 
 
-def check_kind_of_row_or_empty(row: UploadedRow, default_kind: str = "") -> str:
+def check_kind_of_row_or_default(row: UploadedRow, default_kind: str = "") -> str:
     """Return the kind of check that a row names, or the default one; empty if it is an item."""
     return format_cell(row.values.get(CHECK_COLUMN)).strip().lower() or default_kind
 
@@ -118,7 +118,7 @@ def table_row_of_check(check: Row[Any], original_id_column: str, shown_column: s
     return {ID_COLUMN: check.external_id} | uploaded | check_cells | {ID_COLUMN: check.external_id}
 
 
-def iterate_items_and_collect_checks(
+def iterate_item_rows_appending_checks(
     rows: Iterable[UploadedRow],
     checks: list[NewCheck],
     read_id_and_text: Callable[[UploadedRow], tuple[str, str]],
@@ -132,7 +132,7 @@ def iterate_items_and_collect_checks(
     """
     design = campaign.design
     for record in rows:
-        if kind := check_kind_of_row_or_empty(record, default_kind):
+        if kind := check_kind_of_row_or_default(record, default_kind):
             if not checks:
                 refuse_if_checks_do_not_fit(campaign)
             checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), design))

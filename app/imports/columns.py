@@ -10,7 +10,13 @@ from typing import NamedTuple
 from unicodedata import normalize
 
 from app.designs.content import Content, SourceAndReference
-from app.errors import Invalid, first_names_shown_in_message, join_names, pluralize, shorten_echo
+from app.errors import (
+    Invalid,
+    join_names,
+    pluralize,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.text.spreadsheets import unprotect_cell
@@ -67,7 +73,7 @@ class ColumnMeaning(NamedTuple):
     is_used: bool
 
     @property
-    def receipt_sentence(self) -> str:
+    def column_use_sentence(self) -> str:
         """Return the sentence about these columns in the receipt of an import."""
         names = join_names_with_and(self.columns)
         if self.is_used:
@@ -93,24 +99,35 @@ def id_column_or_none(chosen_column: str) -> str | None:
     return None if chosen_column == ROW_NUMBERS_AS_IDS else chosen_column
 
 
-def fold_column_name(name: str) -> str:
+def normalize_column_name_for_comparison(name: str) -> str:
     return normalize("NFC", name).strip().casefold()
 
 
-def find_column(columns: Iterable[str], name: str) -> str | None:
+def find_column_ignoring_case_or_none(columns: Iterable[str], name: str) -> str | None:
     """Return the column of this name, or the only one that differs from it in capitals alone."""
     names = list(columns)
     if name in names:
         return name
-    similar_columns = [column for column in names if fold_column_name(column) == fold_column_name(name)]
+    similar_columns = [
+        column
+        for column in names
+        if normalize_column_name_for_comparison(column) == normalize_column_name_for_comparison(name)
+    ]
     return similar_columns[0] if len(similar_columns) == 1 else None
 
 
-def require_column_name(columns: Sequence[str], name: str) -> str:
-    """Return the column that `find_column` finds. Raises `Invalid` (`column_unknown`) if there is none."""
-    matching_column = find_column(columns, name)
+def require_column_ignoring_case(columns: Sequence[str], name: str) -> str:
+    """Return the column that `find_column_ignoring_case_or_none` finds.
+
+    Raises `Invalid` (`column_unknown`) if there is none.
+    """
+    matching_column = find_column_ignoring_case_or_none(columns, name)
     if matching_column is None:
-        similar_columns = [column for column in columns if fold_column_name(column) == fold_column_name(name)]
+        similar_columns = [
+            column
+            for column in columns
+            if normalize_column_name_for_comparison(column) == normalize_column_name_for_comparison(name)
+        ]
         several = (
             f" Several columns differ from it only in capital letters: {join_names(similar_columns)}."
             if similar_columns
@@ -121,7 +138,7 @@ def require_column_name(columns: Sequence[str], name: str) -> str:
             "imported.",
             code="column_unknown",
             column=shorten_echo(name),
-            columns=first_names_shown_in_message(columns),
+            columns=shortened_names_that_message_shows(columns),
         )
     return matching_column
 
@@ -131,7 +148,7 @@ def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None
     if name is None:
         return None
     try:
-        return require_column_name(columns, name)
+        return require_column_ignoring_case(columns, name)
     except Invalid as problem:
         message = (
             f"{problem.message} Choose the column of ids, or number the rows (on the command line "
@@ -140,10 +157,12 @@ def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None
         raise Invalid(message, code=problem.code, **problem.details) from None
 
 
-def table_with_columns_renamed_to(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
+def rename_columns_differing_in_case(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
     """Return a table with these names in place of names that differ from them in capitals alone, with a note."""
     column_by_known_name = {
-        name: find_column(upload.columns, name) for name in known_names if name not in upload.columns
+        name: find_column_ignoring_case_or_none(upload.columns, name)
+        for name in known_names
+        if name not in upload.columns
     }
     known_name_by_column = {column: name for name, column in column_by_known_name.items() if column is not None}
     if not known_name_by_column:
@@ -173,14 +192,14 @@ def table_without_columns(upload: UploadedTable, names: Collection[str]) -> Uplo
 
 def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
     """Return whether a table holds outputs of systems: a table of items has an `id`."""
-    folded_names = {fold_column_name(name) for name in columns}
+    folded_names = {normalize_column_name_for_comparison(name) for name in columns}
     has_output_columns = set(SYSTEM_COLUMNS) <= folded_names and "id" not in folded_names
     return (
         has_output_columns and mapping.identifier == ColumnMapping.identifier and SYSTEMS_MEANING not in mapping.ignored
     )
 
 
-def table_without_export_apostrophes(upload: UploadedTable) -> UploadedTable:
+def remove_apostrophes_if_item_export(upload: UploadedTable) -> UploadedTable:
     """Return a table; for exports to spreadsheet programs, without the apostrophes that keep ids such as 001."""
     if not set(upload.columns) >= ITEM_EXPORT_MARKER_COLUMNS:
         return upload
@@ -201,18 +220,18 @@ def table_with_standard_column_names(
     upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
 ) -> UploadedTable:
     """Return a table with Easel's names for columns with a meaning, and an export as it was uploaded."""
-    upload = table_without_export_apostrophes(upload)
+    upload = remove_apostrophes_if_item_export(upload)
     if is_outputs_table(upload.columns, mapping):
-        renamed_upload = table_with_columns_renamed_to(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
+        renamed_upload = rename_columns_differing_in_case(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
         return table_without_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
     known_names = [] if CHECKS_MEANING in mapping.ignored else [*CHECK_COLUMNS]
     known_names += [name for name in content.context_columns if name]
-    return table_with_columns_renamed_to(
+    return rename_columns_differing_in_case(
         upload, [*known_names, *(law.family.parameter_names if mapping.priors else ())]
     )
 
 
-def prior_columns_or_refusal(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
+def require_prior_columns_of_law(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
     """Return the columns of each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
     parameter_names = law.family.parameter_names
     if set(parameter_names) <= set(columns):

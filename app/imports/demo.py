@@ -18,7 +18,7 @@ DEMO_ITEMS_FILE = project_folder() / "examples" / "data" / "verbs150.csv"
 DEMO_QUESTION_NAME = "lexical-frequency"
 
 
-async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Campaign:
+async def find_or_launch_demo_campaign(connection: AsyncConnection, *, now: datetime) -> Campaign:
     """Return the demo campaign; create and launch it if there is none yet."""
     settings = load_starter_question(DEMO_QUESTION_NAME).settings
     try:
@@ -29,10 +29,10 @@ async def find_or_create_demo_campaign(connection: AsyncConnection, *, now: date
         await items.import_items(
             connection, campaign.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
-    return await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=now)
+    return await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=now)
 
 
-def read_demo_true_values() -> list[float]:
+def read_demo_true_word_frequencies() -> list[float]:
     """Return the frequency of each verb, 0 to 1, from the column `oracle`."""
     with DEMO_ITEMS_FILE.open(encoding="utf-8", newline="") as file:
         return [float(row["oracle"]) for row in csv.DictReader(file)]

@@ -10,7 +10,7 @@ from starlette.datastructures import FormData, UploadFile
 
 from app.errors import Invalid
 from app.http.dependencies import content_disposition_header, dependency_on_app_state
-from app.imports.campaign_file_io import CampaignArchive, stream_campaign_archive
+from app.imports.campaign_file_io import CampaignArchive, iterate_archive_bytes_then_close
 from app.imports.upload_slots import UploadSlots
 from app.media.media_zip import MediaZip
 from app.settings import Settings
@@ -40,4 +40,4 @@ def campaign_archive_response(archive: CampaignArchive, slug: str, now: datetime
     headers = content_disposition_header(slug, "campaign", archive.ending, now=now)
     headers["Content-Length"] = str(archive.file.seek(0, SEEK_END))
     archive.file.seek(0)
-    return StreamingResponse(stream_campaign_archive(archive), media_type=archive.media_type, headers=headers)
+    return StreamingResponse(iterate_archive_bytes_then_close(archive), media_type=archive.media_type, headers=headers)

@@ -13,12 +13,12 @@ from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.designs.design import Design
 from app.errors import Invalid
 from app.imports import outputs
-from app.imports.checks_import import NewCheck, check_kind_of_row_or_empty, parse_check_of_row
+from app.imports.checks_import import NewCheck, check_kind_of_row_or_default, parse_check_of_row
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
     ColumnMeaning,
-    find_column,
+    find_column_ignoring_case_or_none,
     id_column_or_none,
     is_outputs_table,
     possible_meanings_of_item_columns,
@@ -134,7 +134,7 @@ class ChosenColumns:
     ignored: frozenset[str] = frozenset()
 
 
-def build_preview_of_uploaded_file(
+def read_upload_preview_or_refuse(
     file: BinaryIO,
     name: str,
     chosen_columns: ChosenColumns,
@@ -163,7 +163,7 @@ def build_preview_of_uploaded_file(
         upload_preview = build_preview_of_outputs_table(whole_upload, len(first_records), content, requested_mapping)
     else:
         mapping = replace(
-            chosen_or_likeliest_column_mapping(upload.columns, first_records, chosen_columns),
+            fill_chosen_columns_with_guesses(upload.columns, first_records, chosen_columns),
             priors=requested_mapping.priors,
             ignored=requested_mapping.ignored,
         )
@@ -193,9 +193,9 @@ def build_preview_of_items_table(
     check_count = 0
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
-        check_count += bool(check_kind_of_row_or_empty(record))
+        check_count += bool(check_kind_of_row_or_default(record))
         read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
-        item_or_check = read_row_or_add_problem(read_row, record, problems)
+        item_or_check = read_row_or_none_noting_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
     reader.make_text.refuse_paths_never_found()
@@ -235,9 +235,9 @@ def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
 
 
 def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
-    kind = check_kind_of_row_or_empty(row)
+    kind = check_kind_of_row_or_default(row)
     return (
-        parse_check_of_row(row, kind, *reader.id_and_text_of_next_check(row), design) if kind else reader.read_item(row)
+        parse_check_of_row(row, kind, *reader.read_check_id_with_text(row), design) if kind else reader.read_item(row)
     )
 
 
@@ -249,7 +249,7 @@ def build_preview_of_outputs_table(
     preview_rows: list[PreviewRow] = []
     for record in upload.rows:
         row_count += 1
-        read_row_or_add_problem(collected_outputs.add_row, record, problems)
+        read_row_or_none_noting_problem(collected_outputs.add_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, ""))
     return UploadPreview(
@@ -267,7 +267,7 @@ def build_preview_of_outputs_table(
     )
 
 
-def read_row_or_add_problem(
+def read_row_or_none_noting_problem(
     read_row: Callable[[UploadedRow], T], row: UploadedRow, problems: dict[str, InvalidRows]
 ) -> T | None:
     try:
@@ -278,11 +278,11 @@ def read_row_or_add_problem(
         return None
 
 
-def chosen_or_likeliest_column_mapping(
+def fill_chosen_columns_with_guesses(
     columns: Sequence[str], first_records: Sequence[UploadedRow], chosen_columns: ChosenColumns
 ) -> ColumnMapping:
     """Return the columns as an uploader chose them, and the likeliest ones for the rest."""
-    common_columns = (find_column(columns, name) for name in COMMON_ID_COLUMN_NAMES)
+    common_columns = (find_column_ignoring_case_or_none(columns, name) for name in COMMON_ID_COLUMN_NAMES)
     identifier = next((name for name in common_columns if name), None)
     if chosen_columns.identifier:
         identifier = id_column_or_none(chosen_columns.identifier)

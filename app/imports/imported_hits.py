@@ -20,7 +20,7 @@ from app.designs.design import Design
 from app.designs.file_format import INPUT_KEPT_MESSAGE
 from app.errors import Invalid, pluralize, shorten_echo
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
-from app.imports.result_rows import aligned_rows_by_criterion
+from app.imports.result_rows import align_rows_per_criterion_or_refuse
 from app.selection.segments import shown_items_of_hit, value_of_each_item_from_shown_ones
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import refuse_line
@@ -86,19 +86,19 @@ def batches_for_lookup(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[start : start + IDS_PER_LOOKUP] for start in range(0, len(values), IDS_PER_LOOKUP))
 
 
-async def load_hits_of_rows(
+async def convert_rows_to_hits_or_refuse(
     connection: AsyncConnection, campaign: Campaign, result_rows: list[ResultRow]
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
-    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `checked_scores_of_hit_as_stored`,
-    `segment_and_first_equal_item_of_each` and `aligned_rows_by_criterion` raise.
+    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `require_possible_scores_of_hit`,
+    `segment_and_first_equal_item_of_each` and `align_rows_per_criterion_or_refuse` raise.
     """
     number_by_id: dict[str, int] = {}
-    for ids in batches_for_lookup(await asyncio.to_thread(possible_item_ids, result_rows)):
+    for ids in batches_for_lookup(await asyncio.to_thread(item_ids_with_unprotected_variants, result_rows)):
         item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
         number_by_id |= {row.external_id: row.number for row in item_rows}
-    await asyncio.to_thread(remove_id_apostrophes, result_rows, number_by_id)
+    await asyncio.to_thread(remove_apostrophes_from_unknown_ids, result_rows, number_by_id)
     segments = await load_imported_segments(connection, campaign)
     return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
 
@@ -110,7 +110,7 @@ def build_imported_hits(
     keeps_unjudged, criteria = campaign.cannot_be_judged, campaign.criteria
     rows_by_criterion = [result_rows]
     if campaign.has_criteria:
-        rows_by_criterion = aligned_rows_by_criterion(result_rows, campaign.criterion_names)
+        rows_by_criterion = align_rows_per_criterion_or_refuse(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
     hits_by_criterion = [
         build_hits_from_rows_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
@@ -138,13 +138,13 @@ def merge_hit_of_all_criteria(first: ImportedHit, *others: ImportedHit) -> Impor
     )
 
 
-def possible_item_ids(result_rows: Sequence[ResultRow]) -> list[str]:
+def item_ids_with_unprotected_variants(result_rows: Sequence[ResultRow]) -> list[str]:
     """Return the ids of all items, also without the apostrophe that exports for spreadsheet programs have."""
     ids = {external_id for row in result_rows for external_id in row.items}
     return list(ids | {unprotect_cell(external_id) for external_id in ids})
 
 
-def remove_id_apostrophes(result_rows: list[ResultRow], number_by_id: Mapping[str, int]) -> None:
+def remove_apostrophes_from_unknown_ids(result_rows: list[ResultRow], number_by_id: Mapping[str, int]) -> None:
     """Remove the apostrophe of exports for spreadsheet programs from ids that the campaign has without it only.
 
     Raises `Invalid` (`item_repeated`).
@@ -171,7 +171,7 @@ def build_hits_from_rows_of_criterion(
     """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
     others.
 
-    Raises `Invalid` (`item_unknown`) and what `checked_scores_of_hit_as_stored` and
+    Raises `Invalid` (`item_unknown`) and what `require_possible_scores_of_hit` and
     `segment_and_first_equal_item_of_each` raise.
     """
     result_rows.reverse()
@@ -199,14 +199,14 @@ def build_hit_of_criterion(
                 item=item_name,
             )
     shown_items = tuple(number_by_id[external_id] for external_id in result_row.items)
-    reason_by_unjudged_item = reasons_of_unjudged_items(result_row, shown_items) if keeps_unjudged else {}
+    reason_by_unjudged_item = unjudged_reason_or_empty_by_item(result_row, shown_items) if keeps_unjudged else {}
     segment, shown_as = segments.segment_and_first_equal_item_of_each(result_row, shown_items)
     return ImportedHit(
         result_row.line,
         result_row.worker_id,
         result_row.assignment_id,
         shown_items,
-        checked_scores_of_hit_as_stored(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
+        require_possible_scores_of_hit(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
         result_row.accepted_at,
         result_row.submitted_at,
         result_row.details,
@@ -217,7 +217,7 @@ def build_hit_of_criterion(
     )
 
 
-def reasons_of_unjudged_items(result_row: ResultRow, shown_items: Sequence[int]) -> dict[int, str]:
+def unjudged_reason_or_empty_by_item(result_row: ResultRow, shown_items: Sequence[int]) -> dict[int, str]:
     """Return the items marked N/A, each with the reason, empty if none is known."""
     reasons = result_row.reasons or [""] * len(shown_items)
     return {
@@ -238,7 +238,7 @@ def refuse_hit_without_always_shown_items(design: Design, result_row: ResultRow)
             )
 
 
-def checked_scores_of_hit_as_stored(
+def require_possible_scores_of_hit(
     design: Design,
     result_row: ResultRow,
     shown_items: Sequence[int],

@@ -118,17 +118,17 @@ async def load_stored_rows_by_answer_key(
     return stored_rows_by_key
 
 
-async def load_hits_not_stored_yet(
+async def load_new_hits_or_refuse_changed(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
 ) -> list[ImportedHit]:
     """Return the HITs that are not stored yet. Raises `Conflict` (`assignment_known`) if a stored answer differs."""
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     return await asyncio.to_thread(
-        select_hits_without_stored_answer, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
+        hits_without_stored_row_or_refuse, hits, platform, stored_rows_by_key, campaign.name, "Nothing was imported."
     )
 
 
-def select_hits_without_stored_answer(
+def hits_without_stored_row_or_refuse(
     hits: Sequence[ImportedHit],
     platform: Platform,
     stored_rows_by_key: Mapping[ImportedAnswerKey, Sequence[Row[Any]]],
@@ -208,7 +208,7 @@ async def find_or_create_annotator_id_by_worker(
     return {row.worker_id: row.id for row in await connection.execute(FIND_IMPORTED_ANNOTATORS, parameters)}
 
 
-async def store_imported_hits(
+async def store_closed_hits_unless_stored(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[StoredImportedHit]:
     """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
@@ -219,7 +219,7 @@ async def store_imported_hits(
     await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
-    hits = select_hits_without_stored_answer(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
+    hits = hits_without_stored_row_or_refuse(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
     annotator_id_by_worker = await find_or_create_annotator_id_by_worker(connection, campaign, platform, hits, now=now)
     assignment_rows, hit_rows, stored_hits = [], [], []
     reserved_ids = [
@@ -241,7 +241,7 @@ async def store_imported_hits(
     return stored_hits
 
 
-async def store_imported_responses_and_count_by_item(
+async def store_responses_returning_judgment_counts(
     connection: AsyncConnection,
     campaign: Campaign,
     stored_hits: Sequence[StoredImportedHit],
@@ -258,7 +258,7 @@ async def store_imported_responses_and_count_by_item(
     counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
     judgments, *_ = [
         await apply_answers_and_count_by_item(
-            connection, criterion, responses_with_number_zero(counting_hits, criterion.number), locked
+            connection, criterion, unnumbered_responses_of_criterion(counting_hits, criterion.number), locked
         )
         for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
     ]
@@ -280,7 +280,9 @@ async def store_imported_responses_and_count_by_item(
     return judgments
 
 
-def responses_with_number_zero(stored_hits: Sequence[StoredImportedHit], criterion_number: int) -> list[Response]:
+def unnumbered_responses_of_criterion(
+    stored_hits: Sequence[StoredImportedHit], criterion_number: int
+) -> list[Response]:
     """Return the answers by a criterion as responses; they are numbered later."""
     return [
         Response.from_stored(

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.item_list import load_items_by_ids
-from app.campaigns.lifecycle import lock_draft
+from app.campaigns.item_list import load_item_rows_of_ids
+from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
@@ -97,12 +97,12 @@ async def change_items_and_count_changed(
         raise Invalid(message, code="too_many_chosen")
     if action == "delete":
         return await delete_items_of_draft_and_count(connection, slug, item_ids)
-    return await set_items_retired_and_count_changed(
+    return await retire_or_restore_items_counting_changed(
         connection, slug, item_ids, retired_at=now if action == "retire" else None
     )
 
 
-async def find_item_numbers(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[int]:
+async def require_item_numbers(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[int]:
     """Return the numbers of items, in order. Raises `NotFound` (`item_not_found`)."""
     rows = (await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": [*item_ids]})).all()
     known_ids = {row.external_id for row in rows}
@@ -112,11 +112,11 @@ async def find_item_numbers(connection: AsyncConnection, campaign: Campaign, ite
     return [row.number for row in rows]
 
 
-async def load_chosen_items(
+async def require_listed_items(
     connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]
 ) -> Sequence[Row[Any]]:
     """Return rows of the list for items and checks with these ids. Raises `NotFound` (`item_not_found`)."""
-    rows = await load_items_by_ids(connection, campaign.id, item_ids)
+    rows = await load_item_rows_of_ids(connection, campaign.id, item_ids)
     known_ids = {row.external_id for row in rows}
     for item_id in item_ids:
         if item_id not in known_ids:
@@ -124,7 +124,7 @@ async def load_chosen_items(
     return rows
 
 
-async def set_items_retired_and_count_changed(
+async def retire_or_restore_items_counting_changed(
     connection: AsyncConnection, slug: str, item_ids: Sequence[str], *, retired_at: datetime | None
 ) -> int:
     """Retire items, or restore them if the time is None; return how many were not so before."""
@@ -135,7 +135,7 @@ async def set_items_retired_and_count_changed(
         message = f"“{campaign.name}” is a draft: delete the item instead. Nothing was changed."
         raise Conflict(message, code="not_launched")
     parameters: dict[str, Any] = {"campaign": campaign.id, "retired_at": retired_at, "settled": retired_at is not None}
-    parameters["numbers"] = await find_item_numbers(connection, campaign, item_ids)
+    parameters["numbers"] = await require_item_numbers(connection, campaign, item_ids)
     if retired_at and set(parameters["numbers"]) & set(campaign.always_shown):
         message = "An item that every task shows cannot be retired. Nothing was changed."
         raise Conflict(message, code="item_always_shown")
@@ -155,18 +155,20 @@ def item_ids_for_audit_log(item_ids: Sequence[str]) -> dict[str, Any]:
 
 async def delete_items_of_draft_and_count(connection: AsyncConnection, slug: str, item_ids: Sequence[str]) -> int:
     """Delete items and checks of a draft, and return how many."""
-    campaign = await lock_draft(connection, slug, "items can be retired, but not deleted. Nothing was changed")
-    refuse_systems(campaign, "upload the outputs again and replace them")
+    campaign = await lock_and_load_draft_or_refuse(
+        connection, slug, "items can be retired, but not deleted. Nothing was changed"
+    )
+    refuse_campaign_of_systems(campaign, "upload the outputs again and replace them")
     parameters = {"campaign": campaign.id, "ids": [*item_ids]}
     check_ids = set(await connection.scalars(FIND_CHECK_IDS, parameters))
-    await find_item_numbers(connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids])
+    await require_item_numbers(connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids])
     for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, parameters)
     await log_change(connection, "items.deleted", campaign, after=item_ids_for_audit_log(item_ids))
     return len(item_ids)
 
 
-def refuse_systems(campaign: Campaign, advice: str) -> None:
+def refuse_campaign_of_systems(campaign: Campaign, advice: str) -> None:
     """Raise `Conflict` (`not_for_systems`) if the items are systems."""
     if campaign.segment_count:
         message = f"“{campaign.name}” compares systems: {advice}. Nothing was changed."

@@ -5,8 +5,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from app.designs.field_flags import is_blank
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
-from app.imports.columns import find_column, fold_column_name, require_column_name
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
+from app.imports.columns import (
+    find_column_ignoring_case_or_none,
+    normalize_column_name_for_comparison,
+    require_column_ignoring_case,
+)
 from app.uploads import INDEX_COLUMN, format_cell
 
 COMMON_SHOWN_COLUMN_NAMES = ("text", "sent", "sentence", "shown", "item")
@@ -19,9 +23,9 @@ CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of
 def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
     """Return the obvious column to show: one with a usual name, or the only one there is."""
     for name in COMMON_SHOWN_COLUMN_NAMES:
-        if column := find_column(columns, name):
+        if column := find_column_ignoring_case_or_none(columns, name):
             return column
-    candidates = [name for name in columns if fold_column_name(name) not in NEVER_SHOWN_COLUMNS]
+    candidates = [name for name in columns if normalize_column_name_for_comparison(name) not in NEVER_SHOWN_COLUMNS]
     return candidates[0] if len(candidates) == 1 else None
 
 
@@ -33,13 +37,13 @@ class RowPath(NamedTuple):
 
     def has_value_in(self, row: Mapping[str, Any]) -> bool:
         """Return whether a row has a value at this path, which may be null."""
-        return self.is_found_and_value_in(row)[0]
+        return self.look_up_value_in(row)[0]
 
     def value_in(self, row: Mapping[str, Any]) -> Any:
         """Return the value at this path; None if a row has none."""
-        return self.is_found_and_value_in(row)[1]
+        return self.look_up_value_in(row)[1]
 
-    def is_found_and_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
+    def look_up_value_in(self, row: Mapping[str, Any]) -> tuple[bool, Any]:
         """Return whether a row has a value at this path, and the value."""
         value: Any = row
         for step in (self.column, *self.steps):
@@ -68,7 +72,10 @@ class ItemTextMaker:
             self.paths_not_found = {
                 notation: path for notation, path in self.paths_not_found.items() if not path.has_value_in(row)
             }
-        texts = {notation: format_value_or_chat(path.value_in(row)) for notation, path in self.path_by_text.items()}
+        texts = {
+            notation: format_value_as_text_chat_or_json(path.value_in(row))
+            for notation, path in self.path_by_text.items()
+        }
         return "" if all(map(is_blank, texts.values())) else self.join_texts(texts)
 
     def refuse_paths_never_found(self) -> None:
@@ -94,7 +101,7 @@ def build_item_text_maker(columns: Sequence[str], column: str | None, template: 
         raise Invalid(
             f"Choose which column annotators see: {join_names(columns)}. Nothing was imported.",
             code="shown_not_chosen",
-            columns=first_names_shown_in_message(columns),
+            columns=shortened_names_that_message_shows(columns),
         )
     return ItemTextMaker(row_path_by_notation(columns, [shown_column]), lambda texts: texts[shown_column])
 
@@ -115,7 +122,7 @@ def row_path_by_notation(columns: Sequence[str], path_texts: Sequence[str]) -> d
     """Return the path of each notation. Raises `Invalid` (`column_unknown`)."""
     parsed_paths = {name: path for name in path_texts if (path := row_path_or_none(name, columns))}
     return parsed_paths | {
-        name: RowPath(require_column_name(columns, name)) for name in path_texts if name not in parsed_paths
+        name: RowPath(require_column_ignoring_case(columns, name)) for name in path_texts if name not in parsed_paths
     }
 
 
@@ -146,7 +153,7 @@ def refuse_missing_columns(columns: Sequence[str], required_names: Sequence[str]
                 "imported.",
                 code="column_unknown",
                 column=shorten_echo(name),
-                columns=first_names_shown_in_message(columns),
+                columns=shortened_names_that_message_shows(columns),
             )
 
 
@@ -181,7 +188,7 @@ def path_steps_or_none(steps_text: str) -> tuple[str | int, ...] | None:
     return tuple(steps)
 
 
-def format_value_or_chat(value: Any) -> str:
+def format_value_as_text_chat_or_json(value: Any) -> str:
     """Return a value as people read it: text unchanged, chat messages one below the other, all else as JSON."""
     if isinstance(value, list) and value and all(map(is_chat_message, value)):
         return "\n\n".join(

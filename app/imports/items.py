@@ -13,18 +13,18 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
-from app.campaigns.lifecycle import lock_draft, require_draft
-from app.campaigns.media_checks import check_media_of_items
+from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
+from app.campaigns.media_checks import refuse_unshowable_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import format_copy_line, insert_text_lines_by_copy, iterate_while_producing_next
+from app.database.bulk import format_copy_line, insert_text_lines_by_copy, iterate_prefetching_next
 from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, TooLarge, pluralize, shorten_echo
 from app.imports import checks_import, outputs
-from app.imports.checks_import import NewCheck, iterate_items_and_collect_checks
+from app.imports.checks_import import NewCheck, iterate_item_rows_appending_checks
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -32,7 +32,7 @@ from app.imports.columns import (
     is_outputs_table,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
-    prior_columns_or_refusal,
+    require_prior_columns_of_law,
     table_with_standard_column_names,
 )
 from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
@@ -124,7 +124,7 @@ class ItemReader:
         self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
         refuse_missing_columns(columns, named_media.content.context_columns)
         self.named_media = named_media
-        self.prior_columns = prior_columns_or_refusal(columns, law) if mapping.priors else None
+        self.prior_columns = require_prior_columns_of_law(columns, law) if mapping.priors else None
         self.prior_count = 0
         self.law = law
         self.existing_ids = existing_ids
@@ -138,19 +138,19 @@ class ItemReader:
         `prior_invalid`, `media_link_refused`.
         """
         external_id = self.read_new_id(row)
-        prior = read_item_prior_if_given(row, self.prior_columns, self.law) if self.prior_columns else None
+        prior = parse_item_prior_or_none(row, self.prior_columns, self.law) if self.prior_columns else None
         self.prior_count += prior is not None
         text = require_item_text(row, self.make_text)
-        self.named_media.add_files_of_row(row, text)
+        self.named_media.collect_media_names_of_row_or_refuse(row, text)
         return ImportedItem(external_id, text, row.values, prior)
 
-    def id_and_text_of_next_check(self, row: UploadedRow) -> tuple[str, str]:
+    def read_check_id_with_text(self, row: UploadedRow) -> tuple[str, str]:
         """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
         external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
-        self.named_media.add_files_of_row(row, text)
+        self.named_media.collect_media_names_of_row_or_refuse(row, text)
         return external_id, text
 
-    def next_free_number(self) -> str:
+    def take_next_free_number_id(self) -> str:
         """Return the next number that is no id yet, counted on from the present items."""
         self.last_number = max(self.last_number, len(self.existing_ids)) + 1
         while str(self.last_number) in self.existing_ids:
@@ -165,7 +165,7 @@ class ItemReader:
     def read_new_id(self, row: UploadedRow) -> str:
         self.row_count += 1
         if self.id_column is None:
-            return self.next_free_number()
+            return self.take_next_free_number_id()
         external_id = format_cell(row.values.get(self.id_column)).strip()
         if is_blank(external_id):
             refuse_line("id_missing", row.line, "this item has no id.")
@@ -203,7 +203,7 @@ def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
     return text
 
 
-def read_item_prior_if_given(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
+def parse_item_prior_or_none(row: UploadedRow, columns: tuple[str, ...], law: Law) -> tuple[float, ...] | None:
     """Return the item's own prior; None if all of its cells are empty."""
     cells = [format_cell(row.values.get(name)).strip() for name in columns]
     if not any(cells):
@@ -295,8 +295,8 @@ async def import_items_table(
     rows = (
         upload.rows
         if ignores_checks
-        else iterate_items_and_collect_checks(
-            upload.rows, checks, reader.id_and_text_of_next_check, campaign, mapping.check_kind
+        else iterate_item_rows_appending_checks(
+            upload.rows, checks, reader.read_check_id_with_text, campaign, mapping.check_kind
         )
     )
     stored_count = await store_items_and_count_them(
@@ -308,7 +308,7 @@ async def import_items_table(
     await checks_import.insert_check_items(connection, campaign, checks)
     await media_of_items.store_media(connection, campaign.id, media)
     if campaign.status != "draft" and stored_count:
-        await check_media_of_items(connection, campaign)
+        await refuse_unshowable_media_of_items(connection, campaign)
         await revisions.block_writers(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
     receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
@@ -335,7 +335,7 @@ def item_import_receipt(
         notes=[
             *upload.notes,
             *reader.reading_notes(),
-            *(meaning.receipt_sentence for meaning in meanings),
+            *(meaning.column_use_sentence for meaning in meanings),
             *([spelling_note] if spelling_note else []),
         ],
     )
@@ -352,7 +352,7 @@ async def import_outputs_table(
     progress: ReportRowCount,
 ) -> ItemImportReceipt:
     meanings = possible_meanings_of_output_columns(upload.columns, mapping.ignored)
-    notes = [*upload.notes, *(meaning.receipt_sentence for meaning in meanings)]
+    notes = [*upload.notes, *(meaning.column_use_sentence for meaning in meanings)]
     count = await outputs.import_outputs_of_systems_and_count(
         connection, slug, upload, replace=replace, media=media, progress=progress, notes=notes
     )
@@ -379,7 +379,9 @@ async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replac
     """
     campaign = await load_campaign_by_slug(connection, slug)
     if campaign.status == "draft":
-        return await lock_draft(connection, slug, "it was launched meanwhile, and nothing was imported")
+        return await lock_and_load_draft_or_refuse(
+            connection, slug, "it was launched meanwhile, and nothing was imported"
+        )
     if replace:
         require_draft(campaign, "items can be added to it, but not removed. Nothing was changed")
     await revisions.lock_revisions(connection, campaign.id)
@@ -398,10 +400,13 @@ async def store_items_and_count_them(
 
     async def next_chunk() -> list[str] | None:
         return (
-            await asyncio.to_thread(format_item_copy_lines, campaign_id, islice(items, ITEMS_PER_COPY), numbers) or None
+            await asyncio.to_thread(
+                take_item_copy_lines_up_to_limit, campaign_id, islice(items, ITEMS_PER_COPY), numbers
+            )
+            or None
         )
 
-    async with aclosing(iterate_while_producing_next(next_chunk)) as chunks:
+    async with aclosing(iterate_prefetching_next(next_chunk)) as chunks:
         async for lines in chunks:
             stored_count += len(lines)
             if first_number + stored_count > MAX_UPLOAD_ROWS:
@@ -413,7 +418,9 @@ async def store_items_and_count_them(
     return stored_count
 
 
-def format_item_copy_lines(campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]) -> list[str]:
+def take_item_copy_lines_up_to_limit(
+    campaign_id: int, items: Iterable[ImportedItem], numbers: Iterable[int]
+) -> list[str]:
     """Return lines for COPY, up to `MAX_CHARACTERS_PER_COPY`; takes their items and numbers from the iterators."""
     lines: list[str] = []
     size = 0

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import lock_draft
+from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
 from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
@@ -15,7 +15,7 @@ from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
 from app.imports.item_changes import item_not_found_error
-from app.imports.items import read_item_prior_if_given
+from app.imports.items import parse_item_prior_or_none
 from app.quality.checks import refuse_if_checks_do_not_fit
 from app.uploads import UploadedRow
 
@@ -56,7 +56,7 @@ class CheckToMark(NamedTuple):
     tolerance: str = ""
 
 
-async def mark_items_as_checks(
+async def turn_draft_items_into_checks(
     connection: AsyncConnection, slug: str, checks: Sequence[CheckToMark], *, kind: str, keep: bool = False
 ) -> None:
     """Make items of a draft checks of one kind, all or none.
@@ -75,7 +75,7 @@ async def mark_items_as_checks(
             with the id of the item in the details.
 
     """
-    campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
+    campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_checks_do_not_fit(campaign)
     for check in checks:
         new_check = await turn_item_into_check_and_remove_it(connection, campaign, check, kind=kind, keep=keep)
@@ -87,8 +87,8 @@ async def mark_items_as_checks(
 async def turn_item_into_check_and_remove_it(
     connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keep: bool
 ) -> NewCheck:
-    """Return the check that an item becomes, and remove the item unless it is kept. Raises as `mark_items_as_checks`
-    does.
+    """Return the check that an item becomes, and remove the item unless it is kept. Raises as
+    `turn_draft_items_into_checks` does.
     """
     item_id = check.item_id
     try:
@@ -96,7 +96,7 @@ async def turn_item_into_check_and_remove_it(
     except Invalid as problem:
         message = f"{shorten_echo(item_id)}: {problem}"
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
-    row = await (find_item if keep else remove_item)(connection, campaign, item_id)
+    row = await (require_item_row if keep else remove_item)(connection, campaign, item_id)
     fields = {**row.fields, CHECK_COLUMN: kind, EXPECTED_COLUMN: check.expected}
     fields |= {TOLERANCE_COLUMN: check.tolerance} if check.tolerance else {}
     check_id = f"{item_id} ({kind})" if keep else item_id
@@ -113,8 +113,8 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`) and `Conflict` (`not_a_draft`).
     """
-    campaign = await lock_draft(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
-    row = await delete_item_or_check_and_return_row(connection, campaign, "check_items", item_id)
+    campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
+    row = await delete_row_closing_number_gap(connection, campaign, "check_items", item_id)
     if COPY_COLUMN in row.fields:
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
         await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
@@ -128,7 +128,7 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(
         HAS_PRIORS, {"campaign": campaign.id}
     )
-    prior = read_item_prior_if_given(UploadedRow(0, fields), prior_columns, campaign.law) if takes_priors else None
+    prior = parse_item_prior_or_none(UploadedRow(0, fields), prior_columns, campaign.law) if takes_priors else None
     item = {"campaign": campaign.id, "name": item_id, "shown": row.shown, "fields": json.dumps(fields)}
     item |= {
         "number": await connection.scalar(select(number_of_items_sql(campaign.id))),
@@ -139,7 +139,7 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
     await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
 
 
-async def find_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
+async def require_item_row(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
     """Return the row of an item. Raises `NotFound` (`item_not_found`)."""
     row = (await connection.execute(FIND_ITEM, {"campaign": campaign.id, "name": item_id})).one_or_none()
     if row is None:
@@ -148,10 +148,10 @@ async def find_item(connection: AsyncConnection, campaign: Campaign, item_id: st
 
 
 async def remove_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
-    return await delete_item_or_check_and_return_row(connection, campaign, "items", item_id)
+    return await delete_row_closing_number_gap(connection, campaign, "items", item_id)
 
 
-async def delete_item_or_check_and_return_row(
+async def delete_row_closing_number_gap(
     connection: AsyncConnection, campaign: Campaign, table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
     """Delete an item or a check and return its row. Raises `NotFound` (`item_not_found`)."""

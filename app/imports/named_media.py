@@ -34,18 +34,20 @@ class NamedMedia:
     first_line_by_file: dict[NamedFile, int] = field(default_factory=dict)
     zip_path_by_respelled_name: dict[str, str] = field(default_factory=dict)
 
-    def add_files_of_row(self, row: UploadedRow, shown_text: str) -> None:
+    def collect_media_names_of_row_or_refuse(self, row: UploadedRow, shown_text: str) -> None:
         """Collect the files of an item. Raises `Invalid`: `shown_empty`, `shown_too_long`, `media_link_refused`."""
         if not self.content.is_plain_text:
-            self.check_cells_and_collect_files(row.line, ItemTexts(shown_text, *self.source_and_reference(row)))
+            self.collect_media_names_of_cells_or_refuse(
+                row.line, ItemTexts(shown_text, *self.source_and_reference(row))
+            )
 
-    def check_cells_and_collect_files(self, line: int, cells: ItemTexts) -> None:
-        """Collect the files that cells of a line name. Raises as `add_files_of_row` does."""
+    def collect_media_names_of_cells_or_refuse(self, line: int, cells: ItemTexts) -> None:
+        """Collect the files that cells of a line name. Raises as `collect_media_names_of_row_or_refuse` does."""
         if problem := problem_with_reading_length_or_none(cells):
             refuse_line(problem.code, line, problem.message)
-        if self.content.is_rendered_without_visible_content(cells.shown):
+        if self.content.renders_to_nothing_visible(cells.shown):
             refuse_line("shown_empty", line, "there is nothing to show to annotators.")
-        for file in self.content.files_named_in_cells(cells):
+        for file in self.content.find_media_files_in_cells(cells):
             if problem := problem_with_link_or_none(self.content, file):
                 refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
@@ -80,7 +82,10 @@ class NamedMedia:
         if len(missing) > 1:
             missing_names = [file.name for file in missing]
             message = f"there are no files {join_quoted_names(missing_names)} in the zip or in the campaign."
-            details = {"file": shorten_echo(missing_names[0]), "missing": [*map(shorten_echo, missing_names)]}
+            details = {
+                "file": shorten_echo(missing_names[0]),
+                "missing": [*map(shorten_echo, missing_names)],
+            }
             refuse_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():
             if problem := problem_with_stored_file_or_none(file, content_type_by_name):
@@ -122,7 +127,8 @@ def missing_and_unnamed_files_report(
     if unnamed and media_zip.skip_unnamed:
         are = "names is" if len(unnamed) == 1 else "names are"
         return FileReport(
-            problems, [f"{pluralize(len(unnamed), 'file')} that no row {are} left out: {join_names(unnamed)}."]
+            problems,
+            [f"{pluralize(len(unnamed), 'file')} that no row {are} left out: {join_names(unnamed)}."],
         )
     surplus = f"It has {pluralize(len(unnamed), 'file')} that no row names: {join_names(unnamed)}."
     return FileReport([*problems, *([surplus] if unnamed else [])], [])

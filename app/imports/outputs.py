@@ -21,7 +21,15 @@ from app.database.bulk import insert_rows_by_copy
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.designs.field_flags import is_blank
-from app.errors import Conflict, Invalid, TooLarge, first_names_shown_in_message, join_names, pluralize, shorten_echo
+from app.errors import (
+    Conflict,
+    Invalid,
+    TooLarge,
+    join_names,
+    pluralize,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 from app.imports import checks_import
 from app.imports.columns import SYSTEM_COLUMNS
 from app.imports.named_media import NamedMedia
@@ -81,7 +89,7 @@ class CollectedOutputs:
         `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
         """
         refuse_unknown_output_columns(row.values, row.line)
-        system, segment = (name_of_cell_or_refusal(row, column) for column in ("system", "segment"))
+        system, segment = (require_name_in_cell(row, column) for column in ("system", "segment"))
         shown_text = text_of_cell_or_none(row, "output")
         if shown_text is None:
             refuse_line("output_empty", row.line, "the output is empty, so there is nothing to show to annotators.")
@@ -89,9 +97,11 @@ class CollectedOutputs:
             *(text_of_cell_or_none(row, column) for column in SourceAndReference._fields)
         )
         if segment not in self.segment_by_id:
-            self.named_media.check_cells_and_collect_files(row.line, ItemTexts(shown_text, *source_and_reference))
+            self.named_media.collect_media_names_of_cells_or_refuse(
+                row.line, ItemTexts(shown_text, *source_and_reference)
+            )
         elif not self.named_media.content.is_plain_text:
-            self.named_media.check_cells_and_collect_files(row.line, ItemTexts(shown_text))
+            self.named_media.collect_media_names_of_cells_or_refuse(row.line, ItemTexts(shown_text))
         system_number = self.number_by_system.setdefault(system, len(self.number_by_system))
         numbered_segment = self.segment_by_id.setdefault(
             segment, NumberedSegment(len(self.segment_by_id), source_and_reference)
@@ -99,7 +109,7 @@ class CollectedOutputs:
         self.refuse_different_source_or_reference(
             row.line, segment, numbered_segment.source_and_reference, source_and_reference
         )
-        self.refuse_repeated_output(row.line, numbered_segment.number, system_number, (system, segment))
+        self.note_output_or_refuse_repeated(row.line, numbered_segment.number, system_number, (system, segment))
         return NewOutput(numbered_segment.number, system_number, shown_text)
 
     def refuse_different_source_or_reference(
@@ -111,7 +121,7 @@ class CollectedOutputs:
                 message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
                 refuse_line("source_differs", line, message, column=column)
 
-    def refuse_repeated_output(
+    def note_output_or_refuse_repeated(
         self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
     ) -> None:
         first_line = self.line_by_output.setdefault((segment_number, system_number), line)
@@ -130,10 +140,10 @@ def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
             f"a table of systems has the columns {join_names(known_columns)}, but this one has {join_names(unknown)} "
             "as well. Remove these columns, or give each row an id to import it as an item."
         )
-        refuse_line("column_unknown", line, message, columns=first_names_shown_in_message(unknown))
+        refuse_line("column_unknown", line, message, columns=shortened_names_that_message_shows(unknown))
 
 
-def name_of_cell_or_refusal(row: UploadedRow, column: str) -> str:
+def require_name_in_cell(row: UploadedRow, column: str) -> str:
     name = format_cell(row.values.get(column)).strip()
     if is_blank(name):
         refuse_line(f"{column}_missing", row.line, f"the {column} is empty.")
@@ -174,23 +184,23 @@ async def import_outputs_of_systems_and_count(
 
     Raises:
         NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`; `too_many_outputs`; for a launched campaign, what
-            `check_systems_can_be_compared` raises.
+            `refuse_incomparable_systems` raises.
         Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and `NamedMedia.store_media` raise.
 
     """
     launched = (await load_campaign_by_slug(connection, slug)).status != "draft"
     campaign = await (
-        lock_launched_campaign_for_outputs(connection, slug)
+        lock_unfinished_campaign_for_outputs(connection, slug)
         if launched
         else lock_draft_emptied_if_replacing(connection, slug, replace=replace)
     )
-    collected = await load_collected_outputs(connection, campaign)
+    collected = await load_stored_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
     new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in upload.rows])
     if not new_outputs:
         raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
     refuse_too_many_outputs(collected)
-    await store_systems_and_segments(
+    await store_new_systems_with_segments(
         connection, campaign.id, collected, old_system_count=old_system_count, old_segment_count=old_segment_count
     )
     output_rows = ((campaign.id, *output) for output in new_outputs)
@@ -201,7 +211,7 @@ async def import_outputs_of_systems_and_count(
         notes.append(spelling)
     await lifecycle.store_count_of_segments(connection, campaign.id, len(collected.segment_by_id))
     if launched:
-        await systems_check.check_systems_can_be_compared(
+        await systems_check.refuse_incomparable_systems(
             connection, await load_campaign_by_slug(connection, slug), len(collected.number_by_system)
         )
         await revisions.rebuild_present_revision(connection, campaign.id)
@@ -215,7 +225,7 @@ async def import_outputs_of_systems_and_count(
     return len(new_outputs)
 
 
-async def store_systems_and_segments(
+async def store_new_systems_with_segments(
     connection: AsyncConnection,
     campaign_id: int,
     collected: CollectedOutputs,
@@ -240,7 +250,7 @@ async def store_systems_and_segments(
 
 async def lock_draft_emptied_if_replacing(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the locked draft to which outputs are added; `replace` empties it first."""
-    campaign = await lifecycle.lock_draft(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
+    campaign = await lifecycle.lock_and_load_draft_or_refuse(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
         await delete_content_of_draft(connection, campaign.id)
     elif not campaign.segment_count and await has_any_items(connection, campaign.id):
@@ -248,13 +258,13 @@ async def lock_draft_emptied_if_replacing(connection: AsyncConnection, slug: str
     return campaign
 
 
-async def lock_launched_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_unfinished_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
     campaign = await load_campaign_by_slug(connection, slug)
     if not campaign.segment_count:
         lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     await revisions.block_writers(connection, campaign.id)
-    campaign = await lifecycle.lock_campaign(connection, slug)
+    campaign = await lifecycle.lock_and_load_campaign(connection, slug)
     if campaign.status == "finished":
         lifecycle.require_draft(campaign, "a system can be added only while other systems are being judged")
     return campaign
@@ -295,7 +305,7 @@ async def copy_rows_in_batches(
         progress(stored_count)
 
 
-async def load_collected_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
+async def load_stored_outputs(connection: AsyncConnection, campaign: Campaign) -> CollectedOutputs:
     """Return the stored systems, segments and outputs of a campaign."""
     item_columns, segment_columns, output_columns = tables.items.c, content_tables.segments.c, content_tables.outputs.c
     select_systems = (

@@ -16,32 +16,32 @@ MIN_TABLE_COLUMNS = 2
 HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
 
 
-def file_name_and_content_of_pasted_text(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
+def pasted_text_as_named_file(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
     """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
-    if read_as == "lines" or (read_as != "table" and not is_table(pasted)):
+    if read_as == "lines" or (read_as != "table" and not looks_like_table_or_json(pasted)):
         lines = [line.strip() for line in pasted.splitlines()]
         return PASTED_LINES_FILE, json_lines_of_rows([{PASTED_LINES_COLUMN: line} for line in lines if line])
-    if is_json(pasted):
+    if starts_like_json(pasted):
         return "pasted.json", pasted.encode()
     first_line = pasted.lstrip("\r\n").partition("\n")[0]
     return ("pasted.tsv" if "\t" in first_line else "pasted.csv"), pasted.encode()
 
 
-def is_json(pasted: str) -> bool:
+def starts_like_json(pasted: str) -> bool:
     return pasted.lstrip()[:1] in ("{", "[")
 
 
-def is_table(pasted: str) -> bool:
+def looks_like_table_or_json(pasted: str) -> bool:
     """Return whether a pasted text is JSON, has tabs, or is CSV: a header of names and rows with as many cells."""
     lines = [line for line in pasted.splitlines() if line.strip()]
-    if is_json(pasted) or (lines and "\t" in lines[0]):
+    if starts_like_json(pasted) or (lines and "\t" in lines[0]):
         return True
     if len(lines) == 1 and lines[0].strip().lower() == PASTED_LINES_COLUMN:
         return True
-    return any(is_separated_table(lines, separator) for separator in ",;")
+    return any(has_header_with_equal_rows(lines, separator) for separator in ",;")
 
 
-def is_separated_table(lines: Sequence[str], separator: str) -> bool:
+def has_header_with_equal_rows(lines: Sequence[str], separator: str) -> bool:
     try:
         rows = list(csv.reader(lines, delimiter=separator, strict=True))
     except csv.Error:

@@ -29,14 +29,14 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
-from app.imports.imported_hits import ImportedHit, load_hits_of_rows
+from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
-    load_hits_not_stored_yet,
-    responses_with_number_zero,
-    store_imported_hits,
-    store_imported_responses_and_count_by_item,
+    load_new_hits_or_refuse_changed,
+    store_closed_hits_unless_stored,
+    store_responses_returning_judgment_counts,
+    unnumbered_responses_of_criterion,
 )
-from app.imports.result_rows import replace_item_texts_by_ids_and_count
+from app.imports.result_rows import replace_item_texts_counting_items
 from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
 from app.record.campaign import load_campaign_by_slug
 
@@ -128,7 +128,7 @@ async def import_responses_from_file(
     The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
     then
     with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`, `Conflict`
-    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `load_hits_of_rows` and
+    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `convert_rows_to_hits_or_refuse` and
     `read_platform_rows_and_notes` do, before anything is stored. If it is interrupted, the first rows stay stored, and
     importing the same file again continues after them.
     """
@@ -139,10 +139,10 @@ async def import_responses_from_file(
         read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
-        notes.by_text = await replace_item_texts_by_ids_and_count(connection, campaign.id, rows) if notes.columns else 0
-        hits = await load_hits_of_rows(connection, campaign, rows)
+        notes.by_text = await replace_item_texts_counting_items(connection, campaign.id, rows) if notes.columns else 0
+        hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
         hit_count, first_hit = len(hits), hits[0]
-        new_hits = await load_hits_not_stored_yet(connection, campaign, platform, hits)
+        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, hits)
     del hits
     if not new_hits:
         raise Conflict(
@@ -152,7 +152,7 @@ async def import_responses_from_file(
         )
     stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes))
     judgments_by_item: dict[int, int] = {}
-    async for batch, counts in store_hits_and_iterate_batches(engine, campaign, platform, new_hits, now=now):
+    async for batch, counts in store_hits_yielding_each_batch(engine, campaign, platform, new_hits, now=now):
         stored_count += len(batch)
         receipt.responses += sum(bool(hit.scored_items) for hit in batch)
         receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
@@ -168,7 +168,7 @@ async def import_responses_from_file(
     return receipt
 
 
-def csv_of_example_response(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
+def example_response_csv_or_empty(campaign: Campaign, item_ids: Sequence[str], segment_id: str | None = None) -> str:
     """Return an example file with one answer to a HIT of these items, best first; empty if they are too few.
 
     If the items are systems, `segment_id` is the segment of the HIT.
@@ -221,7 +221,7 @@ async def load_campaign_or_refuse_response_import(connection: AsyncConnection, s
     return campaign
 
 
-async def store_hits_and_iterate_batches(
+async def store_hits_yielding_each_batch(
     engine: AsyncEngine, campaign: Campaign, platform: Platform, hits: list[ImportedHit], *, now: datetime
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
@@ -238,14 +238,14 @@ async def store_hits_and_iterate_batches(
             await take_shared_lock_to_store_answers(connection, campaign)
             if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
                 await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
-            stored_hits = await store_imported_hits(connection, campaign, platform, batch, now=now)
+            stored_hits = await store_closed_hits_unless_stored(connection, campaign, platform, batch, now=now)
             scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
             locked_posteriors = await lock_and_load_posteriors_by_criterion(
-                connection, campaign, responses_with_number_zero(scored_hits, 0)
+                connection, campaign, unnumbered_responses_of_criterion(scored_hits, 0)
             )
             start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
             counts = (
-                await store_imported_responses_and_count_by_item(
+                await store_responses_returning_judgment_counts(
                     connection, campaign, scored_hits, locked_posteriors, now=now
                 )
                 if scored_hits

@@ -22,7 +22,7 @@ FIND_ITEM_IDS_BY_TEXT = text("""
 """)
 
 
-async def replace_item_texts_by_ids_and_count(
+async def replace_item_texts_counting_items(
     connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]
 ) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
@@ -48,11 +48,11 @@ def replace_texts_in_rows_by_item_ids(result_rows: list[ResultRow], item_by_text
     for position, row in enumerate(result_rows):
         if not item_by_text.keys().isdisjoint(row.items):
             result_rows[position] = replace(
-                row, items=tuple(item_id_at_position(row, k, item_by_text) for k in range(len(row.items)))
+                row, items=tuple(item_id_of_text_or_unchanged(row, k, item_by_text) for k in range(len(row.items)))
             )
 
 
-def item_id_at_position(result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]) -> str:
+def item_id_of_text_or_unchanged(result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]) -> str:
     name = result_row.items[position]
     item = item_by_text.get(name)
     if item is None:
@@ -63,7 +63,7 @@ def item_id_at_position(result_row: ResultRow, position: int, item_by_text: dict
     return str(item.external_id)
 
 
-def aligned_rows_by_criterion(
+def align_rows_per_criterion_or_refuse(
     result_rows: Sequence[ResultRow], criterion_names: Sequence[str]
 ) -> list[list[ResultRow]]:
     """Return for each criterion the rows of all HITs, in the order of their first rows, items in the same order.
@@ -76,14 +76,14 @@ def aligned_rows_by_criterion(
     aligned_hits = [
         [
             row_with_items_in_order_of(next(iter(hit.values())), row)
-            for row in rows_of_hit_in_criterion_order(hit, criterion_names)
+            for row in require_row_of_each_criterion(hit, criterion_names)
         ]
         for hit in hits.values()
     ]
     return [[hit[number] for hit in aligned_hits] for number in range(len(criterion_names))]
 
 
-def rows_of_hit_in_criterion_order(
+def require_row_of_each_criterion(
     row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]
 ) -> list[ResultRow]:
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""

@@ -58,7 +58,7 @@ class SegmentsPage:
     above: Sequence[RenderedContext]
 
 
-async def load_page_of_segments(
+async def load_segments_page_with_chosen(
     connection: AsyncConnection, criterion: Criterion[Campaign], page_number: int, chosen_id: str
 ) -> SegmentsPage:
     """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
@@ -74,7 +74,7 @@ async def load_page_of_segments(
         else None
     )
     names = list(await connection.scalars(LIST_SYSTEM_NAMES, {"campaign": criterion.campaign.id}))
-    rows = await load_system_mean_scores_of_segments(
+    rows = await load_segment_results(
         connection, criterion, [*segment_rows, *([chosen_segment] if chosen_segment else [])], len(names)
     )
     outputs = (
@@ -100,7 +100,7 @@ async def load_page_of_segments(
     )
 
 
-async def load_system_mean_scores_of_segments(
+async def load_segment_results(
     connection: AsyncConnection, criterion: Criterion[Campaign], segment_rows: Sequence[Row[Any]], system_count: int
 ) -> list[SegmentResults]:
     """Return the mean scores of each system in these segments."""

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import lock_campaign
-from app.campaigns.media_checks import file_names_of_outputs, iterate_rendering_digests
+from app.campaigns.lifecycle import lock_and_load_campaign
+from app.campaigns.media_checks import iterate_rendering_digests, media_file_names_of_outputs
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts
@@ -84,7 +84,7 @@ LOAD_FORMER_OUTPUTS = text("""
 """)
 
 
-async def correct_text(
+async def store_corrected_text_returning_version(
     connection: AsyncConnection,
     slug: str,
     item_id: str,
@@ -106,22 +106,29 @@ async def correct_text(
     """
     campaign = await load_campaign_by_slug(connection, slug)
     await connection.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await lock_campaign(connection, slug)
-    check_segment_is_named_for_systems(campaign, segment_id)
+    campaign = await lock_and_load_campaign(connection, slug)
+    require_segment_only_for_systems(campaign, segment_id)
     if segment_id is None:
-        before, version = await replace_item_text(connection, campaign, item_id, new_text, now=now)
+        before, version = await store_item_text_returning_former(connection, campaign, item_id, new_text, now=now)
         about = item_id
     else:
-        before, version = await replace_output(connection, campaign, item_id, segment_id, new_text, now=now)
+        before, version = await store_output_returning_former(
+            connection, campaign, item_id, segment_id, new_text, now=now
+        )
         about = f"{item_id}, {segment_id}"
     before_facts, after_facts = ({"text": shorten_logged_text(item_text)} for item_text in (before, new_text))
     await log_change(
-        connection, "items.corrected", campaign, about=shorten_echo(about), before=before_facts, after=after_facts
+        connection,
+        "items.corrected",
+        campaign,
+        about=shorten_echo(about),
+        before=before_facts,
+        after=after_facts,
     )
     return version
 
 
-def check_segment_is_named_for_systems(campaign: Campaign, segment_id: str | None) -> None:
+def require_segment_only_for_systems(campaign: Campaign, segment_id: str | None) -> None:
     """Raise `Invalid` (`segment_missing`) or `Conflict` (`for_systems_only`) unless a segment is named for a system."""
     if campaign.segment_count and segment_id is None:
         message = f"“{campaign.name}” compares systems: name the segment of the output. Nothing was changed."
@@ -131,14 +138,14 @@ def check_segment_is_named_for_systems(campaign: Campaign, segment_id: str | Non
         raise Conflict(message, code="for_systems_only")
 
 
-async def replace_item_text(
+async def store_item_text_returning_former(
     connection: AsyncConnection, campaign: Campaign, item_id: str, new_text: str, *, now: datetime
 ) -> tuple[str, int]:
     """Store the text of an item, and return its former text and the number of the new version."""
     item = (await connection.execute(LOCK_ITEM, {"campaign": campaign.id, "id": item_id})).one_or_none()
     if item is None:
         raise item_not_found_error(campaign, item_id)
-    await refuse_text_that_cannot_be_shown(connection, campaign, item.shown, new_text)
+    await refuse_unshowable_or_unchanged_text(connection, campaign, item.shown, new_text)
     parameters = {"campaign": campaign.id, "number": item.number, "shown": new_text, "now": now}
     if campaign.status != "draft":
         await connection.execute(STORE_FORMER_TEXT, parameters)
@@ -148,7 +155,7 @@ async def replace_item_text(
     )
 
 
-async def replace_output(
+async def store_output_returning_former(
     connection: AsyncConnection, campaign: Campaign, system_id: str, segment_id: str, new_text: str, *, now: datetime
 ) -> tuple[str, int]:
     """Store a system's output for a segment, and return the former one and the number of the new version.
@@ -156,23 +163,28 @@ async def replace_output(
     After the launch it must not become equal to an output of other systems: then their judgments would have to be
     shared from now on. In a draft nothing is shared yet.
     """
-    output = await find_output(connection, campaign, system_id, segment_id, is_locked=True)
-    await refuse_text_that_cannot_be_shown(connection, campaign, output.shown, new_text)
+    output = await require_output_row(connection, campaign, system_id, segment_id, is_locked=True)
+    await refuse_unshowable_or_unchanged_text(connection, campaign, output.shown, new_text)
     key = {"campaign": campaign.id, "segment": output.segment}
     if campaign.status == "draft":
         await connection.execute(UPDATE_OUTPUT_IN_DRAFT, key | {"item": output.item, "shown": new_text})
         return output.shown, 1
     key |= {"same_as": output.same_as}
-    new_values = key | {"shown": new_text, "digest": await compute_digest(connection, campaign, new_text)}
+    new_values = key | {
+        "shown": new_text,
+        "digest": await digest_of_files_in_output_or_none(connection, campaign, new_text),
+    }
     if await connection.scalar(HAS_EQUAL_OUTPUT, new_values):
         message = "Another system has this output for the segment, so it cannot become this text. Nothing was changed."
         raise Conflict(message, code="output_taken")
     await connection.execute(STORE_FORMER_OUTPUTS, key | {"now": now})
     await connection.execute(UPDATE_OUTPUTS, new_values)
-    return output.shown, 1 + len(await load_former_outputs(connection, campaign.id, output.segment, output.item))
+    return output.shown, 1 + len(
+        await load_former_texts_of_output(connection, campaign.id, output.segment, output.item)
+    )
 
 
-async def find_output(
+async def require_output_row(
     connection: AsyncConnection, campaign: Campaign, system_id: str, segment_id: str, *, is_locked: bool = False
 ) -> Row[Any]:
     """Return a system's output for a segment. Raises `NotFound` (`output_not_found`)."""
@@ -185,11 +197,11 @@ async def find_output(
     return output
 
 
-async def compute_digest(connection: AsyncConnection, campaign: Campaign, output: str) -> str | None:
+async def digest_of_files_in_output_or_none(connection: AsyncConnection, campaign: Campaign, output: str) -> str | None:
     """Return the digest of what an output shows; None if it names no files."""
     content = Content.from_campaign(campaign)
     rows: Any = [ItemTexts(output)]
-    if content.kind == "text" or not (names := file_names_of_outputs(content, rows)):
+    if content.kind == "text" or not (names := media_file_names_of_outputs(content, rows)):
         return None
     digest_by_file = await media_store.load_file_digest_by_name(connection, campaign.id, names)
     return next(iter(iterate_rendering_digests(content, rows, digest_by_file)))
@@ -199,7 +211,7 @@ def shorten_logged_text(item_text: str) -> str:
     return item_text if len(item_text) <= MAX_LOGGED_TEXT_CHARACTERS else item_text[:MAX_LOGGED_TEXT_CHARACTERS] + "…"
 
 
-async def refuse_text_that_cannot_be_shown(
+async def refuse_unshowable_or_unchanged_text(
     connection: AsyncConnection, campaign: Campaign, present_text: str, new_text: str
 ) -> None:
     """Raise `Invalid` if a text cannot be shown, or is the present one."""
@@ -231,7 +243,7 @@ async def load_former_texts_of_item(connection: AsyncConnection, campaign_id: in
     return (await connection.execute(LOAD_FORMER_TEXTS, {"campaign": campaign_id, "number": number})).all()
 
 
-async def load_former_outputs(
+async def load_former_texts_of_output(
     connection: AsyncConnection, campaign_id: int, segment: int, item: int
 ) -> Sequence[Row[Any]]:
     """Return the former texts of a system's output for a segment, the newest first."""

@@ -25,7 +25,7 @@ class UploadSlots:
         self.wait_seconds = wait_seconds
 
     @asynccontextmanager
-    async def hold_slot(self, *files: BinaryIO) -> AsyncIterator[None]:
+    async def holding_slot_if_file_is_large(self, *files: BinaryIO) -> AsyncIterator[None]:
         """Hold a slot for this block if one of the files is large or packed.
 
         Callers must not hold a database connection while they wait. Raises `Busy` (`uploads_busy`) if no slot becomes

@@ -64,7 +64,7 @@ def media_problems(
     if problem := problem_with_reading_length_or_none(cells):
         yield problem
         return
-    for file in content.files_named_in_cells(cells):
+    for file in content.find_media_files_in_cells(cells):
         if problem := problem_with_link_or_none(content, file) or (
             None if file.is_link else problem_with_stored_file_or_none(file, content_type_by_name)
         ):

@@ -16,9 +16,16 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.bulk import insert_rows_by_copy, iterate_while_producing_next
+from app.database.bulk import insert_rows_by_copy, iterate_prefetching_next
 from app.database.content_tables import media, media_pieces
-from app.database.session import Driver, Record, borrow_autocommit_driver, fetch_first_row, fetch_rows, fetch_value
+from app.database.session import (
+    Driver,
+    Record,
+    borrow_autocommit_driver,
+    fetch_first_row_or_none,
+    fetch_rows,
+    fetch_value,
+)
 from app.errors import NotFound
 from app.media.media_zip import MEDIA_PIECE_BYTES, UnpackedPiece
 
@@ -106,7 +113,7 @@ async def store_media_files_and_return_types(
     async def unpack_block() -> list[UnpackedPiece] | None:
         return await asyncio.to_thread(list, islice(unpacked_pieces, PIECES_PER_BATCH)) or None
 
-    async with aclosing(iterate_while_producing_next(unpack_block)) as blocks:
+    async with aclosing(iterate_prefetching_next(unpack_block)) as blocks:
         async for block in blocks:
             first_pieces = [piece for piece in block if piece.piece_number == 0]
             file_rows = [
@@ -155,7 +162,9 @@ async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
     """Return the file at an address. Raises `NotFound` (`media_not_found`)."""
     if re.fullmatch("[0-9a-f]{32}", address):
         async with borrow_autocommit_driver(engine) as connection:
-            file = await fetch_first_row(connection, FIND_FILE_BY_ADDRESS, {"address": UUID(address)}, StoredFile)
+            file = await fetch_first_row_or_none(
+                connection, FIND_FILE_BY_ADDRESS, {"address": UUID(address)}, StoredFile
+            )
         if file is not None:
             return file
     raise NotFound("There is no such file.", code="media_not_found")

@@ -76,7 +76,7 @@ async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts
 
 
 def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
-    return {file.name for row in item_cells for file in content.files_named_in_cells(row) if not file.is_link}
+    return {file.name for row in item_cells for file in content.find_media_files_in_cells(row) if not file.is_link}
 
 
 def item_texts_with_context(item_text: str, context: ItemContextRow | None) -> ItemTexts:

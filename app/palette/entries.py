@@ -20,11 +20,11 @@ from app.accounts.roles import (
     SEE_SERVER,
     SEE_SETTINGS,
 )
-from app.campaigns.form import FormField, build_form_sections, fields_of_design
+from app.campaigns.form import FormField, build_form_sections, fields_and_choices_of_design
 from app.campaigns.form_sections import STEP_TITLES
 from app.designs.campaign import Campaign
 from app.help.documentation import HELP_PATH
-from app.help.search import sections_with_matching_heading
+from app.help.search import find_sections_by_heading_words
 from app.http.paging import AddressQuery, SearchWords
 from app.palette.entry import MAX_ENTRIES_PER_GROUP, PaletteEntry
 from app.palette.stored_entries import (
@@ -103,7 +103,7 @@ def find_setting_entries(campaign: Campaign, words: str) -> list[PaletteEntry]:
             f"/admin/campaigns/{campaign.slug}/settings?{urlencode({'setting': field.name})}",
         )
         for step_title, fields in fields_by_step_title()
-        for field in fields_of_design(fields, campaign.design_name)
+        for field in fields_and_choices_of_design(fields, campaign.design_name)
         if has_all_words(field.title, words)
     ]
     return entries[:MAX_ENTRIES_PER_GROUP]
@@ -124,7 +124,7 @@ def find_help_entries(words: str) -> list[PaletteEntry]:
         return []
     entries = [
         PaletteEntry("Help", found.section.heading, found.page.title, found.url)
-        for found in sections_with_matching_heading(words, limit=MAX_ENTRIES_PER_GROUP)
+        for found in find_sections_by_heading_words(words, limit=MAX_ENTRIES_PER_GROUP)
     ]
     return [
         *entries,

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.accounts.roles import CHANGE_CAMPAIGN
-from app.background.progress_stream import ReportingJob, iterate_job_reports
+from app.background.progress_stream import ReportingJob, iterate_job_progress_then_result
 from app.campaigns import forecast_findings, hints, summaries
 from app.errors import Conflict, Invalid, Refusal
 from app.goals.progress import describe_goal
@@ -76,7 +76,7 @@ async def show_forecast(
         forecast_request = ForecastRequest(like, *concurrent_and_total_annotators_of_form(at_once, annotators))
         if like and like not in crowd_names:
             async with database.connect() as connection:
-                crowd_names[like] = (await summaries.load_visible_campaign(connection, like, access)).name
+                crowd_names[like] = (await summaries.load_visible_campaign_or_refuse(connection, like, access)).name
     except Refusal as problem:
         if is_json_wanted(request):
             raise
@@ -130,7 +130,7 @@ async def stream_forecast_progress_json_lines(
     request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
 ) -> AsyncIterator[str]:
     """Yield JSON lines: {"runs": n} as they are done; at the end {"found": HTML} or {"error": {code, message}}."""
-    async with aclosing(iterate_job_reports(job)) as reports:
+    async with aclosing(iterate_job_progress_then_result(job)) as reports:
         async for report in reports:
             if isinstance(report, CampaignForecast):
                 page = render_page(request, "admin/_forecast.html", context | {"forecast": report})

@@ -134,7 +134,10 @@ def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[in
     if not campaign.repeat_items:
         annotators_per_item = int((tally.annotators + missing).max())
         bounds.append(
-            (annotators_per_item, f"an item needs {pluralize(annotators_per_item, 'judgment')} by different people")
+            (
+                annotators_per_item,
+                f"an item needs {pluralize(annotators_per_item, 'judgment')} by different people",
+            )
         )
     if hit_limit := campaign.hits_per_annotator:
         hits = -(-int(missing.sum()) // asking.items_per_hit)

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, StringConstraints, model_validator
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 
 DEFAULT_TOLERANCE_POINTS = 15.0
 DEFAULT_TOLERANCE_FACTOR = 2.0  # ratios between half and twice the expected one
@@ -254,7 +254,7 @@ def checked_possible_expectation(design: Design, expected: ExpectedAnswer) -> Ex
     """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
     for problem in iterate_reasons_expectation_is_impossible(design, expected):
         raise Invalid(
-            f"{problem}.", code="expected_impossible", possible=first_names_shown_in_message([*design.classes])
+            f"{problem}.", code="expected_impossible", possible=shortened_names_that_message_shows([*design.classes])
         )
     return expected
 

@@ -24,7 +24,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
+from app.inference.labels.agreement_with_others import share_of_equal_labels_with_others
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings import annotator_aware
@@ -233,7 +233,7 @@ def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int,
     items, annotator_index, shares = item_annotator_and_share_columns(behaviours)
     if answer_kind_of_behaviours(behaviours) == "classes":
         labels = shares.astype(np.intp)
-        equal = equal_label_share_by_annotator(
+        equal = share_of_equal_labels_with_others(
             items, annotator_index, labels, n_annotators=len(behaviours), n_labels=int(labels.max(initial=0)) + 1
         )
         return {

@@ -16,7 +16,7 @@ import numpy as np
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import Actor
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -208,4 +208,4 @@ async def apply_sanction_and_alert_owner(
             connection, campaign, finding.annotator_id, reason=reason, now=now, actor=actor
         )
         name = (await decisions.load_annotator_name_and_blocked_state(connection, campaign, finding.annotator_id)).name
-        await raise_alert(connection, campaign.id, "held", occasion, about=name, because=sentence)
+        await store_alert_unless_known(connection, campaign.id, "held", occasion, about=name, because=sentence)

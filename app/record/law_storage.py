@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from sqlalchemy import text
 
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_rows, fetch_values
+from app.database.session import (
+    Driver,
+    Record,
+    execute_statement,
+    fetch_first_column,
+    fetch_first_row_or_none,
+    fetch_rows,
+)
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict
@@ -179,7 +186,7 @@ async def load_next_item_heads(
 
 async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
     """Return the parameters of each item's prior, in the order of `items`."""
-    states = await fetch_values(connection, FIND_ITEM_PRIORS, {"campaign": campaign_id, "items": items})
+    states = await fetch_first_column(connection, FIND_ITEM_PRIORS, {"campaign": campaign_id, "items": items})
     return list(map(tuple, states))
 
 
@@ -188,7 +195,8 @@ async def load_law_state_of_campaign_or_none(
 ) -> StateFloats | None:
     """Return the state of the whole campaign, if any. Raises as `load_present_campaign_law_state` does."""
     return decoded_law_state_of_campaign_or_none(
-        await fetch_first_row(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow), layout
+        await fetch_first_row_or_none(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow),
+        layout,
     )
 
 
@@ -199,7 +207,7 @@ async def load_present_campaign_law_state(
     parameters = {"campaign": criterion.campaign.id, "criterion": criterion.number}
     return LawState(
         decoded_law_state_of_campaign_or_none(
-            await fetch_first_row(connection, FIND_PRESENT_CAMPAIGN_STATE, parameters, CampaignStateRow), layout
+            await fetch_first_row_or_none(connection, FIND_PRESENT_CAMPAIGN_STATE, parameters, CampaignStateRow), layout
         )
     )
 

@@ -13,7 +13,7 @@ from app.database.bulk import NumberColumn, insert_number_arrays_as_rows_by_copy
 from app.database.session import driver_of
 from app.database.tables import posteriors
 from app.designs.criteria_settings import MAX_CRITERIA
-from app.inference.ground.arrays import Array, distinct_row_positions_and_code_of_each
+from app.inference.ground.arrays import Array, distinct_row_positions_with_codes
 from app.inference.online.law import Columns, Law, LawBeliefs
 from app.record import law_storage
 from app.record.law_storage import Revision
@@ -105,7 +105,7 @@ async def store_revision(
 
 def scores_and_variances(law: Law, beliefs: LawBeliefs) -> tuple[Array, Array]:
     """Return score and variance of every item, (N,) each. Equal states are computed once: at launch most are equal."""
-    first, distinct_index = distinct_row_positions_and_code_of_each([*beliefs.state])
+    first, distinct_index = distinct_row_positions_with_codes([*beliefs.state])
     state = beliefs.state[:, first]
     return law.family.score(*state)[distinct_index], law.family.variance(*state)[distinct_index]
 

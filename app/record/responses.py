@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.bulk import NumberColumn, driver_in_begun_transaction, fetch_array_by_column
+from app.database.bulk import NumberColumn, begin_transaction_returning_driver, fetch_array_by_column
 from app.record.changes import Watermark, poll_changes
 
 # Number of the last decision that the present revision includes.
@@ -139,7 +139,7 @@ async def load_counted_responses(
         criterion: Number of the criterion that the values are for.
 
     """
-    driver = await driver_in_begun_transaction(connection)
+    driver = await begin_transaction_returning_driver(connection)
     arguments = campaign_id, after, limit, *watermark_snapshots(since, until), last_decision, criterion
     return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
 
@@ -148,7 +148,7 @@ async def count_responses_that_count(
     connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
 ) -> int:
     """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
-    driver = await driver_in_begun_transaction(connection)
+    driver = await begin_transaction_returning_driver(connection)
     return int(
         await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
     )

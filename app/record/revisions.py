@@ -23,7 +23,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_campaign_if_complete
-from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of
+from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of_error_or_empty
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound
@@ -300,7 +300,7 @@ async def try_with_lock_timeout(locking_work: Awaitable[bool], draft: RevisionDr
     try:
         return await locking_work
     except DBAPIError as trouble:
-        if sqlstate_of(trouble) != LOCK_NOT_AVAILABLE_CODE:
+        if sqlstate_of_error_or_empty(trouble) != LOCK_NOT_AVAILABLE_CODE:
             raise
         draft.failed_attempts += 1
         await asyncio.sleep(3 * draft.lock_timeout_parameters["milliseconds"] / 1000)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import Driver, fetch_values
+from app.database.session import Driver, fetch_first_column
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.law_storage import Revision
@@ -70,7 +70,7 @@ async def add_unjudged_and_return_highest_count(
     The caller has locked the items' posteriors.
     """
     parameters = {"campaign": campaign, "annotator": annotator, "seq": seq, "items": items}
-    annotator_counts: list[int] = await fetch_values(connection, ADD_UNJUDGED, parameters)
+    annotator_counts: list[int] = await fetch_first_column(connection, ADD_UNJUDGED, parameters)
     return max(annotator_counts, default=0)
 
 

@@ -190,9 +190,9 @@ async def prepare_database_and_welcome(
             await reset_restored_transaction_ids(connection)
             if with_demo:
                 # Imported here because it takes as long to import as all else in this module.
-                from app.imports.demo import find_or_create_demo_campaign
+                from app.imports.demo import find_or_launch_demo_campaign
 
-                await find_or_create_demo_campaign(connection, now=now)
+                await find_or_launch_demo_campaign(connection, now=now)
             lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]
             if is_terminal:
                 token = await create_one_time_login_secret(connection, now=now)

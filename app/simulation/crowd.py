@@ -111,7 +111,8 @@ async def load_true_values(
         numbers = np.array([np.nan])
     if not np.isfinite(numbers).all():
         raise Invalid(
-            f"The column “{shorten_echo(column)}” does not have a number for every item.", code="truth_not_numeric"
+            f"The column “{shorten_echo(column)}” does not have a number for every item.",
+            code="truth_not_numeric",
         )
     low, high = numbers.min(), numbers.max()
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)

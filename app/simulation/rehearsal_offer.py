@@ -98,7 +98,10 @@ def fewest_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[i
         )
     if not campaign.segment_count and not campaign.repeat_items:
         minimums_with_reasons.append(
-            (judgments_per_item, f"each item needs {pluralize(judgments_per_item, 'judgment')} by different people")
+            (
+                judgments_per_item,
+                f"each item needs {pluralize(judgments_per_item, 'judgment')} by different people",
+            )
         )
     elif not campaign.segment_count and campaign.goal != NO_GOAL:
         minimums_with_reasons.append(

@@ -23,7 +23,7 @@ from app.background.tasks import KeyedTasks
 from app.campaigns import empty_campaigns, lifecycle, summaries
 from app.campaigns.summaries import CampaignWithProgress
 from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_statement
+from app.database.campaign import finish_campaign_where_sql
 from app.database.session import DATABASE_ERRORS
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
@@ -54,7 +54,7 @@ LOAD_COPY_SIZE = text("""
 """)
 
 # By the id, not by the slug: another process may have created another rehearsal with the same slug.
-FINISH_REHEARSAL = finish_campaign_statement("rehearsal_of IS NOT NULL")
+FINISH_REHEARSAL = finish_campaign_where_sql("rehearsal_of IS NOT NULL")
 
 # The process that leads a crowd renews its lead regularly. If the lead expires, by the database's clock, the process
 # has died, and any process may take over the crowd.
@@ -127,7 +127,7 @@ async def create_or_find_rehearsal_and_led_crowd(
         ) if rehearsal.status == "running" else None
     await refuse_unless_rehearsable(connection, campaign)
     copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, rehearsal=True)
-    launched = await lifecycle.change_campaign_status(connection, copied.slug, "launch", now=now)
+    launched = await lifecycle.change_campaign_status_or_refuse(connection, copied.slug, "launch", now=now)
     await load_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
     return launched, await try_to_take_crowd_lead(connection, launched, crowd)
 

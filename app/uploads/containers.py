@@ -9,7 +9,13 @@ from collections.abc import Collection
 from pathlib import PurePath
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, NamedTuple, NoReturn, cast
 
-from app.errors import Invalid, TooLarge, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import (
+    Invalid,
+    TooLarge,
+    join_names,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -362,7 +368,7 @@ def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoRet
         if file_count
         else "no file"
     )
-    details: dict[str, Any] = {"files": first_names_shown_in_message(paths)}
+    details: dict[str, Any] = {"files": shortened_names_that_message_shows(paths)}
     raise Invalid(
         f"This zip holds {contents}, but one table is needed here. Upload the table alone; images, recordings and "
         "videos that items name belong in a zip next to it. Nothing was imported.",

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, NoReturn
 from unicodedata import normalize
 
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.uploads.json_values import (
     STRICT_JSON_DECODER,
     JsonValueReader,
@@ -227,7 +227,7 @@ def find_row_source_in_object(read_chunks: ChunkReader) -> JsonRowSource:
             f"This object has several lists of objects: {join_names(list_names)}. Save the one that holds the rows by "
             "itself. Nothing was imported.",
             code="json_several_lists",
-            lists=first_names_shown_in_message(list_names),
+            lists=shortened_names_that_message_shows(list_names),
         )
     if list_names:
         return JsonRowSource(

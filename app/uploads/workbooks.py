@@ -12,7 +12,14 @@ from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import openpyxl
 
-from app.errors import Invalid, TooLarge, first_names_shown_in_message, join_names, pluralize, shorten_echo
+from app.errors import (
+    Invalid,
+    TooLarge,
+    join_names,
+    pluralize,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 from app.uploads.containers import (
     MB,
     ZIP_ENCRYPTED_FLAG,
@@ -140,7 +147,7 @@ def refuse_unknown_sheet(sheet: str, titles: Sequence[str]) -> NoReturn:
     raise Invalid(
         f"This workbook has no sheet “{shorten_echo(sheet)}”. It has {join_names(titles)}. Nothing was imported.",
         code="sheet_unknown",
-        sheets=first_names_shown_in_message(titles),
+        sheets=shortened_names_that_message_shows(titles),
     )
 
 

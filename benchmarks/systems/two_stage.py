@@ -23,13 +23,13 @@ from scipy.optimize import minimize
 
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import NotConverged
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.baseline import (
     BaselineJudgments,
     Mask,
     notes_on_limits_of_baseline_judgments,
-    refuse_uninformative_outcomes,
-    validated_baseline_judgments,
+    refuse_missing_or_equal_outcomes,
+    require_baseline_judgments,
 )
 from app.inference.systems.graded_marginal import LogisticTerms, Prior, make_logistic_terms
 
@@ -80,10 +80,10 @@ def fit(
     """
     if not (0.0 < sensitivity < np.inf and 0.0 < quality_sd < np.inf):
         raise ValueError("sensitivity and quality_sd must be finite numbers above 0")
-    columns = validated_baseline_judgments(
+    columns = require_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
-    refuse_uninformative_outcomes(columns.outcomes)
+    refuse_missing_or_equal_outcomes(columns.outcomes)
     review = review_of(columns, sensitivity, quality_sd, prior or Prior())
     found = _split(_maximise(review, most_iterations), review)
     return TwoStage(
@@ -172,12 +172,12 @@ def _scale(review: _Review) -> Array:
     """
     terms, prior, (authors, artifacts, tasks, reviewers) = review.terms, review.prior, review.sizes
     each = terms.count * review.sensitivity**2 / 5.0  # a logistic term's information is a^2 / 4 at most
-    by_artifact = array_of_sums_by_number(terms.system, each, artifacts)
+    by_artifact = sum_values_by_number(terms.system, each, artifacts)
     precision = (
-        array_of_sums_by_number(review.author, by_artifact, authors) + prior.tau**-2,
+        sum_values_by_number(review.author, by_artifact, authors) + prior.tau**-2,
         by_artifact + review.quality_sd**-2,
-        array_of_sums_by_number(review.task, by_artifact, tasks) + prior.sigma_b**-2,
-        array_of_sums_by_number(terms.judge, each, reviewers) + prior.sigma_b**-2,
+        sum_values_by_number(review.task, by_artifact, tasks) + prior.sigma_b**-2,
+        sum_values_by_number(terms.judge, each, reviewers) + prior.sigma_b**-2,
         np.full(2, each.sum() + prior.sigma_b**-2),
     )
     return np.asarray(np.concatenate(precision) ** -0.5)
@@ -188,8 +188,8 @@ def loss_of(point: Array, review: _Review) -> tuple[float, Array]:
     at, terms, a = _split(point, review), review.terms, review.sensitivity
     z, rest = _terms(at, review)
     slope = terms.count * terms.sign * a * rest
-    by_artifact = array_of_sums_by_number(terms.system, slope, review.sizes[1])
-    by_threshold = -array_of_sums_by_number(terms.threshold, slope, 2)
+    by_artifact = sum_values_by_number(terms.system, slope, review.sizes[1])
+    by_threshold = -sum_values_by_number(terms.threshold, slope, 2)
     width = a * point[-1]
     by_width = terms.tie_count.sum() * a / np.expm1(width)
     value = terms.count @ (np.minimum(z, 0.0) - np.log1p(np.exp(-np.abs(z))))
@@ -197,10 +197,10 @@ def loss_of(point: Array, review: _Review) -> tuple[float, Array]:
     prior_value, prior_gradient = _log_prior(at, review)
     by_t = by_threshold + prior_gradient.thresholds
     gradient = (
-        array_of_sums_by_number(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
+        sum_values_by_number(review.author, by_artifact, review.sizes[0]) + prior_gradient.ability,
         by_artifact + prior_gradient.luck,
-        -array_of_sums_by_number(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
-        -array_of_sums_by_number(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
+        -sum_values_by_number(review.task, by_artifact, review.sizes[2]) + prior_gradient.difficulty,
+        -sum_values_by_number(terms.judge, slope, review.sizes[3]) + prior_gradient.bias,
         [by_t.sum(), by_t[1] + by_width],
     )
     return -float(value + prior_value), -np.concatenate(gradient)
@@ -238,8 +238,8 @@ def _ability_error(at: _Point, review: _Review) -> Array:
     """(authors,): an artifact with information h on its quality tells 1 / (quality_sd^2 + 1 / h) about the ability."""
     terms = review.terms
     rest = _terms(at, review)[1]
-    on_quality = array_of_sums_by_number(
+    on_quality = sum_values_by_number(
         terms.system, terms.count * review.sensitivity**2 * rest * (1.0 - rest), review.sizes[1]
     )
     on_ability = on_quality / (1.0 + review.quality_sd**2 * on_quality)
-    return (array_of_sums_by_number(review.author, on_ability, review.sizes[0]) + review.prior.tau**-2) ** -0.5
+    return (sum_values_by_number(review.author, on_ability, review.sizes[0]) + review.prior.tau**-2) ** -0.5

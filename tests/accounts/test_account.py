@@ -158,7 +158,7 @@ async def test_a_name_that_is_taken_is_refused_on_the_page(researcher):
 
 async def test_nobody_removes_themselves(app, researcher):
     async with app.state.database.connect() as connection:
-        me = await users.fetch_user_by_name(connection, "admin")
+        me = await users.fetch_user_by_name_or_none(connection, "admin")
     assert me
     response = await researcher.post(f"/admin/people/{me.id}/remove")
     assert response.status_code == 409
@@ -171,7 +171,7 @@ async def test_an_impossible_number_is_not_an_error_of_ours(researcher):
 
 async def a_link_for(app, name="admin"):
     async with app.state.database.begin() as connection:
-        user = await users.fetch_user_by_name(connection, name)
+        user = await users.fetch_user_by_name_or_none(connection, name)
         assert user
         return await login.create_one_time_login_secret(connection, now=datetime.now(UTC), user_id=user.id)
 

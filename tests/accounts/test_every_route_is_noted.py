@@ -17,7 +17,7 @@ from fastapi.routing import iter_route_contexts
 from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form_values
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 
@@ -224,7 +224,7 @@ class Visitor:
         """One to be seen."""
         async with self.engine.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            await raise_alert(connection, campaign.id, "held", about, about=about)
+            await store_alert_unless_known(connection, campaign.id, "held", about, about=about)
         return await fetch_value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
 
 

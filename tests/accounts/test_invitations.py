@@ -127,7 +127,7 @@ async def withdrawn(engine):
     token = await invited(engine)
     async with engine.begin() as connection:
         number = await fetch_value(engine, "SELECT max(id) FROM invitations")
-        await invitations.delete_invitation(connection, None, number)
+        await invitations.withdraw_invitation_or_refuse(connection, None, number)
     return token
 
 
@@ -141,7 +141,7 @@ async def of_somebody_demoted(engine):
     user = await shared(engine, "ada", "owner", campaign)
     token = await invited(engine, campaign, inviter_id=user.id)
     async with engine.begin() as connection:
-        await members.set_member_role(connection, campaign, user.id, "manager")
+        await members.set_member_role_unless_last_owner(connection, campaign, user.id, "manager")
     return token
 
 

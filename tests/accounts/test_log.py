@@ -75,7 +75,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
         admin = await users.find_or_create_oldest_user(connection, now=NOW)
         bea = await users.insert_user(connection, "bea", now=NOW)
         await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
-        await users.delete_user(connection, bea.id, actor_id=admin.id)
+        await users.delete_user_unless_self_or_last_owner(connection, bea.id, actor_id=admin.id)
     assert [row[:4] for row in await fetch_rows(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
         ("bea", "page", "token.created", "notebook"),

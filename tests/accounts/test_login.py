@@ -46,7 +46,7 @@ async def redeem(engine, token, *, now=NOW):
 
 
 async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", browser=None, *, now=NOW):
-    return await login.authenticate(engine, name, password, address, browser, now=now)
+    return await login.authenticate_by_password(engine, name, password, address, browser, now=now)
 
 
 async def test_the_right_password_lets_in_and_names_ignore_case(engine):
@@ -225,7 +225,7 @@ async def test_ended_sessions_are_swept_out_at_the_next_login(engine):
 async def test_the_first_one_time_login_makes_admin(engine):
     user_id = await redeem(engine, await one_time(engine))
     async with engine.connect() as connection:
-        assert (await users.load_user(connection, user_id)).name == "admin"
+        assert (await users.load_user_or_refuse(connection, user_id)).name == "admin"
 
 
 async def test_two_first_starts_at_once_make_one_admin(engine):
@@ -448,5 +448,5 @@ async def test_many_who_log_out_at_once_do_not_wait_for_each_other(app, client):
 def test_no_letter_of_another_alphabet_becomes_one_of_a_login_name(typed):
     assert users.normalize_typed_name(typed) == typed
     with pytest.raises(Invalid, match="only the letters a to z"):
-        users.require_login_name(typed)
-    assert users.normalize_typed_name(" Kim ") == users.require_login_name(" Kim ") == "kim"
+        users.normalize_login_name_or_refuse(typed)
+    assert users.normalize_typed_name(" Kim ") == users.normalize_login_name_or_refuse(" Kim ") == "kim"

@@ -148,10 +148,10 @@ async def test_two_owners_who_remove_each_other_at_once_leave_one(engine):
 
     async def remove(user) -> None:
         async with engine.begin() as connection:
-            await members.remove_member(connection, campaign, user.id)
+            await members.remove_member_unless_last_owner(connection, campaign, user.id)
 
     async with engine.begin() as connection:
-        await members.remove_member(connection, campaign, pair[0].id)
+        await members.remove_member_unless_last_owner(connection, campaign, pair[0].id)
         other = asyncio.create_task(remove(pair[1]))
         await wait_until(engine, requests_are_waiting_sql(1))
     with pytest.raises(Conflict, match="last owner"):

@@ -193,7 +193,7 @@ async def test_an_account_whose_name_is_no_address_is_matched_by_no_claim(engine
         for name in names:
             claimed = told.model_copy(update={"email": name})
             with pytest.raises(Forbidden, match="No account here is connected"):
-                await identities.find_or_create_user_of_identity(
+                await identities.find_or_create_identity_user_or_refuse(
                     connection, claimed, domains=["lab.example"], role="owner", now=NOW
                 )
 
@@ -305,12 +305,12 @@ async def test_a_provider_that_is_away_is_left_in_peace_for_some_seconds(address
     at = [0.0]
     asked = Provider("http://127.0.0.1:9", CLIENT, SECRET, clock=lambda: at[0])
     with pytest.raises(BadGateway):
-        await asked.load_addresses()
+        await asked.load_openid_endpoints()
     asked.issuer = address
     with pytest.raises(BadGateway):
-        await asked.load_addresses()
+        await asked.load_openid_endpoints()
     at[0] += openid.PROVIDER_REST_SECONDS
-    assert (await asked.load_addresses()).issuer == address
+    assert (await asked.load_openid_endpoints()).issuer == address
 
 
 async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider):
@@ -379,7 +379,7 @@ async def test_an_account_is_connected_and_disconnected_by_who_is_logged_in(engi
 async def test_a_person_has_one_account(engine, researcher, provider, ada, address):
     async with engine.begin() as connection:
         told = openid.IdentityClaims(issuer=address, subject="person 1")
-        await identities.connect_identity(connection, told, ada.id, now=NOW)
+        await identities.connect_identity_or_refuse(connection, told, ada.id, now=NOW)
     response = await connect(researcher)
     assert response.status_code == 409
     assert "belongs to another account here" in response.text

@@ -147,7 +147,7 @@ async def test_a_token_may_at_once_do_no_more_than_its_owner(app, client):
     asked = {"url": "/api/v1/log", "headers": {"authorization": f"Bearer {token}"}}
     assert (await client.get(**asked)).status_code == 200
     async with app.state.database.begin() as connection:
-        await users.set_server_role(connection, user.id, "viewer")
+        await users.set_server_role_unless_last_owner(connection, user.id, "viewer")
     assert (await client.get(**asked)).json()["error"]["code"] == "role_forbids"
     assert (await client.get("/admin/log")).status_code == 403
 
@@ -171,6 +171,6 @@ async def test_the_last_owner_stays(app, client, researcher):
     user, _ = await log_in_with_role(app, client, "manager")
     async with app.state.database.begin() as connection:
         with pytest.raises(Conflict, match="last owner"):
-            await users.delete_user(connection, admin, actor_id=user.id)
+            await users.delete_user_unless_self_or_last_owner(connection, admin, actor_id=user.id)
         with pytest.raises(NotFound):
-            await users.set_server_role(connection, 10**9, OWNER)
+            await users.set_server_role_unless_last_owner(connection, 10**9, OWNER)

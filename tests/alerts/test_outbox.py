@@ -15,7 +15,7 @@ from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.background.loop import BackgroundLoop
 from app.campaigns import lifecycle, settings_edits
 from app.campaigns.campaign_file import format_campaign_file
-from app.database.alerts import MAX_ALERTS_PER_HOUR, raise_alert
+from app.database.alerts import MAX_ALERTS_PER_HOUR, store_alert_unless_known
 from app.http.dependencies import get_now
 from app.settings import Settings
 from tests.alerts.receivers import mail_server, webhook_receiver
@@ -46,7 +46,7 @@ def soon():
 
 async def held(engine, campaign, name="A7", because=""):
     async with engine.begin() as connection:
-        await raise_alert(connection, campaign.id, "held", f"of {name}", about=name, because=because)
+        await store_alert_unless_known(connection, campaign.id, "held", f"of {name}", about=name, because=because)
 
 
 async def test_an_alert_is_posted_to_the_campaigns_webhook_once(engine):

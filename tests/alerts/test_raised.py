@@ -2,7 +2,7 @@
 
 import pytest
 
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from app.database.session import begin_transaction
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -19,10 +19,10 @@ ALERTS = "SELECT kind, occasion, about, because FROM alerts ORDER BY id"
 async def test_of_one_occasion_an_alert_is_raised_once_whoever_tells(engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        await raise_alert(connection, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
+        await store_alert_unless_known(connection, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
     async with begin_transaction(engine) as driver:
-        await raise_alert(driver, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
-        await raise_alert(driver, campaign.id, "held", "decision 4", about="A8")
+        await store_alert_unless_known(driver, campaign.id, "held", "decision 3", about="A7", because="Too fast.")
+        await store_alert_unless_known(driver, campaign.id, "held", "decision 4", about="A8")
     assert await fetch_rows(engine, ALERTS) == [
         ("held", "decision 3", "A7", "Too fast."),
         ("held", "decision 4", "A8", ""),
@@ -32,7 +32,7 @@ async def test_of_one_occasion_an_alert_is_raised_once_whoever_tells(engine):
 async def test_what_was_taken_back_raises_no_alert(engine):
     campaign = await create_running_campaign(engine)
     async with engine.connect() as connection:
-        await raise_alert(connection, campaign.id, "held", "decision 3", about="A7")
+        await store_alert_unless_known(connection, campaign.id, "held", "decision 3", about="A7")
         await connection.rollback()
     assert await fetch_rows(engine, ALERTS) == []
 
@@ -40,7 +40,7 @@ async def test_what_was_taken_back_raises_no_alert(engine):
 async def test_an_alert_of_a_kind_that_nobody_knows_is_a_mistake_of_ours(engine):
     async with engine.begin() as connection:
         with pytest.raises(KeyError):
-            await raise_alert(connection, 1, "exploded", "1", about="it")
+            await store_alert_unless_known(connection, 1, "exploded", "1", about="it")
 
 
 async def test_a_campaign_that_finishes_by_itself_says_so(engine):
@@ -53,7 +53,9 @@ async def test_a_campaign_that_finishes_by_itself_says_so(engine):
 async def test_an_alert_stands_on_the_page_until_somebody_has_seen_it(engine, researcher):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        await raise_alert(connection, campaign.id, "flagged", "item 3", about="item v3", because="<b>It is empty.</b>")
+        await store_alert_unless_known(
+            connection, campaign.id, "flagged", "item 3", about="item v3", because="<b>It is empty.</b>"
+        )
     address = f"/admin/campaigns/{campaign.slug}"
     page = (await researcher.get(address)).text
     assert "Flagged by annotators: item v3." in page

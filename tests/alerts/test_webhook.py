@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from app.alerts import webhook
-from app.alerts.webhook import DeliveryFailed, is_public_address, post_webhook
+from app.alerts.webhook import DeliveryFailed, is_public_address, post_signed_webhook
 from tests.alerts.receivers import webhook_receiver
 
 KEY = "k" * 64
@@ -21,7 +21,7 @@ KEY = "k" * 64
 
 async def test_the_receiver_can_check_the_signature_by_what_the_documentation_says():
     with webhook_receiver() as got:
-        await post_webhook(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, allow_private=True)
+        await post_signed_webhook(got.address, {"kind": "held", "about": "A7"}, KEY, 1_700_000_000, allow_private=True)
     ((headers, body),) = got.messages
     assert json.loads(body) == {"kind": "held", "about": "A7"}
     signed = headers["Easel-Timestamp"].encode() + b"." + body
@@ -42,7 +42,7 @@ async def test_what_is_not_taken_is_not_delivered_and_no_redirect_is_followed(su
     for status in (301, 302, 307, 308, 400, 500):
         with subtests.test(status=status), webhook_receiver(status) as got:
             with pytest.raises(DeliveryFailed, match=str(status)):
-                await post_webhook(got.address, {}, KEY, 1, allow_private=True)
+                await post_signed_webhook(got.address, {}, KEY, 1, allow_private=True)
             assert len(got.messages) == 1
 
 
@@ -106,11 +106,11 @@ async def test_a_name_that_leads_inside_is_refused_unless_the_operator_allows_it
         place = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [place])
         with pytest.raises(DeliveryFailed, match="private network"):
-            await post_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
+            await post_signed_webhook(f"https://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         with pytest.raises(DeliveryFailed, match="only over TLS"):
-            await post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=False)
+            await post_signed_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=False)
         assert got.messages == []
-        await post_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=True)
+        await post_signed_webhook(f"http://hook.example:{port}/", {}, KEY, 1, allow_private=True)
         assert len(got.messages) == 1
 
 
@@ -120,7 +120,7 @@ async def test_this_machine_is_no_receiver_however_it_is_named_unless_the_operat
             port = got.address.rpartition(":")[2].partition("/")[0]
             for scheme in ("https", "http"):
                 with pytest.raises(DeliveryFailed):
-                    await post_webhook(f"{scheme}://{host}:{port}/", {}, KEY, 1, allow_private=False)
+                    await post_signed_webhook(f"{scheme}://{host}:{port}/", {}, KEY, 1, allow_private=False)
             assert got.messages == []
 
 
@@ -135,7 +135,7 @@ async def test_an_encoded_name_is_looked_up_as_it_is_written(monkeypatch):
             return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
 
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
-        await post_webhook(f"http://xn--strae-oqa.example:{port}/", {}, KEY, 1, allow_private=True)
+        await post_signed_webhook(f"http://xn--strae-oqa.example:{port}/", {}, KEY, 1, allow_private=True)
     assert looked_up == ["xn--strae-oqa.example"]
 
 
@@ -155,11 +155,11 @@ async def test_the_name_is_looked_up_once_and_the_certificate_has_to_be_its_own(
         monkeypatch.setattr(socket, "getaddrinfo", look_up_once)
         address = f"https://hook.example:{got.address.rpartition(':')[2]}"
         if certified == "hook.example":
-            await post_webhook(address, {}, KEY, 1, allow_private=True)
+            await post_signed_webhook(address, {}, KEY, 1, allow_private=True)
             assert [headers["Host"] for headers, _ in got.messages] == [address.partition("//")[2].partition("/")[0]]
         else:
             with pytest.raises(DeliveryFailed, match="could not be reached"):
-                await post_webhook(address, {}, KEY, 1, allow_private=True)
+                await post_signed_webhook(address, {}, KEY, 1, allow_private=True)
             assert got.messages == []
     assert looked_up == ["hook.example"]
     webhook.system_ssl_context.cache_clear()
@@ -185,7 +185,7 @@ async def test_nobody_is_there():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         with pytest.raises(DeliveryFailed, match="could not be reached"):
-            await post_webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
+            await post_signed_webhook(f"http://127.0.0.1:{taken.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
 
 
 async def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
@@ -205,6 +205,6 @@ async def test_who_answers_a_byte_at_a_time_is_cut_off(monkeypatch):
         thread = threading.Thread(target=drip, args=(server,))
         thread.start()
         with pytest.raises(DeliveryFailed):
-            await post_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
+            await post_signed_webhook(f"http://127.0.0.1:{server.getsockname()[1]}/", {}, KEY, 1, allow_private=True)
         ended.set()
         thread.join()

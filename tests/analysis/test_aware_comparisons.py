@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from app.analysis.available_methods import methods_for_design, scores_by_method_with_notes, table_by_method
+from app.analysis.available_methods import fit_scores_with_reading_notes, fit_table_or_refuse, methods_for_design
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
@@ -31,15 +31,15 @@ def pairs_with_one_random_annotator(hits=600):
 
 
 def annotator_rows(made):
-    found = table_by_method(TABLE_METHODS["annotators"], made, Options())
+    found = fit_table_or_refuse(TABLE_METHODS["annotators"], made, Options())
     names = [column.name for column in found.columns]
     return [dict(zip(names, row, strict=True)) for row in found.rows], found.notes
 
 
 def test_who_answers_at_random_hardly_counts_and_a_note_says_so_without_a_name():
     made = pairs_with_one_random_annotator()
-    aware = scores_by_method_with_notes(SCORE_METHODS["aware_bradley_terry"], made)
-    plain = scores_by_method_with_notes(SCORE_METHODS["bradley_terry"], made)
+    aware = fit_scores_with_reading_notes(SCORE_METHODS["aware_bradley_terry"], made)
+    plain = fit_scores_with_reading_notes(SCORE_METHODS["bradley_terry"], made)
     assert np.ptp(aware.values) > 1.2 * np.ptp(plain.values)
     (note,) = [note for note in aware.notes if note.code == "careless_annotators"]
     assert note.startswith("1 annotator probably answers at random")
@@ -90,7 +90,7 @@ def test_rankings_weigh_less_than_as_many_independent_pairs():
         ranked.append((number % 4, places))
         pairs += [(number % 4, {i: places[i], j: places[j]}) for i, j in combinations(range(5), 2)]
     ranking, pairwise = (
-        scores_by_method_with_notes(SCORE_METHODS["aware_bradley_terry"], answers(hits, value_kind="order"))
+        fit_scores_with_reading_notes(SCORE_METHODS["aware_bradley_terry"], answers(hits, value_kind="order"))
         for hits in (ranked, pairs)
     )
     assert ranking.standard_error is not None

@@ -38,7 +38,7 @@ def test_a_long_text_is_cut_in_the_sentence():
 
 def test_the_most_disputed_items_are_named_with_their_range():
     hits = [(who, dict.fromkeys(range(8), 50.0 + who) | {8: 100.0 * (who % 2)}) for who in range(4)]
-    found = findings.finding_about_disputed_items(answers(hits))
+    found = findings.finding_about_disputed_items_or_none(answers(hits))
     assert found is not None
     assert found.sentence.endswith("They differ far more on 1 item: “text 8” (0 to 100).")
 
@@ -46,7 +46,7 @@ def test_the_most_disputed_items_are_named_with_their_range():
 @pytest.mark.parametrize("spread", [0.0, 5.0])
 def test_where_items_are_alike_none_is_disputed(spread):
     hits = [(who, dict.fromkeys(range(8), 50.0 + spread * who)) for who in range(4)]
-    assert findings.finding_about_disputed_items(answers(hits)) is None
+    assert findings.finding_about_disputed_items_or_none(answers(hits)) is None
 
 
 def careful_and_random(careful: int, at_random: int):
@@ -60,7 +60,7 @@ def careful_and_random(careful: int, at_random: int):
 
 def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_on_agreement():
     made = careful_and_random(6, 1)
-    found = findings.finding_about_doubtful_annotators(build_annotator_table(made, Options()), made)
+    found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence.startswith(
         "1 of 7 annotators seems not to follow the others: A7. Without this annotator, alpha"
@@ -71,15 +71,15 @@ def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_
 
 def test_careful_annotators_are_told_to_be_that():
     made = careful_and_random(6, 0)
-    found = findings.finding_about_doubtful_annotators(build_annotator_table(made, Options()), made)
+    found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence == "All 6 annotators with enough judgments follow the others."
 
 
 def test_names_beyond_the_first_few_are_counted():
-    assert findings.first_names_and_count_of_rest(["A1"]) == "A1"
-    assert findings.first_names_and_count_of_rest(["A1", "A2"]) == "A1 and A2"
-    assert findings.first_names_and_count_of_rest([f"A{k}" for k in range(1, 8)]) == "A1, A2, A3 and 4 more"
+    assert findings.join_first_names_with_rest_count(["A1"]) == "A1"
+    assert findings.join_first_names_with_rest_count(["A1", "A2"]) == "A1 and A2"
+    assert findings.join_first_names_with_rest_count([f"A{k}" for k in range(1, 8)]) == "A1, A2, A3 and 4 more"
 
 
 def test_the_first_cluster_of_systems_is_named():
@@ -87,27 +87,27 @@ def test_the_first_cluster_of_systems_is_named():
     table = ResultTable(
         SYSTEM_RANK_COLUMNS, rows, (), "2 clusters: systems in the same cluster cannot be distinguished."
     )
-    found = findings.finding_about_systems(table)
+    found = findings.finding_about_systems_or_none(table)
     assert found is not None
     assert found.sentence.startswith("a ranks first. 2 clusters:")
-    assert findings.finding_about_systems(ResultTable(SYSTEM_RANK_COLUMNS, [])) is None
+    assert findings.finding_about_systems_or_none(ResultTable(SYSTEM_RANK_COLUMNS, [])) is None
 
 
 def test_the_least_similar_group_is_named():
     columns = tuple(Column(name, name) for name in ("question", "answer", "with_others"))
     table = ResultTable(columns, [("native", "yes", 0.91), ("native", "no", 0.78), ("native", "?", None)])
-    found = findings.finding_about_groups(table)
+    found = findings.finding_about_groups_or_none(table)
     assert found is not None
     assert found.sentence == (
         "Item means of groups of annotators correlate 0.78 or more with those of the others; the lowest is native: no."
     )
-    assert findings.finding_about_groups(ResultTable(columns, [("native", "?", None)])) is None
+    assert findings.finding_about_groups_or_none(ResultTable(columns, [("native", "?", None)])) is None
 
 
 def test_two_methods_are_compared_by_their_order():
     one, same, constant = (np.array(values, float) for values in ([1, 2, 3], [1, 4, 9], [5, 5, 5]))
     scores = [Scores(values, np.isfinite(values)) for values in (one, same, constant)]
-    found = findings.finding_about_effect_of_method(("Mean", "Elo"), (scores[0], scores[1]))
+    found = findings.finding_about_effect_of_method_or_none(("Mean", "Elo"), (scores[0], scores[1]))
     assert found is not None
     assert found.sentence == "The orders of the items by Mean and by Elo correlate 1.00 (Spearman)."
-    assert findings.finding_about_effect_of_method(("Mean", "Elo"), (scores[0], scores[2])) is None
+    assert findings.finding_about_effect_of_method_or_none(("Mean", "Elo"), (scores[0], scores[2])) is None

@@ -7,7 +7,7 @@ from app.analysis import group_tables
 from app.analysis.agreement_table import AGREEMENT_TABLE
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Options
-from app.analysis.subgroups import answers_of_group
+from app.analysis.subgroups import answers_of_group_or_refuse
 from app.errors import NotFound
 from app.inference.ground.inestimable import Inestimable
 from tests.analysis.answers import answers
@@ -25,12 +25,12 @@ def said_by_groups():
 
 
 def test_a_group_has_its_annotators_answers_alone_about_the_same_items():
-    own = answers_of_group(said_by_groups(), "language=en")
+    own = answers_of_group_or_refuse(said_by_groups(), "language=en")
     assert (own.annotators, own.names, own.n_items, own.n_hits) == (["a0", "a2"], ["A1", "A3"], 8, 4)
     assert own.profile_answers == {"language": ["en", "en"], "expert": ["yes", "yes"]}
     assert own.annotator.tolist() == [0] * 4 + [1] * 4 + [0] * 4 + [1] * 4
     np.testing.assert_array_equal(own.hit, np.repeat(np.arange(4), 4))
-    others = answers_of_group(said_by_groups(), "language!=en")
+    others = answers_of_group_or_refuse(said_by_groups(), "language!=en")
     assert others.annotators == ["a1"]  # who left the question open is in neither
 
 
@@ -38,7 +38,7 @@ def test_a_group_that_is_not_there_is_refused(subtests):
     for group in ("", "language", "language=fr", "age=7", "expert!=yes", "=en"):
         with subtests.test(group=group):
             with pytest.raises(NotFound) as problem:
-                answers_of_group(said_by_groups(), group)
+                answers_of_group_or_refuse(said_by_groups(), group)
             assert problem.value.code == "group_not_found"
 
 
@@ -48,7 +48,9 @@ def test_scores_of_a_group_are_those_of_a_campaign_of_its_annotators(method):
     right = {item: 10.0 * item for item in range(8)}
     said = [right, {item: score + 4 for item, score in right.items()}]
     hits = [(who, dict(list(scores.items())[k : k + 4])) for k in (0, 4) for who, scores in enumerate(said)]
-    one, other = (SCORE_METHODS[method].fit(of) for of in (answers_of_group(whole, "language=en"), answers(hits)))
+    one, other = (
+        SCORE_METHODS[method].fit(of) for of in (answers_of_group_or_refuse(whole, "language=en"), answers(hits))
+    )
     np.testing.assert_array_equal(one.values, other.values)
 
 
@@ -62,7 +64,7 @@ def test_groups_stand_side_by_side_with_their_agreement_and_how_they_go_with_the
         ("language", "de", 1),
         ("expert", "yes", 2),
     ]
-    agreement = AGREEMENT_TABLE.fit(answers_of_group(whole, "language=en"), Options())
+    agreement = AGREEMENT_TABLE.fit(answers_of_group_or_refuse(whole, "language=en"), Options())
     (alpha,) = [row for row in agreement.rows if row[0] == "alpha_interval"]
     assert (english["value"], english["low"], english["high"]) == alpha[3:6]
     assert english["with_others"] == pytest.approx(-1)

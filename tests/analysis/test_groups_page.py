@@ -61,9 +61,9 @@ async def test_what_a_group_gave_is_kept_until_somebody_answers(campaign, engine
     first = await fits.load_answers(engine, campaign.slug, **of_group)
     assert (first.n_annotators, (await fits.load_answers(engine, campaign.slug)).n_annotators) == (2, 3)
     assert await fits.load_answers(engine, campaign.slug, **of_group) is first
-    table = await fits.load_answers_and_fit_table(engine, campaign.slug, "agreement", Options(), **of_group)
-    assert await fits.load_answers_and_fit_table(engine, campaign.slug, "agreement", Options(), **of_group) is table
-    assert await fits.load_answers_and_fit_table(engine, campaign.slug, "agreement", Options()) is not table
+    table = await fits.load_cached_or_fit_table(engine, campaign.slug, "agreement", Options(), **of_group)
+    assert await fits.load_cached_or_fit_table(engine, campaign.slug, "agreement", Options(), **of_group) is table
+    assert await fits.load_cached_or_fit_table(engine, campaign.slug, "agreement", Options()) is not table
 
 
 async def test_a_campaign_without_questions_offers_no_groups(engine, researcher):

@@ -3,7 +3,11 @@
 import pytest
 
 from app.analysis.available_methods import methods_for_design
-from app.analysis.implied_pairs_table import IMPLIED_PAIRS_TABLE, build_implied_pairs_table, lazy_pair_table
+from app.analysis.implied_pairs_table import (
+    IMPLIED_PAIRS_TABLE,
+    build_implied_pairs_table,
+    lazy_answered_and_implied_pair_table,
+)
 from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
 from tests.analysis.answers import answers
@@ -31,7 +35,7 @@ def test_a_row_for_everybody_and_one_for_each_annotator():
 
 
 def test_the_export_marks_what_is_implied_and_says_what_was_implied_of_what_was_asked():
-    found = lazy_pair_table(MADE, Options())
+    found = lazy_answered_and_implied_pair_table(MADE, Options())
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.make_rows(0, found.row_count)]
     assert [(row["first"], row["second"], row["preferred"], row["implied"]) for row in rows] == [
         ("i0", "i1", "i0", False),
@@ -49,7 +53,7 @@ def test_the_export_marks_what_is_implied_and_says_what_was_implied_of_what_was_
 def test_pieces_of_the_export_make_the_whole(subtests):
     for size in (1, 2, 3, 100):
         with subtests.test(size=size):
-            found = lazy_pair_table(MADE, Options())
+            found = lazy_answered_and_implied_pair_table(MADE, Options())
             pieces = [
                 row
                 for start in range(0, found.row_count, size)

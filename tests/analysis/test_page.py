@@ -266,7 +266,7 @@ async def of_systems(engine):
             for i, one in enumerate(fields)
         ]
         await connection.execute(insert(tables.items), rows)
-        campaign = await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=NOW)
+        campaign = await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW)
     for person in range(4):
         me = await create_annotator(engine, campaign, name=f"person {person}")
         for _ in range(3):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from app.analysis.answer_kinds import reading_notes
-from app.analysis.available_methods import methods_for_design, scores_by_method_with_notes, table_by_method
+from app.analysis.available_methods import fit_scores_with_reading_notes, fit_table_or_refuse, methods_for_design
 from app.analysis.label_tables import fit_dawid_skene, lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pairwise_tables import preference_pair_columns
@@ -35,7 +35,7 @@ def design(request):
 
 
 def table(made, name, **chosen) -> list[dict[str, Any]]:
-    found = table_by_method(TABLE_METHODS[name], made, Options(**chosen))
+    found = fit_table_or_refuse(TABLE_METHODS[name], made, Options(**chosen))
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 
@@ -50,7 +50,7 @@ def made_by(make, *given):
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
     made = simulated_answers(design)
     for name, method in methods_for_design(design, design.default_items).scores.items():
-        found = scores_by_method_with_notes(method, made)
+        found = fit_scores_with_reading_notes(method, made)
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
@@ -58,7 +58,7 @@ def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
     made = simulated_answers(design)
     offer = methods_for_design(design, design.default_items)
     found = {
-        name: made_by(table_by_method, table, made, table.relevant_options(Options()))
+        name: made_by(fit_table_or_refuse, table, made, table.relevant_options(Options()))
         for name, table in offer.tables.items()
     }
     for reason in [one for one in found.values() if isinstance(one, Inestimable)]:
@@ -72,18 +72,18 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
     left_out = [name for name, method in SCORE_METHODS.items() if name not in offer.scores and method.can_cut_scores]
     for name in left_out:
         with pytest.raises(Inestimable) as refusal:
-            scores_by_method_with_notes(SCORE_METHODS[name], made)
+            fit_scores_with_reading_notes(SCORE_METHODS[name], made)
         assert refusal.value.code == "method_reads_other_answers"
     for name in TABLE_METHODS.keys() - offer.tables.keys():
         with pytest.raises(Inestimable) as refusal:
-            table_by_method(TABLE_METHODS[name], made, Options())
+            fit_table_or_refuse(TABLE_METHODS[name], made, Options())
         assert refusal.value.code == "method_reads_other_answers"
 
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
     made = simulated_answers(design)
     for method in methods_for_design(design, design.default_items).scores.values():
-        codes = [note.code for note in scores_by_method_with_notes(method, made).notes if note.code in CODES]
+        codes = [note.code for note in fit_scores_with_reading_notes(method, made).notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
         assert len(codes) == len(set(codes))
         assert bool(codes) == (method.reads != design.value_kind) or whole_points or "labels_in_points" in codes
@@ -92,7 +92,7 @@ def test_who_reads_answers_as_another_kind_says_so_once(design):
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
     made = simulated_answers(design, hits=200)
     for name, method in methods_for_design(design, design.default_items).scores.items():
-        found = scores_by_method_with_notes(method, made)
+        found = fit_scores_with_reading_notes(method, made)
         place = np.arange(made.n_items)[made.has_judgments]
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
 
@@ -115,7 +115,8 @@ def test_a_best_and_a_worst_of_n_are_2_n_minus_3_pairs():
         assert 0 not in outcomes
         assert not {(1, 2)} & {*zip(first.tolist(), second.tolist(), strict=True)}
         assert (
-            scores_by_method_with_notes(SCORE_METHODS["bradley_terry"], made).notes[0].code == "unknown_pairs_left_out"
+            fit_scores_with_reading_notes(SCORE_METHODS["bradley_terry"], made).notes[0].code
+            == "unknown_pairs_left_out"
         )
         assert len(preference_pair_columns(replace(made, parameters=LawParameters()))[0]) == n * (n - 1) // 2
 
@@ -126,7 +127,8 @@ def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
         [(k % 3, {k % 5: 100.0, (k + 1) % 5: 50.0, (k + 2) % 5: 0.0}) for k in range(20)], value_kind="order"
     )
     dependent = [
-        "dependent_pairs" in [note.code for note in scores_by_method_with_notes(SCORE_METHODS["thurstone"], made).notes]
+        "dependent_pairs"
+        in [note.code for note in fit_scores_with_reading_notes(SCORE_METHODS["thurstone"], made).notes]
         for made in (two, three)
     ]
     assert dependent == [False, True]
@@ -139,7 +141,7 @@ def test_one_item_at_a_time_has_no_order():
     assert "scale" not in offer.tables
     made = answers([(k % 3, {k % 5: 10.0 * k}) for k in range(10)])
     with pytest.raises(Inestimable) as refusal:
-        scores_by_method_with_notes(SCORE_METHODS["elo"], made)
+        fit_scores_with_reading_notes(SCORE_METHODS["elo"], made)
     assert refusal.value.code == "no_pairs"
 
 
@@ -158,13 +160,13 @@ def test_published_judgments_of_pairs_have_their_transitivity_in_the_tables(argu
         annotators=[f"a{k}" for k in range(len(np.unique(arguments.annotators)))],
         names=[f"A{k}" for k in range(len(np.unique(arguments.annotators)))],
     )
-    found = table_by_method(TABLE_METHODS["consistency"], made, Options())
+    found = fit_table_or_refuse(TABLE_METHODS["consistency"], made, Options())
     rows = {row[0]: row for row in found.rows}
     assert rows["transitivity"][2] == pytest.approx(0.741, abs=0.0005)
     assert rows["transitivity"][3] == 14_476
     assert rows["transitivity_without_ties"][2] == pytest.approx(0.863, abs=0.0005)
     assert "retest" not in rows
-    columns = [column.name for column in table_by_method(TABLE_METHODS["annotators"], made, Options()).columns]
+    columns = [column.name for column in fit_table_or_refuse(TABLE_METHODS["annotators"], made, Options()).columns]
     assert columns == [
         *("annotator", "name", "hits", "judgments"),
         *("discrimination", "discrimination_error", "random", "reversed"),
@@ -239,7 +241,7 @@ def test_as_many_items_are_certain_as_the_paper_says(word, certain):
 def test_labels_of_a_design_are_not_cut_whatever_is_chosen():
     made = senses("add-v")
     for name in ("labels", "label_annotators", "label_items", "agreement"):
-        two, seven = [table_by_method(TABLE_METHODS[name], made, Options(classes=classes)) for classes in (2, 7)]
+        two, seven = [fit_table_or_refuse(TABLE_METHODS[name], made, Options(classes=classes)) for classes in (2, 7)]
         assert two == seven
         assert not {note.code for note in two.notes} & {*CODES}
         assert "points" not in str(two.columns)
@@ -281,18 +283,18 @@ def test_the_export_of_labels_has_their_names_and_no_scores():
 
 def test_ordered_labels_are_points_by_their_place_and_say_so():
     made = simulated_answers(Smiley())
-    found = scores_by_method_with_notes(SCORE_METHODS["mean"], made)
+    found = fit_scores_with_reading_notes(SCORE_METHODS["mean"], made)
     assert found.notes[0] == "Labels were read as scores by their position, from “sad” at 0 points to “happy” at 100."
-    median = scores_by_method_with_notes(SCORE_METHODS["ordinal_median"], made)
+    median = fit_scores_with_reading_notes(SCORE_METHODS["ordinal_median"], made)
     assert {*median.values[made.has_judgments].tolist()} <= {0.0, 25.0, 50.0, 75.0, 100.0}
     assert median.notes[0] == "Medians are labels, shown as points, “sad” at 0 points and “happy” at 100."
-    notes = [note.code for note in table_by_method(TABLE_METHODS["labels"], made, Options()).notes]
+    notes = [note.code for note in fit_table_or_refuse(TABLE_METHODS["labels"], made, Options()).notes]
     assert notes[0] == "read_as"
 
 
 def test_scores_read_as_an_order_say_what_a_tie_is():
     close = replace(crowd_answers(), parameters=LawParameters(tie_margin=0.05))
-    words = [scores_by_method_with_notes(SCORE_METHODS["elo"], made).notes[0] for made in (crowd_answers(), close)]
+    words = [fit_scores_with_reading_notes(SCORE_METHODS["elo"], made).notes[0] for made in (crowd_answers(), close)]
     start = "Answers were read as preferences: the item with the higher score is preferred, and "
     assert words == [f"{start}equal scores are a tie.", f"{start}scores up to 5 points apart are a tie."]
 

@@ -8,7 +8,7 @@ import pytest
 
 from app.analysis.available_methods import methods_for_design
 from app.analysis.load_answers import load_campaign_answers, seconds_of_responses_or_nan
-from app.analysis.misfit_tables import build_annotator_misfit_table, build_item_misfit_table, lazy_table_of_choices
+from app.analysis.misfit_tables import build_annotator_misfit_table, build_item_misfit_table, lazy_winner_loser_table
 from app.analysis.reliability_table import build_reliability_table, choose_split_count
 from app.analysis.result_types import Options
 from app.analysis.subgroups import answers_of_annotators
@@ -152,7 +152,7 @@ def test_times_belong_to_their_answers_and_are_missing_for_others():
 
 
 def test_choices_are_listed_in_the_columns_of_no_more_marking_without_ties():
-    found = lazy_table_of_choices(SIDES, Options())
+    found = lazy_winner_loser_table(SIDES, Options())
     assert found.columns == ("judge", "candidate_chosen", "candidate_not_chosen", "time_taken")
     rows = list(found.make_rows(0, found.row_count))
     assert rows[0] == ("a0", "i0", "i1", 1.0)

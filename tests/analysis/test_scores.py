@@ -8,7 +8,7 @@ import pytest
 from app.analysis import pairwise_tables, scores
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.score_tables import scores_and_interval_ends
-from app.analysis.scores import compare_scores
+from app.analysis.scores import correlate_scores_with_intervals
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
@@ -156,7 +156,9 @@ def test_a_beta_posteriors_interval_is_said_to_tell_how_much_was_asked_and_is_wi
 
 def test_easl_adds_the_scores_to_both_counts():
     found = scores.make_online_score_function("easl")(answers(TWO))
-    assert scores.final_posterior_state(SCORE_LAWS["easl"], answers(TWO))[0].tolist() == pytest.approx([2.4, 1.6])
+    assert scores.stored_or_replayed_final_state(SCORE_LAWS["easl"], answers(TWO))[0].tolist() == pytest.approx(
+        [2.4, 1.6]
+    )
     assert found.values == pytest.approx([70, 30])  # points: modes of Beta(2.4, 1.6) and Beta(1.6, 2.4)
 
 
@@ -192,8 +194,11 @@ def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1
 
 def test_priors_are_the_campaigns_where_the_law_can_start_from_them():
     made = answers(TWO, prior=np.array([[3.0, 1.0], [2.0, 1.0]]))
-    assert scores.prior_state_for_law(SCORE_LAWS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
-    assert scores.prior_state_for_law(SCORE_LAWS["trueskill"], made).tolist() == [[0.5, 0.5], [1 / 12, 1 / 12]]
+    assert scores.campaign_or_default_prior_state(SCORE_LAWS["ra"], made).tolist() == [[3.0, 1.0], [2.0, 1.0]]
+    assert scores.campaign_or_default_prior_state(SCORE_LAWS["trueskill"], made).tolist() == [
+        [0.5, 0.5],
+        [1 / 12, 1 / 12],
+    ]
 
 
 def test_a_law_that_learns_refuses_more_hits_than_it_can_replay(monkeypatch):
@@ -230,7 +235,7 @@ def test_all_ties_leave_no_width_to_estimate_and_say_so():
 
 def test_elo_has_no_intervals_where_there_are_too_many_pairs(monkeypatch):
     monkeypatch.setattr(pairwise_tables, "MAX_ELO_PAIRS_IN_RESAMPLES", 100)
-    found = pairwise_tables.elo_scores(crowd_answers())
+    found = pairwise_tables.elo_scores_with_bootstrap_intervals(crowd_answers())
     assert found.low is None
     assert "360 pairs are too many to resample, so there are no intervals." in found.notes
 
@@ -247,7 +252,7 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
     made = crowd_answers()
     one = scores.mean_scores(made)
     higher = one.values + 12.0 * (np.arange(12) == 0)  # above its neighbour: where no order differs nothing varies
-    found = compare_scores(made, one, replace(one, values=higher))
+    found = correlate_scores_with_intervals(made, one, replace(one, values=higher))
     assert [figure.name for figure in found.figures] == ["spearman", "pearson", "kendall", "ndcg"]
     assert found.n == 12
     for figure in found.figures:
@@ -258,7 +263,7 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
 
 def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
     made = answers(ALL_TIES)
-    found = compare_scores(made, scores.mean_scores(made), scores.mean_scores(made))
+    found = correlate_scores_with_intervals(made, scores.mean_scores(made), scores.mean_scores(made))
     assert {figure.name: figure.value for figure in found.figures}["spearman"] is None
     assert any("equal" in note for note in found.notes)
 
@@ -266,6 +271,6 @@ def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
 def test_a_single_common_item_is_too_few_and_the_comparison_says_so():
     made = answers(TWO)
     one = scores.mean_scores(made)
-    found = compare_scores(made, one, replace(one, values=np.array([1.0, np.nan])))
+    found = correlate_scores_with_intervals(made, one, replace(one, values=np.array([1.0, np.nan])))
     assert (found.n, found.figures) == (1, ())
     assert "at least two items" in found.refusal

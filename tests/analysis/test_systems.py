@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.analysis.available_methods import load_available_methods, table_by_method
+from app.analysis.available_methods import fit_table_or_refuse, load_available_methods
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
@@ -142,7 +142,7 @@ async def test_systems_are_ranked_in_clusters(engine):
     async with open_snapshot(engine) as connection:
         offer = await load_available_methods(connection, campaign.criteria[0])
         answers = await load_campaign_answers(connection, campaign.criteria[0])
-    found = table_by_method(offer.tables["systems"], answers, Options())
+    found = fit_table_or_refuse(offer.tables["systems"], answers, Options())
     assert [row[:3] for row in found.rows] == [(name, k, k) for k, name in enumerate(("doe", "cat", "bee", "ape"), 1)]
     assert found.verdict.startswith("4 clusters")
 

@@ -25,7 +25,7 @@ class Fits:
     def __init__(self, **tables: ResultTable | str) -> None:
         self.tables = tables
 
-    async def load_answers_and_fit_table(
+    async def load_cached_or_fit_table(
         self, _engine: Any, _slug: str, name: str, _options: Any, **_by: str
     ) -> ResultTable:
         found = self.tables[name]

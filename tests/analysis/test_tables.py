@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from app.analysis import agreement_table
-from app.analysis.answer_kinds import label_names, label_of_each_judgment
+from app.analysis.answer_kinds import class_names_or_score_ranges, label_of_each_judgment
 from app.analysis.label_tables import fit_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, to_cell
@@ -310,8 +310,8 @@ def test_a_cut_belongs_to_the_upper_label(classes, expected):
 
 
 def test_labels_are_called_by_their_points():
-    assert label_names(crowd_answers(), 2) == ["0 to 50", "50 to 100"]
-    assert label_names(crowd_answers(), 3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
+    assert class_names_or_score_ranges(crowd_answers(), 2) == ["0 to 50", "50 to 100"]
+    assert class_names_or_score_ranges(crowd_answers(), 3) == ["0 to 33.33", "33.33 to 66.67", "66.67 to 100"]
 
 
 @pytest.mark.parametrize("classes", [1, 11])

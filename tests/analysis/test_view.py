@@ -5,7 +5,7 @@ import math
 import pytest
 
 from app.analysis.result_types import Column, ResultTable
-from app.analysis.view import AnalysisView, decimals_for_values, format_interval, table_page_for_view
+from app.analysis.view import AnalysisView, decimals_for_values, format_interval, searched_and_sorted_table_page
 from app.text.numbers import format_with_places
 
 COLUMNS = (Column("id", "Id", "text"), Column("value", "Value"), Column("count", "Count", "count"))
@@ -50,41 +50,44 @@ def test_a_form_keeps_the_rest_of_the_address():
 
 
 def test_rows_without_a_view_stand_in_their_own_order():
-    assert ids(table_page_for_view(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView())) == ["b", "a"]
+    assert ids(searched_and_sorted_table_page(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView())) == ["b", "a"]
 
 
 @pytest.mark.parametrize(("order", "expected"), [("up", ["a", "c", "b"]), ("down", ["c", "a", "b"])])
 def test_what_has_no_figure_comes_last_whichever_way(order, expected):
     rows = table(("b", None, 1), ("a", -1.0, 1), ("c", 2.0, 1))
-    assert ids(table_page_for_view(rows, AnalysisView(sort="value", order=order))) == expected
+    assert ids(searched_and_sorted_table_page(rows, AnalysisView(sort="value", order=order))) == expected
 
 
 def test_texts_are_sorted_without_regard_to_capitals():
     rows = table(("b", 1.0, 1), ("A", 1.0, 1), ("C", 1.0, 1))
-    assert ids(table_page_for_view(rows, AnalysisView(sort="id", order="up"))) == ["A", "b", "C"]
+    assert ids(searched_and_sorted_table_page(rows, AnalysisView(sort="id", order="up"))) == ["A", "b", "C"]
 
 
 def test_texts_that_are_whole_numbers_are_sorted_as_numbers():
     rows = table(("10", 1.0, 1), ("b", 1.0, 1), ("2", 1.0, 1), ("-1", 1.0, 1))
-    assert ids(table_page_for_view(rows, AnalysisView(sort="id", order="up"))) == ["-1", "2", "10", "b"]
+    assert ids(searched_and_sorted_table_page(rows, AnalysisView(sort="id", order="up"))) == ["-1", "2", "10", "b"]
 
 
 def test_a_column_that_does_not_exist_sorts_nothing():
-    assert ids(table_page_for_view(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView(sort="password"))) == ["b", "a"]
+    assert ids(searched_and_sorted_table_page(table(("b", 1.0, 1), ("a", 2.0, 1)), AnalysisView(sort="password"))) == [
+        "b",
+        "a",
+    ]
 
 
 def test_a_search_looks_into_texts_only():
     rows = table(("Run 7", 1.0, 1), ("walk", 7.0, 7))
-    assert ids(table_page_for_view(rows, AnalysisView(search="7"))) == ["Run 7"]
-    assert ids(table_page_for_view(rows, AnalysisView(search="RUN"))) == ["Run 7"]
-    assert table_page_for_view(rows, AnalysisView(search="swim")).total == 0
+    assert ids(searched_and_sorted_table_page(rows, AnalysisView(search="7"))) == ["Run 7"]
+    assert ids(searched_and_sorted_table_page(rows, AnalysisView(search="RUN"))) == ["Run 7"]
+    assert searched_and_sorted_table_page(rows, AnalysisView(search="swim")).total == 0
 
 
 def test_pages_have_twenty_rows_and_one_beyond_the_last_is_the_first():
     rows = table(*((f"{i}", float(i), i) for i in range(45)))
-    last = table_page_for_view(rows, AnalysisView(page=3))
+    last = searched_and_sorted_table_page(rows, AnalysisView(page=3))
     assert (ids(last), last.offset + 1, last.total) == (["40", "41", "42", "43", "44"], 41, 45)
-    beyond = table_page_for_view(rows, AnalysisView(page=9))
+    beyond = searched_and_sorted_table_page(rows, AnalysisView(page=9))
     assert (len(beyond.rows), beyond.offset + 1) == (20, 1)
 
 

@@ -4,7 +4,7 @@ from html import unescape
 
 import pytest
 
-from app.campaigns.form_sections import step_of_field
+from app.campaigns.form_sections import step_of_field_or_none
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.api.conftest import API
 
@@ -29,7 +29,7 @@ async def test_each_field_says_what_it_takes_on_the_page_and_for_programs(engine
     wrong, said = SAID[field]
     campaign = await create_running_campaign(engine)
     refused = await researcher.post(
-        f"/admin/campaigns/{campaign.slug}/settings/{step_of_field(field)}", data={field: wrong}
+        f"/admin/campaigns/{campaign.slug}/settings/{step_of_field_or_none(field)}", data={field: wrong}
     )
     assert said in unescape(refused.text)
     sent = {field: [wrong] if field == "alert_emails" else wrong}

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from app.experiments.simulated_arms import share_on_right_side
+from app.experiments.simulated_arms import share_on_right_side_of_median
 from benchmarks.goals import LOOKS, MLQE, Data, alike, course, met_at, real_scores, repeated, their_own, top
 
 pytestmark = pytest.mark.slow
@@ -23,7 +23,7 @@ def test_the_more_is_asked_the_more_of_the_best_are_found(data, rule):
 
 def test_near_the_line_asking_pays():
     runs = [
-        [course(SIMULATED, rule, "easl", share_on_right_side, seed) for seed in range(4)]
+        [course(SIMULATED, rule, "easl", share_on_right_side_of_median, seed) for seed in range(4)]
         for rule in ("even", "threshold")
     ]
     even, threshold = np.mean(runs, axis=1)

@@ -315,7 +315,7 @@ async def task(served: AsyncEngine, origin: str) -> Callable[..., Any]:
             ]
             await connection.execute(insert(tables.items), items)
             if launched:
-                row = await lifecycle.change_campaign_status(connection, row.slug, "launch", now=now)
+                row = await lifecycle.change_campaign_status_or_refuse(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 
     return make

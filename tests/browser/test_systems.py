@@ -41,7 +41,7 @@ async def campaign(task: Any) -> Any:
         await outputs.import_outputs_of_systems_and_count(
             connection, slug, table_from_objects(rows()), replace=True, progress=lambda _: None
         )
-        made.row = await lifecycle.change_campaign_status(connection, slug, "launch", now=made.row.created_at)
+        made.row = await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=made.row.created_at)
     return made
 
 
@@ -105,7 +105,7 @@ async def speech(task: Any) -> Any:
         await outputs.import_outputs_of_systems_and_count(
             connection, slug, table_from_objects(spoken), replace=True, media=zip_, progress=lambda _: None
         )
-        made.row = await lifecycle.change_campaign_status(connection, slug, "launch", now=made.row.created_at)
+        made.row = await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=made.row.created_at)
     return made
 
 

@@ -41,7 +41,7 @@ async def uploaded(served, origin):
         async with served.begin() as connection:
             row = await lifecycle.create_draft_campaign(connection, CampaignSettings(**values | settings), now=now)
             await items.import_items(connection, row.slug, BytesIO(table.encode()), name, max_mb=4)
-            row = await lifecycle.change_campaign_status(connection, row.slug, "launch", now=now)
+            row = await lifecycle.change_campaign_status_or_refuse(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 
     return make

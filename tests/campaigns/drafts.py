@@ -55,7 +55,7 @@ async def import_items(
 
 async def apply_action(engine: AsyncEngine, campaign: Campaign, action: str = "launch") -> Campaign:
     async with engine.begin() as connection:
-        return await lifecycle.change_campaign_status(connection, campaign.slug, action, now=NOW)
+        return await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, action, now=NOW)
 
 
 async def create_launched_campaign(engine: AsyncEngine, content: str = VERBS, **settings: Any) -> Campaign:

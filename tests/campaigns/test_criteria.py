@@ -161,7 +161,7 @@ def test_what_is_wrong_is_said_beside_its_field():
     with pytest.raises(ValidationError) as refused:
         form_input.parse_settings_form(sent)
     assert [*form_input.error_message_by_form_field(refused.value, sent)] == ["criteria.2.name"]
-    assert form_input.settings_of_unfinished_form(sent).criteria == []
+    assert form_input.settings_of_form_with_defaults_for_errors(sent).criteria == []
 
 
 def test_what_is_wrong_with_the_second_criterion_is_said_beside_its_field(subtests):
@@ -269,7 +269,7 @@ async def test_a_file_that_does_not_say_all_is_refused_and_nothing_is_stored(eng
 
 async def test_the_example_of_a_file_can_be_imported(engine):
     campaign = await create_launched_campaign(engine, criteria=BOTH)
-    content = responses_import.csv_of_example_response(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.example_response_csv_or_empty(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert content.startswith("hit,annotator,item,value,criterion\n")
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await replay_is_clean(engine, campaign.slug)

@@ -21,7 +21,7 @@ from tests.campaigns.drafts import apply_action, import_items, replay_is_clean
 
 async def revert(engine, campaign):
     async with engine.begin() as connection:
-        return await empty_campaigns.revert_to_draft(connection, campaign.slug)
+        return await empty_campaigns.revert_to_draft_if_unanswered(connection, campaign.slug)
 
 
 async def delete(engine, campaign):

@@ -8,7 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from app.campaigns.form_sections import step_of_field
+from app.campaigns.form_sections import step_of_field_or_none
 from app.cli.commands import easel
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
@@ -46,7 +46,7 @@ def doors(researcher, api_client, database_url, monkeypatch, tmp_path):  # noqa:
         replies = [
             await researcher.post(
                 f"{address}/settings/{step}",
-                data={name: value for name, value in fields.items() if step_of_field(name) == step},
+                data={name: value for name, value in fields.items() if step_of_field_or_none(name) == step},
             )
             for step in ("question", "visit", "how-much", "advanced")
         ]

@@ -9,7 +9,7 @@ from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.completion import load_completion_for_outcome
 from app.annotation.onboarding.settings import VisitSettings
-from app.annotation.onboarding.visit_progress import load_visited_campaign
+from app.annotation.onboarding.visit_progress import load_visited_campaign_or_refuse
 from app.annotation.platforms.platform import Completion
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver
@@ -65,7 +65,7 @@ async def test_annotators_meet_the_defaults_of_settings_that_their_sections_lack
     key = await create_annotator(engine, campaign)
     await execute_sql(engine, "UPDATE campaigns SET visit_settings = '{}', crowd_settings = '{}'")
     async with borrow_autocommit_driver(engine) as connection:
-        visit = (await load_visited_campaign(connection, campaign.link_key)).settings
+        visit = (await load_visited_campaign_or_refuse(connection, campaign.link_key)).settings
         assignment = await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(key))
         assert await load_completion_for_outcome(connection, assignment, "completed") == Completion()
     defaults = {name: getattr(Campaign, name, []) for name in VisitSettings.model_fields if name in SECTION_BY_SETTING}

@@ -28,8 +28,8 @@ async def campaigns(engine):
     me = await create_annotator(engine, running)
     await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, archived.slug, "finish", now=NOW)
-        await lifecycle.change_campaign_status(connection, archived.slug, "archive", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, archived.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, archived.slug, "archive", now=NOW)
     return draft, running, archived
 
 

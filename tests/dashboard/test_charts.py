@@ -7,9 +7,9 @@ import pytest
 from app.dashboard.charts import (
     COURSE_BOTTOM,
     COURSE_LABEL_HEIGHT,
-    chart_title_by_name,
     course_drawing,
     label_heights_without_overlap,
+    offered_chart_title_by_name,
 )
 from app.dashboard.judgment_dots import judgment_dots
 from app.designs.registry import make_design
@@ -20,12 +20,12 @@ from app.designs.registry import make_design
 )
 def test_a_few_items_have_no_distribution_and_match_quality_comes_first(items, names):
     figures: dict[str, Any] = {"heatmap": {}, "classes": None, "course": []}
-    assert list(chart_title_by_name(figures, items, is_ordered=True)) == names
+    assert list(offered_chart_title_by_name(figures, items, is_ordered=True)) == names
 
 
 def test_labels_have_neither_match_quality_nor_uncertainty():
     figures = {"heatmap": None, "classes": [["bank", 1]], "course": []}
-    assert list(chart_title_by_name(figures, 3, is_ordered=False)) == ["distribution", "pace"]
+    assert list(offered_chart_title_by_name(figures, 3, is_ordered=False)) == ["distribution", "pace"]
 
 
 def test_labels_keep_their_distance_and_stay_in_the_chart():

@@ -82,7 +82,7 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     await answer_all_hits(engine, campaign, people=5)
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
-        typical = [await precisions.load_typical_interval(connection, view) or 0.0 for view in views]
+        typical = [await precisions.load_typical_interval_or_none(connection, view) or 0.0 for view in views]
         going = await campaign_list.load_campaign_pace_by_id(
             connection, precisions, [await load_campaign_by_slug(connection, campaign.slug)], now=NOW
         )
@@ -100,7 +100,7 @@ async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, 
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
         past = (await halos.load_newest(connection, views[0], clock=lambda: 0.0)).state
-    table = await FitCache().load_answers_and_fit_table(engine, campaign.slug, "halo")
+    table = await FitCache().load_cached_or_fit_table(engine, campaign.slug, "halo")
     within, of_means = past.sums.halo_matrix, past.sums.mean_correlation_matrix
     for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
         assert (within[k, m], past.sums.shared_judgment_count, of_means[k, m]) == pytest.approx(
@@ -161,7 +161,7 @@ async def test_whoever_watches_a_criterion_gets_its_figures_and_one_computation_
     ):
         told = [await newest(states) for states in (first, second)]
         assert {*hub.broadcasts} == {(campaign.slug, 0), (campaign.slug, 1)}
-        shown = [await hub.load_state(view, now=NOW) for view in await views_of(engine, campaign)]
+        shown = [await hub.load_shared_or_new_state(view, now=NOW) for view in await views_of(engine, campaign)]
         assert [one.version for one in shown] == [one.version for one in told]
         assert told[0].figures["histogram"] != told[1].figures["histogram"]
     await hub.stop()

@@ -11,7 +11,7 @@ from app.dashboard.drawings import (
     bar_chart_drawing,
     pace_drawing,
     score_distribution_drawing,
-    uncertainty_drawing,
+    typical_interval_curve_drawing,
     vertical_scale_and_ticks,
 )
 from app.designs.unit import POINTS_UNIT, RATIO_UNIT
@@ -52,7 +52,7 @@ def test_times_of_a_drawing_are_utc_and_say_so():
 
 
 def test_the_curve_of_uncertainty_starts_at_the_left_and_ends_with_the_newest_answer():
-    figure = uncertainty_drawing(
+    figure = typical_interval_curve_drawing(
         {"uncertainty": {"points": [[0, 50.0], [20, 25.0], [30, 20.0]], "changes": []}}, POINTS_UNIT
     )
     (first_x, first_y), *_, (last_x, last_y) = figure.curve
@@ -62,13 +62,13 @@ def test_the_curve_of_uncertainty_starts_at_the_left_and_ends_with_the_newest_an
 
 def test_without_answers_the_curve_is_its_first_point():
     assert (
-        uncertainty_drawing({"uncertainty": {"points": [[0, 56.6]], "changes": []}}, POINTS_UNIT).curve[0][0]
+        typical_interval_curve_drawing({"uncertainty": {"points": [[0, 56.6]], "changes": []}}, POINTS_UNIT).curve[0][0]
         == DRAWING_LEFT
     )
 
 
 def test_a_factor_that_nobody_knows_yet_leaves_an_empty_drawing():
-    assert uncertainty_drawing({"uncertainty": {"points": [], "changes": []}}, RATIO_UNIT).curve == [
+    assert typical_interval_curve_drawing({"uncertainty": {"points": [], "changes": []}}, RATIO_UNIT).curve == [
         (DRAWING_LEFT, DRAWING_BOTTOM)
     ]
 

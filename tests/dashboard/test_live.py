@@ -242,10 +242,10 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
 
 async def test_a_page_takes_the_state_its_viewers_share(engine, watching, computed):
     campaign = await create_running_campaign(engine)
-    alone = await watching.load_state(campaign.criteria[0], now=NOW)
+    alone = await watching.load_shared_or_new_state(campaign.criteria[0], now=NOW)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
         shared = await first(states)
-        assert await watching.load_state(campaign.criteria[0], now=NOW) is shared
+        assert await watching.load_shared_or_new_state(campaign.criteria[0], now=NOW) is shared
     assert shared.version == alone.version
     assert len(computed) == 2
 
@@ -255,7 +255,7 @@ async def test_a_signal_ends_the_streams_and_still_reaches_who_handled_it_before
     before = signal.signal(signal.SIGTERM, lambda number, _frame: heard.append(number))
     try:
         ours = signal.getsignal(signal.SIGTERM)
-        with watching.end_streams_on_signals():
+        with watching.ending_streams_on_signals():
             signal.raise_signal(signal.SIGTERM)
             async with asyncio.timeout(60):
                 while not watching.stopping:  # noqa: ASYNC110  (the loop is told by a signal)
@@ -268,7 +268,7 @@ async def test_a_signal_ends_the_streams_and_still_reaches_who_handled_it_before
 
 async def test_a_server_in_another_thread_leaves_signals_alone(watching):
     def inside():
-        with watching.end_streams_on_signals():
+        with watching.ending_streams_on_signals():
             return signal.getsignal(signal.SIGTERM)
 
     assert await asyncio.to_thread(inside) is signal.getsignal(signal.SIGTERM)

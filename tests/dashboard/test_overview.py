@@ -7,7 +7,7 @@ from sqlalchemy import update
 
 from app.campaigns import settings_edits
 from app.database import tables
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 
@@ -84,7 +84,7 @@ async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engi
         await settings_edits.store_changed_settings(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
         )
-        await raise_alert(connection, campaign.id, "goal", "once", about="we know the best 3 items")
+        await store_alert_unless_known(connection, campaign.id, "goal", "once", about="we know the best 3 items")
     await researcher.post(f"/admin/campaigns/{campaign.slug}/annotators/A1/exclude", data={"reason": "all at once"})
     timeline = (await page_of(researcher, campaign)).partition('id="timeline"')[2].partition("</section>")[0]
     texts = [

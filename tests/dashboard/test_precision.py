@@ -8,8 +8,8 @@ from app.dashboard.precision import (
     MAX_CURVE_POINTS,
     initial_precision,
     item_annotator_and_value_columns_of_hits,
+    median_interval_half_width,
     precision_after_hits,
-    typical_interval,
 )
 from app.inference.observations.tally import Tally
 from app.inference.online.easl import LAW as EASL
@@ -38,11 +38,11 @@ def after(hits):
 
 
 def same(one, two):
-    return (one.answers, one.step, one.typical_intervals, one.typical_interval_by_response_count()) == (
+    return (one.answers, one.step, one.typical_intervals, one.response_count_interval_pairs()) == (
         two.answers,
         two.step,
         two.typical_intervals,
-        two.typical_interval_by_response_count(),
+        two.response_count_interval_pairs(),
     )
 
 
@@ -61,20 +61,20 @@ def test_the_same_in_any_pieces(subtests):
 
 def test_every_point_is_that_of_the_judgments_until_then():
     hits = hits_of(130)
-    points = after(hits).typical_interval_by_response_count()
+    points = after(hits).response_count_interval_pairs()
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
         told = moderated_means_of_tally(
             Tally.empty(ITEMS).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
         )
-        assert value == typical_interval(told)
+        assert value == median_interval_half_width(told)
 
 
 @pytest.mark.parametrize(("items", "most"), [(300, 50), (3_000, 15), (30_000, 0)])
 def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_items(items, most, monkeypatch):
     looks, hits = [], hits_of(400, items=items, size=5, seed=4)
     told = [
-        typical_interval(
+        median_interval_half_width(
             moderated_means_of_tally(
                 Tally.empty(items).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
             )
@@ -89,7 +89,7 @@ def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_it
     monkeypatch.setattr(precision, "moderated_means_of_tally", counting)
     assert precision_after_hits(
         initial_precision(EASL, items), hits, total=400
-    ).typical_interval_by_response_count() == list(zip(range(0, 401, 8), told, strict=True))
+    ).response_count_interval_pairs() == list(zip(range(0, 401, 8), told, strict=True))
     assert len(looks) <= most
 
 
@@ -99,14 +99,14 @@ def test_the_typical_interval_is_half_the_width_of_the_median_items_in_points():
         initial_precision(EASL, 5), each_by_another(([0, 1, 2, 3], [0.4] * 4), ([0, 1, 2, 3], [0.6] * 4))
     )
     error = np.sqrt(0.02 / 2)
-    assert typical_interval(known.intervals) == pytest.approx(100 * 2.776445 * error)
+    assert median_interval_half_width(known.intervals) == pytest.approx(100 * 2.776445 * error)
 
 
 def test_where_half_of_the_items_are_unknown_it_is_half_of_the_scale():
-    assert initial_precision(EASL, 4).typical_interval_by_response_count() == [(0, 50.0)]
+    assert initial_precision(EASL, 4).response_count_interval_pairs() == [(0, 50.0)]
     hits = each_by_another(([0], [0.4]), ([0], [0.6]), ([0], [0.5]), ([0], [0.5]))
-    assert precision_after_hits(initial_precision(EASL, 1), hits).typical_interval_by_response_count()[-1][1] < 15
-    assert precision_after_hits(initial_precision(EASL, 3), hits).typical_interval_by_response_count()[-1][1] == 50
+    assert precision_after_hits(initial_precision(EASL, 1), hits).response_count_interval_pairs()[-1][1] < 15
+    assert precision_after_hits(initial_precision(EASL, 3), hits).response_count_interval_pairs()[-1][1] == 50
 
 
 def test_going_on_leaves_what_was_known_before_as_it_was():

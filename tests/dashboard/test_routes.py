@@ -83,7 +83,7 @@ async def test_after_the_first_answer_the_figures_are_there(engine, researcher, 
 
 async def test_a_campaign_finished_without_an_answer_is_not_said_to_wait_for_one(engine, researcher, campaign):
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     page = (await researcher.get(address(campaign))).text
     assert "finished without answers" in page
     assert "Share this link" not in page
@@ -229,7 +229,7 @@ async def test_texts_of_items_are_text_everywhere(engine, researcher):
     async with engine.begin() as connection:
         values = {"campaign_id": campaign.id, "number": 5, "external_id": hostile, "shown": hostile, "fields": {}}
         await connection.execute(insert(tables.items).values(values))
-        await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     for part in ("", "/match-quality"):
         page = (await researcher.get(address(campaign, part), params={"item": hostile})).text
         assert "<b>bold" not in page

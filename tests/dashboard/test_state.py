@@ -5,8 +5,12 @@ import numpy as np
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.dashboard.incremental import IncrementalReplays
-from app.dashboard.snapshot import shorten_item_name
-from app.dashboard.state import interval_coverage_text, load_dashboard_state, lowest_and_highest_drawn_score
+from app.dashboard.snapshot import shorten_to_one_line_name
+from app.dashboard.state import (
+    interval_coverage_sentence_or_empty,
+    load_dashboard_state,
+    lowest_and_highest_drawn_score,
+)
 from app.inference.online.laws import ONLINE_LAWS
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
@@ -113,7 +117,7 @@ async def test_a_finished_campaign_says_nothing_of_open_hits(engine):
         await try_to_lease_hit(engine, await create_annotator(engine, campaign, name))
     assert (await state_of(engine, campaign)).figures["cards"]["people"]["notes"] == ("2 tasks open now",)
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     assert (await state_of(engine, campaign)).figures["cards"]["people"]["notes"] == ()
 
 
@@ -140,7 +144,9 @@ async def test_a_finished_campaign_shows_the_hours_before_its_end_and_no_rate(en
     me = await create_annotator(engine, campaign)
     await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2))
+        await lifecycle.change_campaign_status_or_refuse(
+            connection, campaign.slug, "finish", now=NOW + timedelta(minutes=2)
+        )
     figures = (await state_of(engine, campaign, now=NOW + timedelta(days=90))).figures
     assert figures["pace"]["bars"] == [60, 0]
     assert figures["cards"]["progress"]["notes"] == ("1 task",)
@@ -154,19 +160,19 @@ async def test_many_items_are_drawn_in_groups_without_their_names(engine):
 
 def test_how_far_off_the_posterior_intervals_are_is_said():
     assert (
-        interval_coverage_text(0.62, 0.43)
+        interval_coverage_sentence_or_empty(0.62, 0.43)
         == "The posterior intervals are 0.4 times as wide, and about 62 % of them contain that mean."
     )
     assert (
-        interval_coverage_text(0.95, 1.04)
+        interval_coverage_sentence_or_empty(0.95, 1.04)
         == "The posterior intervals are about as wide, and about 95 % of them contain that mean."
     )
-    assert interval_coverage_text(np.nan, np.nan) == ""
+    assert interval_coverage_sentence_or_empty(np.nan, np.nan) == ""
 
 
 def test_names_are_one_short_line():
-    assert shorten_item_name("a\n b") == "a b"
-    assert shorten_item_name("x" * 61) == "x" * 59 + "…"
+    assert shorten_to_one_line_name("a\n b") == "a b"
+    assert shorten_to_one_line_name("x" * 61) == "x" * 59 + "…"
 
 
 def test_bounded_scales_are_whole_and_unbounded_ones_reach_to_the_intervals():

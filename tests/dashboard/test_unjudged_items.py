@@ -16,7 +16,7 @@ async def seen(engine, campaign):
     async with open_snapshot(engine) as connection:
         row = await load_campaign_by_slug(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
-        return state, await unjudged_items.list_unjudged_items(connection, row)
+        return state, await unjudged_items.load_items_annotators_could_not_judge(connection, row)
 
 
 async def test_items_with_their_reasons_and_counts_and_what_is_still_wanted(engine):

@@ -102,7 +102,7 @@ async def test_waiting_requests_hold_no_connection(engine, recorder):
     connections = ServingConnections(engine, 2)
     queue = BatchQueue(connections, recorder.serve)
     waiting = await submit_all(queue, *range(20, 40))
-    async with asyncio.timeout(5), connections.borrow(OTHER) as connection:
+    async with asyncio.timeout(5), connections.borrow_autocommit_connection(OTHER) as connection:
         assert await connection.fetchval("SELECT 2") == 2
     recorder.go_on.set()
     assert await asyncio.gather(*waiting) == [10 * n for n in range(20, 40)]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.database.bulk import fetch_array_by_column, insert_number_arrays_as_rows_by_copy, iterate_while_producing_next
+from app.database.bulk import fetch_array_by_column, insert_number_arrays_as_rows_by_copy, iterate_prefetching_next
 from app.database.tables import posteriors
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_launched_campaign, import_items
@@ -61,7 +61,7 @@ async def test_the_next_piece_is_made_while_one_is_used_and_none_is_left_behind(
         await asyncio.sleep(0)
         return made[-1] if len(made) < 4 else None
 
-    async with aclosing(iterate_while_producing_next(produce)) as pieces:
+    async with aclosing(iterate_prefetching_next(produce)) as pieces:
         assert await anext(pieces) == 0
         await asyncio.sleep(0)
         assert made == [0, 1]
@@ -73,7 +73,7 @@ async def test_what_goes_wrong_in_making_a_piece_comes_out():
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        await anext(iterate_while_producing_next(produce))
+        await anext(iterate_prefetching_next(produce))
 
 
 async def test_a_refused_file_leaves_nothing_although_the_next_rows_were_being_read(engine):

@@ -187,7 +187,7 @@ def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
     with subprocess.Popen([sys.executable, "-c", stubborn], stdout=subprocess.PIPE) as server:
         assert server.stdout
         server.stdout.readline()
-        postmaster.stop_postgres(server)
+        postmaster.stop_postgres_fast_then_immediately(server)
         assert server.returncode == -signal.SIGQUIT
 
 
@@ -371,7 +371,9 @@ def kill_and_wait(data: Path, url: str) -> None:
     os.kill(victim, signal.SIGKILL)
     cluster = data / "postgresql"
     wait_until(
-        lambda: (now := postmaster.postmaster_file_or_none(cluster)) is not None and now.pid != victim and answers(url)
+        lambda: (
+            (now := postmaster.read_postmaster_file_or_none(cluster)) is not None and now.pid != victim and answers(url)
+        )
     )
 
 
@@ -439,7 +441,7 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
     with start_postgres(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         time.sleep(0.05)  # in the middle of it, or nearly
-    found = postmaster.postmaster_file_or_none(data / "postgresql")
+    found = postmaster.read_postmaster_file_or_none(data / "postgresql")
     assert found is None or not process_is_running(found.pid) or found.pid == os.getpid()
     with start_postgres(data) as url:
         assert stored_rows(url) == "a row"
@@ -569,7 +571,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
 
 
 def test_a_program_that_says_nothing_still_gives_a_line():
-    assert postmaster.one_line_of_failure_output("", "It failed") == "It failed: it printed no message"
+    assert postmaster.failure_message_from_output("", "It failed") == "It failed: it printed no message"
 
 
 def test_an_older_postgresql_takes_its_locale_from_the_system(monkeypatch):

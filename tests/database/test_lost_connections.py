@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from app.database import bulk
 from app.database.connections import DatabaseUnreachable, TimeLimits
-from app.database.server_database import inspect_database
+from app.database.server_database import require_reachable_database_state
 from app.database.session import (
     Driver,
     ServingConnections,
@@ -61,12 +61,12 @@ async def by_statements(engine, _connections, statement):
 
 
 async def by_serving(_engine, connections, statement):
-    async with connections.borrow(1) as connection:
+    async with connections.borrow_autocommit_connection(1) as connection:
         return await connection.fetchval(statement)
 
 
 async def by_serving_in_a_transaction(_engine, connections, statement):
-    async with connections.borrow(1) as connection, connection.transaction():
+    async with connections.borrow_autocommit_connection(1) as connection, connection.transaction():
         return await connection.fetchval(statement)
 
 
@@ -120,7 +120,7 @@ async def test_many_silent_connections_cost_one_time_limit_and_not_one_each(data
         connections = ServingConnections(engine, 4)
 
         async def backend(campaign, inside):
-            async with connections.borrow(campaign) as connection:
+            async with connections.borrow_autocommit_connection(campaign) as connection:
                 await inside.wait()
                 return await connection.fetchval(BACKEND)
 
@@ -283,10 +283,10 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
 async def test_a_pooler_of_transactions_is_refused_and_one_of_sessions_is_not(database_url):
     async with TransactionPooler(database_url) as pooler, asyncio.timeout(PATIENCE):
         with pytest.raises(StartupProblem, match="Set PgBouncer's pool_mode to session"):
-            await inspect_database(pooler.url)
+            await require_reachable_database_state(pooler.url)
     async with Proxy(database_url) as pooler:
         pooler.refuse_settings = True
-        assert (await inspect_database(pooler.url)).has_tables
+        assert (await require_reachable_database_state(pooler.url)).has_tables
 
 
 async def test_a_pooler_that_takes_no_settings_gets_them_afterwards(database_url):

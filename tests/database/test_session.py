@@ -15,7 +15,7 @@ from app.database.session import (
     begin_transaction,
     borrow_autocommit_driver,
     execute_statement,
-    fetch_first_row,
+    fetch_first_row_or_none,
 )
 from tests.annotation.hits.campaigns import wait_until
 
@@ -36,7 +36,7 @@ class Addends(SharedParameters):
 
 async def backend(engine):
     async with begin_transaction(engine) as connection:
-        row = await fetch_first_row(connection, BACKEND, {}, Backend)
+        row = await fetch_first_row_or_none(connection, BACKEND, {}, Backend)
     assert row is not None
     return row.backend
 
@@ -65,7 +65,7 @@ async def test_what_a_body_refuses_is_rolled_back_and_the_connection_kept(engine
 
 async def test_a_column_that_is_not_there_is_no_attribute(engine):
     async with begin_transaction(engine) as connection:
-        row = await fetch_first_row(connection, BACKEND, {}, Backend)
+        row = await fetch_first_row_or_none(connection, BACKEND, {}, Backend)
     assert not hasattr(row, "frontend")
 
 
@@ -75,7 +75,7 @@ async def test_who_is_cancelled_at_begin_spoils_no_later_transaction(engine, way
     connections = ServingConnections(engine, 1)
 
     def connected():
-        return connections.borrow() if way == "serving" else borrow_autocommit_driver(engine)
+        return connections.borrow_autocommit_connection() if way == "serving" else borrow_autocommit_driver(engine)
 
     async def write(number):
         async with connected() as connection, connection.transaction():
@@ -103,12 +103,12 @@ async def ended(engine, pid):
 
 async def test_a_serving_connection_that_breaks_between_two_uses_is_replaced(engine):
     connections = ServingConnections(engine, 1)
-    async with connections.borrow() as connection:
+    async with connections.borrow_autocommit_connection() as connection:
         before = connection.get_server_pid()
     await ended(engine, before)
     while not connection.is_closed():  # noqa: ASYNC110  (it is about to hear of it)
         await asyncio.sleep(0)
-    async with connections.borrow() as connection:
+    async with connections.borrow_autocommit_connection() as connection:
         assert await connection.fetchval("SELECT pg_backend_pid()") != before
     await connections.close()
 
@@ -117,20 +117,20 @@ async def test_a_serving_connection_that_breaks_in_use_spoils_that_use_alone(eng
     connections = ServingConnections(engine, 1)
 
     async def break_in_a_turn():
-        async with connections.borrow() as connection:
+        async with connections.borrow_autocommit_connection() as connection:
             await ended(engine, connection.get_server_pid())
             await connection.fetchval("SELECT 1")
 
     with pytest.raises(LOST_OR_ENDED):
         await break_in_a_turn()
-    async with connections.borrow() as connection:
+    async with connections.borrow_autocommit_connection() as connection:
         assert await connection.fetchval("SELECT 1") == 1
     await connections.close()
 
 
 async def test_serving_connections_are_given_back_at_the_end(engine):
     connections = ServingConnections(engine, 2)
-    async with connections.borrow(1), connections.borrow(2):
+    async with connections.borrow_autocommit_connection(1), connections.borrow_autocommit_connection(2):
         pass
     assert engine.pool.checkedout() == 2
     await connections.close()
@@ -157,7 +157,9 @@ async def test_statements_of_a_transaction_share_typed_parameters(engine):
 
     async with begin_transaction(engine) as connection:
         for statement, total in (("SELECT CAST(:first AS int)", 1), ("SELECT :first + CAST(:second AS int)", 3)):
-            row = await fetch_first_row(connection, text(f"{statement} AS total"), Addends(first=1, second=2), Sum)
+            row = await fetch_first_row_or_none(
+                connection, text(f"{statement} AS total"), Addends(first=1, second=2), Sum
+            )
             assert row is not None
             assert row.total == total
         with pytest.raises(AttributeError, match="third"):

@@ -9,7 +9,7 @@ from scipy import stats
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.campaigns.lifecycle import change_campaign_status
+from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.designs.campaign import Campaign
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import population_of_plain_annotators
@@ -24,7 +24,7 @@ async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campa
     campaign = await create_running_campaign(engine, items=ITEMS, launched=False, judgments_per_item=8, **settings)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number)"))
-        campaign = await change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(1)
     crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "truth_column": "oracle", "rng": rng}
     await simulate(

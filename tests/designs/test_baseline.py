@@ -151,7 +151,7 @@ async def test_a_launch_without_the_baseline_or_without_others_is_refused(engine
         await connection.exec_driver_sql(f"DELETE FROM items WHERE number >= {items}")
     with pytest.raises(Conflict, match=said) as refused:
         async with engine.begin() as connection:
-            await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == code
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"
 
@@ -162,7 +162,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     )
     assert "12 tasks" in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
     async with app.state.database.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     assert await fetch_value(app.state.database, "SELECT always_shown FROM campaigns") == [3]
     who = await create_annotator(app.state.database, campaign)
     await submit_scores(app.state.database, who, await try_to_lease_hit(app.state.database, who), scores=[1.0, 2.0])

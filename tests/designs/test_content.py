@@ -107,12 +107,12 @@ def test_a_link_is_loaded_if_the_campaign_allows_it_and_only_over_https(subtests
 
 
 def test_files_are_known_by_what_an_item_says():
-    found = Content("html").files_named_in_cells(
+    found = Content("html").find_media_files_in_cells(
         ItemTexts('<img src="a.png"><audio src="s.mp3"><video src="gr%C3%B6%C3%9Fe 1.png">')
     )
     assert found == {NamedFile("image", "a.png"), NamedFile("audio", "s.mp3"), NamedFile("video", "größe 1.png")}
-    assert Content("image").files_named_in_cells(ItemTexts("gro\u0308ße.png")) == {NamedFile("image", "größe.png")}
-    assert Content("text", source="s").files_named_in_cells(ItemTexts("a.png", "a.png", "words")) == {
+    assert Content("image").find_media_files_in_cells(ItemTexts("gro\u0308ße.png")) == {NamedFile("image", "größe.png")}
+    assert Content("text", source="s").find_media_files_in_cells(ItemTexts("a.png", "a.png", "words")) == {
         NamedFile("image", "a.png")
     }
 

@@ -3,7 +3,7 @@
 import pytest
 
 from app.designs.answer import Form
-from app.designs.criteria import submission_of_each_criterion
+from app.designs.criteria import split_submission_by_criterion_or_refuse
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
 from tests.unsaved import unsaved
@@ -31,7 +31,7 @@ def test_a_campaign_without_criteria_has_one_without_a_name():
     assert (criterion.campaign, criterion.number, criterion.name, criterion.field_prefix) == (alone, 0, "", "")
     assert (criterion.question, criterion.low_label, criterion.design) == ("How good?", "low", alone.design)
     assert (alone.has_criteria, alone.criterion_names) == (False, [])
-    assert alone.criteria_in_annotator_order(7) == [criterion]
+    assert alone.shuffle_criteria_for_annotator(7) == [criterion]
 
 
 def test_what_a_criterion_does_not_say_is_the_campaigns():
@@ -65,21 +65,27 @@ def test_a_form_has_a_part_for_each_and_what_is_said_of_all_is_in_every_part():
         "c1-score-7": "2",
         "c0-changes-7": "1",
     }
-    first, second = (view.own_fields_without_prefix(fields) for view in both.criteria)
+    first, second = (view.own_unprefixed_and_shared_fields(fields) for view in both.criteria)
     of_all = {"unjudged-7": "broken", "viewport": "390x844"}
     assert first == of_all | {"score-7": "1", "changes-7": "1"}
     assert second == of_all | {"score-7": "2"}
-    assert submission_of_each_criterion(Form(fields, "page"), both) == [Form(first, "page"), Form(second, "page")]
-    assert campaign().criteria[0].own_fields_without_prefix(fields) is fields
+    assert split_submission_by_criterion_or_refuse(Form(fields, "page"), both) == [
+        Form(first, "page"),
+        Form(second, "page"),
+    ]
+    assert campaign().criteria[0].own_unprefixed_and_shared_fields(fields) is fields
 
 
 def test_what_is_asked_stands_in_the_order_of_the_annotator():
     both = campaign(BOTH)
     orders = [
-        tuple(criterion.number for criterion in both.criteria_in_annotator_order(annotator)) for annotator in range(8)
+        tuple(criterion.number for criterion in both.shuffle_criteria_for_annotator(annotator))
+        for annotator in range(8)
     ]
     assert {*orders} == {(0, 1), (1, 0)}
-    assert orders == [tuple(one.number for one in campaign(BOTH).criteria_in_annotator_order(who)) for who in range(8)]
+    assert orders == [
+        tuple(one.number for one in campaign(BOTH).shuffle_criteria_for_annotator(who)) for who in range(8)
+    ]
     assert [one.field_prefix for one in both.criteria] == ["c0-", "c1-"]
 
 
@@ -88,7 +94,7 @@ def test_every_design_reads_each_of_two_criteria_as_it_reads_one_question(design
     items = [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.default_items]
     criteria = (*BOTH[:1], {"name": "style", "question": "How is its style?"})
     both = campaign(criteria, design=design.name, design_settings={})
-    for view, part in zip(both.criteria, submission_of_each_criterion(Form({}, "form"), both), strict=True):
+    for view, part in zip(both.criteria, split_submission_by_criterion_or_refuse(Form({}, "form"), both), strict=True):
         asked = view.design
         assert asked == design()
         assert asked.parse_answer(part, items).values == {}

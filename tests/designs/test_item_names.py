@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 from app.designs.answer import Form
 from app.designs.best_worst import BestWorst
 from app.designs.item_names import (
-    draft_entries_by_position,
-    find_item_number_by_page_name,
-    form_fields_named_by_position,
     item_names,
+    item_number_of_page_name_or_none,
+    rename_draft_items_to_positions,
+    rename_form_items_to_positions,
 )
 from app.designs.pairwise import Pairwise
 from app.designs.remarks import Remark
@@ -56,8 +56,8 @@ def test_no_page_of_today_is_taken_for_an_earlier_one(items, field, places):
     hit = items[:5]
     today = {f"{field}0{place}": "x" for place in places} | {"token": "1", "hit": "3"}
     earlier = {f"{field}{hit[place]}": "x" for place in places} | {"token": "1", "hit": "3"}
-    assert form_fields_named_by_position(today, hit) == today
-    assert form_fields_named_by_position(earlier, hit) == today
+    assert rename_form_items_to_positions(today, hit) == today
+    assert rename_form_items_to_positions(earlier, hit) == today
 
 
 def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
@@ -74,9 +74,9 @@ def test_a_draft_from_before_an_upgrade_is_shown_at_its_items(subtests):
         ({}, {}),
     ):
         with subtests.test(saved=saved, shown=shown):
-            assert draft_entries_by_position(saved, HIT) == shown
+            assert rename_draft_items_to_positions(saved, HIT) == shown
 
 
 def test_an_item_is_found_by_its_name_and_by_its_number_from_before_an_upgrade():
-    assert [find_item_number_by_page_name(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
-    assert [find_item_number_by_page_name(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4
+    assert [item_number_of_page_name_or_none(name, HIT) for name in ("00", "04", "12")] == [12, 1, 12]
+    assert [item_number_of_page_name_or_none(name, HIT) for name in ("05", "4", "", "\u0663")] == [None] * 4

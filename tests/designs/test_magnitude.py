@@ -13,15 +13,15 @@ from scipy import stats
 from scipy.special import expit
 
 from app.analysis import scores
-from app.analysis.available_methods import scores_by_method_with_notes
+from app.analysis.available_methods import fit_scores_with_reading_notes
 from app.analysis.load_answers import load_campaign_answers
 from app.analysis.methods import SCORE_METHODS
 from app.campaigns.setting_types import can_law_read_design
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.designs.answer import Answer, Form
-from app.designs.magnitude import Magnitude, format_plain_number
-from app.designs.number_parsing import parse_typed_decimal
+from app.designs.magnitude import Magnitude, format_number_without_exponent
+from app.designs.number_parsing import parse_localized_decimal_or_refuse
 from app.errors import Invalid
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.laws import ONLINE_LAWS
@@ -105,7 +105,10 @@ def test_what_is_no_number_is_refused_kindly(subtests):
 def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code(fields):
     with suppress(Invalid):
         found = BESIDE_100.checked_values_in_item_order(BESIDE_100.parse_answer(Form(fields, "form"), [1, 2]), [1, 2])
-        assert found == [parse_typed_decimal(fields["score-1"].strip()), parse_typed_decimal(fields["score-2"].strip())]
+        assert found == [
+            parse_localized_decimal_or_refuse(fields["score-1"].strip()),
+            parse_localized_decimal_or_refuse(fields["score-2"].strip()),
+        ]
         assert all(1e-4 <= value <= 1e8 for value in found)
         return
     refused = refusal_of(BESIDE_100, fields, [1, 2])
@@ -124,7 +127,7 @@ def test_numbers_are_written_without_an_exponent(subtests):
         (1e-8, "0.00000001"),
     ):
         with subtests.test(number=number, digits=digits):
-            assert format_plain_number(number) == digits
+            assert format_number_without_exponent(number) == digits
 
 
 def test_a_reference_that_cannot_be_is_refused(subtests):
@@ -177,7 +180,7 @@ def test_only_ratios_have_a_geometric_mean():
     made = answers([(0, {0: 50.0, 1: 200 / 3}), (1, {0: 100 / 3, 1: 50.0})], value_kind="ratio")
     assert scores.geometric_mean_scores(made).values == pytest.approx([0.5**0.5, 2**0.5])
     with pytest.raises(Inestimable) as refusal:
-        scores_by_method_with_notes(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
+        fit_scores_with_reading_notes(SCORE_METHODS["geometric_mean"], replace(made, value_kind="points"))
     assert refusal.value.code == "method_reads_other_answers"
 
 

@@ -209,6 +209,6 @@ async def test_a_campaign_of_one_item_is_not_launched_since_nothing_could_be_com
     campaign = await create_running_campaign(engine, items=1, launched=False, design="pairwise")
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
-            await lifecycle.change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+            await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     assert refused.value.code == "too_few_items"
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "draft"

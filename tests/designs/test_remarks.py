@@ -8,16 +8,16 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.criteria import submission_of_each_criterion
+from app.designs.criteria import split_submission_by_criterion_or_refuse
 from app.designs.extra_json import extra_json
 from app.designs.remarks import (
     MAX_COMMENT_CHARS,
     Remark,
+    drop_unoffered_remarks,
+    form_fields_of_stored_remarks,
+    parse_remarks_by_subject,
     refuse_unoffered_remarks,
-    remark_by_subject_of_form,
-    remark_form_fields,
     remarks_as_stored,
-    remarks_that_campaign_asks_for,
 )
 from app.errors import Invalid
 from tests.unsaved import unsaved
@@ -32,7 +32,7 @@ def asking(comment_on="both", flag_on="both", flag_reasons=REASONS):
 
 def test_what_a_form_says_of_its_items_and_of_the_hit():
     form = {"comment-3": " Half a sentence. ", "flag-17": REASONS[0], "comment-hit": "All alike.", "comment-99": "no"}
-    assert remark_by_subject_of_form(form, ITEMS) == {
+    assert parse_remarks_by_subject(form, ITEMS) == {
         "hit": Remark("All alike."),
         "3": Remark("Half a sentence."),
         "17": Remark(flag=REASONS[0]),
@@ -41,18 +41,18 @@ def test_what_a_form_says_of_its_items_and_of_the_hit():
 
 def test_empty_fields_say_nothing_and_store_nothing():
     form = {"comment-3": " \r\n", "flag-3": "", "flag-17": " ", "comment-hit": ""}
-    assert remark_by_subject_of_form(form, ITEMS) == {}
+    assert parse_remarks_by_subject(form, ITEMS) == {}
     assert extra_json(asking(), Answer({}), 1) is None
 
 
 def test_a_comment_keeps_its_lines_and_its_letters_and_loses_what_nobody_sees():
     woman_writing = "\N{WOMAN}\u200d\N{PERSONAL COMPUTER}"
     form = {"comment-hit": f"one\r\ntwo\x00\x1b\x7f {woman_writing}\ud800"}
-    assert remark_by_subject_of_form(form, ITEMS)["hit"].comment == f"one\ntwo {woman_writing}"
+    assert parse_remarks_by_subject(form, ITEMS)["hit"].comment == f"one\ntwo {woman_writing}"
 
 
 def test_a_comment_is_as_long_as_its_field():
-    assert len(remark_by_subject_of_form({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == MAX_COMMENT_CHARS
+    assert len(parse_remarks_by_subject({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == MAX_COMMENT_CHARS
     assert f'maxlength="{MAX_COMMENT_CHARS}"' in Path("templates/_remarks.html").read_text()
 
 
@@ -68,12 +68,12 @@ def test_what_is_not_asked_for_is_left_out(subtests):
         ({"comment_on": "none", "flag_on": "none"}, {}),
     ):
         with subtests.test(settings=settings, kept=kept):
-            assert remarks_that_campaign_asks_for(asking(**settings), ALL) == kept
+            assert drop_unoffered_remarks(asking(**settings), ALL) == kept
 
 
 def test_where_no_reason_is_asked_for_a_flag_has_none():
     campaign = asking(flag_reasons=[])
-    assert remarks_that_campaign_asks_for(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
+    assert drop_unoffered_remarks(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
     assert remarks_as_stored({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
 
 
@@ -94,9 +94,9 @@ def test_a_program_is_told_what_is_not_asked_for(subtests):
 
 def test_what_was_stored_fills_the_form_that_it_was_said_in():
     form = {"comment-hit": "a", "flag-3": REASONS[1], "comment-17": "b", "flag-17": "wrong"}
-    said = remark_by_subject_of_form(form, ITEMS)
-    stored = remarks_as_stored(remarks_that_campaign_asks_for(asking(), said) | {"17": Remark("b", "")})["remarks"]
-    assert remark_form_fields(stored) == form
+    said = parse_remarks_by_subject(form, ITEMS)
+    stored = remarks_as_stored(drop_unoffered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
+    assert form_fields_of_stored_remarks(stored) == form
 
 
 def test_of_several_criteria_each_part_has_the_same_remarks():
@@ -104,8 +104,8 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
     campaign = replace(asking(), criteria_settings=criteria)
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
     found = [
-        remark_by_subject_of_form(part.fields, ITEMS)
-        for part in submission_of_each_criterion(form, campaign)
+        parse_remarks_by_subject(part.fields, ITEMS)
+        for part in split_submission_by_criterion_or_refuse(form, campaign)
         if isinstance(part, Form)
     ]
     assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2

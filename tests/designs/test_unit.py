@@ -36,7 +36,7 @@ def test_scores_from_an_order_alone_never_share_an_axis_with_means(subtests):
 
 def test_a_ratio_stands_at_its_share_of_the_axis_and_is_written_in_three_digits():
     assert [RATIO_UNIT.format_value(place) for place in (50.0, 100 * 10 / 11, 100 / 3)] == ["1", "10", "0.5"]
-    assert RATIO_UNIT.shares_to_shown_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
+    assert RATIO_UNIT.shares_to_unit_values(np.array([0.5, 0.75])) == pytest.approx([1.0, 3.0])
     assert (50.0, "1") in RATIO_UNIT.ticks
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS
-from app.designs.unjudged import refuse_unoffered_reasons
+from app.designs.unjudged import refuse_unoffered_unjudged_reasons
 from app.errors import Invalid
 
 ITEMS = [4, 9, 2, 7]
@@ -39,7 +39,7 @@ def outcome(design, campaign, items, form):
     """The answer and what is stored of it, or the refusal."""
     try:
         answer = design.parse_answer(form, items)
-        refuse_unoffered_reasons(campaign, answer, items)
+        refuse_unoffered_unjudged_reasons(campaign, answer, items)
         return answer, design.checked_values_in_item_order(answer, items)
     except Invalid as refusal:
         return refusal

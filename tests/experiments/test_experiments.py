@@ -15,23 +15,23 @@ from app.experiments import figures
 from app.experiments.runs import (
     figure_array_by_arm,
     final_score_arrays_by_arm,
+    iterate_done_counts_while_running,
     judgments_to_match_arm_with_band,
-    judgments_to_reach,
+    judgments_until_mean_reaches_goal,
     load_runs,
-    run_missing_and_count_done,
 )
 from app.experiments.sakaguchi_2018 import (
     load_lexical_frequency_material,
     load_or_simulate_political_material,
-    load_scale_values,
+    load_texts_with_shares_of_scale,
 )
 from app.experiments.simulated_arms import (
     ALL_SCALE_ARMS,
     ITEM_CHECKPOINTS,
     SCALE_ARMS,
     ScaleExperiment,
-    share_of_best_found,
-    share_on_right_side,
+    share_of_best_items_on_top,
+    share_on_right_side_of_median,
 )
 from app.imports.demo import DEMO_ITEMS_FILE
 from app.simulation.annotators import population_of_plain_annotators
@@ -45,7 +45,7 @@ SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), populati
 def folder(tmp_path_factory):
     """With the results of three runs."""
     made = tmp_path_factory.mktemp("experiment")
-    assert list(run_missing_and_count_done(SMALL, made, 3)) == [0, 1, 2, 3]
+    assert list(iterate_done_counts_while_running(SMALL, made, 3)) == [0, 1, 2, 3]
     return made
 
 
@@ -73,19 +73,19 @@ def test_what_is_there_is_not_done_again_and_a_line_that_was_cut_off_is(folder, 
     known = json.loads(lines[1])
     known["found"][0]["figures"]["spearman"][0] = 0.123  # to be told from what it would find
     path.write_text("\n".join([lines[0], json.dumps(known), lines[2][:40]]) + "\n")
-    assert list(run_missing_and_count_done(SMALL, tmp_path, 3)) == [1, 2, 3]
+    assert list(iterate_done_counts_while_running(SMALL, tmp_path, 3)) == [1, 2, 3]
     assert load_runs(SMALL, tmp_path, 3)[known["run"]][0].figures["spearman"][0] == 0.123
 
 
 def test_what_was_stopped_before_its_first_run_ended_is_begun_again(tmp_path, courses):
     (tmp_path / "small.jsonl").write_text(SMALL.settings() + "\n")
-    assert list(run_missing_and_count_done(SMALL, tmp_path, 1)) == [0, 1]
+    assert list(iterate_done_counts_while_running(SMALL, tmp_path, 1)) == [0, 1]
     assert load_runs(SMALL, tmp_path, 1) == [courses]
 
 
 def test_results_of_other_settings_are_not_mixed_in(folder):
     with pytest.raises(Conflict) as refused:
-        list(run_missing_and_count_done(replace(SMALL, seed=4), folder, 3))
+        list(iterate_done_counts_while_running(replace(SMALL, seed=4), folder, 3))
     assert refused.value.code == "other_experiment"
 
 
@@ -97,9 +97,9 @@ def test_a_context_effect_makes_answers_better(folder):
 
 def test_judgments_between_two_looks_lie_on_a_line():
     values = np.array([[0.1, 0.5, 0.9], [0.3, 0.7, 0.9]])
-    assert judgments_to_reach((1, 2, 3), values, 0.4) == pytest.approx(1.5)
-    assert judgments_to_reach((10, 20, 30), values, 0.1) == 10
-    assert judgments_to_reach((1, 2, 3), values, 0.95) == np.inf
+    assert judgments_until_mean_reaches_goal((1, 2, 3), values, 0.4) == pytest.approx(1.5)
+    assert judgments_until_mean_reaches_goal((10, 20, 30), values, 0.1) == 10
+    assert judgments_until_mean_reaches_goal((1, 2, 3), values, 0.95) == np.inf
     assert judgments_to_match_arm_with_band((1, 2, 3), values, values[:, 1]) == (2, 2, 2)
 
 
@@ -110,22 +110,22 @@ def test_only_the_arms_of_an_experiment_take_part(courses):
 
 def test_the_best_are_found_by_hand_and_ties_count_in_the_mean_of_all_orders():
     truth = np.linspace(0, 1, 20)  # of which two are the best
-    assert share_of_best_found(truth, truth) == 1
-    assert share_of_best_found(-truth, truth) == 0
-    assert share_of_best_found(np.zeros(20), truth) == pytest.approx(0.1)
-    assert share_of_best_found(np.where(truth > 0.94, 1.0, 0.0) + (truth == 0.0), truth) == pytest.approx(2 / 3)
+    assert share_of_best_items_on_top(truth, truth) == 1
+    assert share_of_best_items_on_top(-truth, truth) == 0
+    assert share_of_best_items_on_top(np.zeros(20), truth) == pytest.approx(0.1)
+    assert share_of_best_items_on_top(np.where(truth > 0.94, 1.0, 0.0) + (truth == 0.0), truth) == pytest.approx(2 / 3)
 
 
 def test_sides_are_those_of_the_median():
     truth = np.array([0.1, 0.2, 0.8, 0.9])
-    assert share_on_right_side(truth, truth) == 1
-    assert share_on_right_side(np.array([0.9, 0.2, 0.8, 0.9]), truth) == 0.75
+    assert share_on_right_side_of_median(truth, truth) == 1
+    assert share_on_right_side_of_median(np.array([0.9, 0.2, 0.8, 0.9]), truth) == 0.75
 
 
 def test_a_drawing_is_the_same_to_the_byte(tmp_path):
     values = {"One": np.array([[0.1, 0.5], [0.2, 0.7]]), "Another": np.array([[0.3, 0.5], [0.1, 0.7]])}
     for name in ("a.svg", "b.svg"):
-        figures.plot_curves(tmp_path / name, (1, 2), values, x_title="judgments", y_title="Spearman")
+        figures.plot_run_means_with_bands(tmp_path / name, (1, 2), values, x_title="judgments", y_title="Spearman")
     assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
     words = {text.text for text in ET.parse(tmp_path / "a.svg").getroot().iter("{http://www.w3.org/2000/svg}text")}
     assert {"One", "Another", "judgments", "Spearman"} <= words
@@ -179,7 +179,7 @@ def test_scores_are_those_after_the_last_look(folder):
     courses = load_runs(SMALL, folder, 3)
     for arm, scores in final_score_arrays_by_arm(courses).items():
         assert scores.shape == (3, 15)
-        best = [share_of_best_found(one, np.array(SMALL.truth)) for one in scores]
+        best = [share_of_best_items_on_top(one, np.array(SMALL.truth)) for one in scores]
         assert best == figure_array_by_arm(courses, "best")[arm][:, -1].tolist()
 
 
@@ -192,7 +192,7 @@ def test_verbs_are_those_of_the_demo():
 def test_statements_are_read_from_a_table_and_put_between_its_ends(tmp_path):
     path = tmp_path / "statements.csv"
     path.write_text("text,value\n" + "".join(f"statement {k},{k / 5 - 2}\n" for k in range(21)))
-    rows = load_scale_values(path, "text", "value", (-2.0, 2.0))
+    rows = load_texts_with_shares_of_scale(path, "text", "value", (-2.0, 2.0))
     assert [name for name, _ in rows][:2] == ["statement 0", "statement 1"]
     assert [value for _, value in rows] == pytest.approx(np.linspace(0, 1, 21).tolist())
     made = load_or_simulate_political_material(rows, 1)
@@ -222,7 +222,7 @@ def test_a_table_that_says_no_values_is_refused(tmp_path, table, code):
     path = tmp_path / "statements.csv"
     path.write_text(table)
     with pytest.raises(Invalid) as refused:
-        load_scale_values(path, "text", "value", (-2.0, 2.0))
+        load_texts_with_shares_of_scale(path, "text", "value", (-2.0, 2.0))
     assert refused.value.code == code
 
 
@@ -231,7 +231,7 @@ def test_of_objects_null_is_no_text_and_true_is_no_number(tmp_path):
     for said, code in (({"text": None, "value": 1}, "value_missing"), ({"text": "a", "value": True}, "not_a_value")):
         path.write_text(f"{json.dumps(said)}\n" * 10)
         with pytest.raises(Invalid) as refused:
-            load_scale_values(path, "text", "value", (-2.0, 2.0))
+            load_texts_with_shares_of_scale(path, "text", "value", (-2.0, 2.0))
         assert refused.value.code == code
 
 
@@ -259,7 +259,7 @@ def test_ends_that_are_none_are_refused(tmp_path):
     path.write_text("text,value\n" + "a,1\n" * 10)
     for ends in ((2.0, 2.0), (-1e308, 1e308), (float("nan"), 2.0)):
         with pytest.raises(Invalid, match="must be below"):
-            load_scale_values(path, "text", "value", ends)
+            load_texts_with_shares_of_scale(path, "text", "value", ends)
 
 
 def test_statements_of_a_file_make_a_report(tmp_path):

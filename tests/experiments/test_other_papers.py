@@ -72,16 +72,16 @@ def test_the_report_on_transitivity_has_the_paper_and_real_annotators(tmp_path):
 
 
 def test_a_majority_is_counted_by_sentences_and_shared_where_votes_tie():
-    word = passonneau_2014.fit_sense_word("help-v")
+    word = passonneau_2014.load_word_labels_with_fits("help-v")
     assert word.majority_shares.sum() == pytest.approx(1)
     assert word.sense_frequencies[0] == pytest.approx(0.510, abs=0.001)
     assert word.majority_shares[0] == pytest.approx(0.771, abs=0.02)
 
 
 def test_the_named_annotators_of_help_overuse_the_senses_that_the_paper_says():
-    word = passonneau_2014.fit_sense_word("help-v")
+    word = passonneau_2014.load_word_labels_with_fits("help-v")
     assert {8, 9, 41} < {*passonneau_2014.numbers_of_drawn_annotators(word)}
-    eight, nine, forty_one = (passonneau_2014.responses_to_known_senses(word, number) for number in (8, 9, 41))
+    eight, nine, forty_one = (passonneau_2014.label_probabilities_by_known_sense(word, number) for number in (8, 9, 41))
     assert eight[5, 0] > eight[5, 5]  # of sense 6, called sense 1
     assert forty_one[5, 1] > 0.5  # called sense 2
     assert nine[1, 2] > 0.5  # of sense 2, called sense 3
@@ -148,7 +148,9 @@ def test_judges_at_random_change_their_own_answers_alone_and_to_each_as_often():
     judge = np.repeat([0, 1], 3000)
     zeros = np.zeros(6000, np.int64)
     found = (
-        JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1).randomise_judges(np.array([0.0, 0.5]), 0.5, rng).outcome
+        JudgedPairs(zeros, zeros + 1, judge, zeros, zeros + 1)
+        .with_random_answers_of_judges(np.array([0.0, 0.5]), 0.5, rng)
+        .outcome
     )
     assert (found[judge == 1] == 1).all()
     assert np.bincount(found[judge == 0] + 1) == pytest.approx([1000] * 3, abs=100)

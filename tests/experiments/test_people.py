@@ -21,9 +21,9 @@ from app.annotation.platforms.visit_limit import VisitLimiter
 from app.campaigns import empty_campaigns, experiment_arms, lifecycle
 from app.cli.commands import easel as command
 from app.errors import Conflict, Invalid
-from app.experiments.arm_assignment import visited_or_first_running_arm
+from app.experiments.arm_assignment import choose_visited_or_running_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
-from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_values
+from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_word_frequencies
 from app.quality.decisions import exclude_annotator, require_annotator_id
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
@@ -115,7 +115,9 @@ def arms(**statuses):
 
 
 def numbers(open_arms, people):
-    return Counter(visited_or_first_running_arm(open_arms, "key", f"prolific {person}").arm for person in range(people))
+    return Counter(
+        choose_visited_or_running_arm(open_arms, "key", f"prolific {person}").arm for person in range(people)
+    )
 
 
 def test_arms_get_as_many_people_as_each_other():
@@ -127,8 +129,8 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
     moved: Counter[str] = Counter()
     for person in map(str, range(3000)):
         was, now = (
-            visited_or_first_running_arm(before, "key", person).arm,
-            visited_or_first_running_arm(after, "key", person).arm,
+            choose_visited_or_running_arm(before, "key", person).arm,
+            choose_visited_or_running_arm(after, "key", person).arm,
         )
         if was == "DA":
             moved[now] += 1
@@ -140,7 +142,7 @@ def test_who_would_come_to_an_arm_that_ended_goes_to_the_others_evenly_and_nobod
 
 def test_in_another_experiment_people_come_to_other_arms():
     both = Counter(
-        tuple(visited_or_first_running_arm(arms(), key, str(person)).arm for key in ("one", "two"))
+        tuple(choose_visited_or_running_arm(arms(), key, str(person)).arm for key in ("one", "two"))
         for person in range(1800)
     )
     assert len(both) == 9
@@ -290,7 +292,7 @@ async def answers_all(client, engine, made, person, rng):
     """Somebody comes by the link and answers as long as there is something; the arm's path, and how many HITs."""
     there = (await client.get(address(made, "prolific", person))).headers["location"]
     (campaign,) = [row for row in made.campaigns.values() if row.link_key in there]
-    design, truth, hits = campaign.design, np.array(read_demo_true_values()[::15]), 0
+    design, truth, hits = campaign.design, np.array(read_demo_true_word_frequencies()[::15]), 0
     page = await client.get(there)
     if welcomed := re.search(r'name="token" value="([^"]+)"', page.text):
         page = await client.post(there, data={"token": welcomed[1], "step": "welcome"}, follow_redirects=True)
@@ -343,7 +345,7 @@ async def test_people_repeat_the_paper(engine, client, easel, few_verbs, tmp_pat
 
 async def campaigns_of(engine):
     async with engine.connect() as connection:
-        return await experiment_arms.load_experiment_arms(connection, "verbs")
+        return await experiment_arms.load_experiment_arms_or_refuse(connection, "verbs")
 
 
 async def simulated_answers(engine, slug):
@@ -393,7 +395,7 @@ async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, eas
     )
     for arm in ("verbs-da", "verbs-ra"):
         async with engine.begin() as connection:
-            await lifecycle.change_campaign_status(connection, arm, "launch", now=NOW)
+            await lifecycle.change_campaign_status_or_refuse(connection, arm, "launch", now=NOW)
     assert "items_differ" in await easel("compare", "verbs", "--out", tmp_path, code=1)
     await execute_sql(engine, "UPDATE items SET shown = 'go' WHERE number = 9")
     for arm in ("DA", "RA"):

@@ -146,7 +146,7 @@ async def test_who_reopens_what_ended_so_goes_on_until_the_next_look(engine, cho
     assert await settled_items(engine, campaign)
     await store_settings(engine, **chosen)
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "reopen", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "reopen", now=NOW)
     assert await fetch_rows(engine, SETTLED) == []
     await answered(engine, campaign, [4])
     assert await judgments(engine) == [5] * 8
@@ -158,7 +158,7 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     await answered(engine, campaign, range(4))
     await store_settings(engine, goal="none")
     late = release.SettledChange(np.array([0]), np.array([True]))
-    assert not await release.store_settled_change_unless_overtaken(engine, campaign, late)
+    assert not await release.store_settled_flags_unless_overtaken(engine, campaign, late)
     await raise_goal_alert_and_stop_if_chosen(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await fetch_rows(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
@@ -176,7 +176,7 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
-    assert not await release.store_settled_change_unless_overtaken(engine, campaign, late)
+    assert not await release.store_settled_flags_unless_overtaken(engine, campaign, late)
     assert await settled_items(engine, campaign) == settled
 
 

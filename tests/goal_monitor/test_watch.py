@@ -75,7 +75,7 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
     await answered(engine, campaign, 6)
     last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "resume", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "resume", now=NOW)
     last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last=last)
     assert (await status_of(engine, campaign)).status == "running"
     await store_settings(engine, goal_percent=90)
@@ -196,7 +196,7 @@ async def test_a_campaign_that_ends_as_somebody_asks_for_a_hit_is_looked_at(engi
 async def test_a_campaign_that_somebody_finishes_before_its_goal_raises_no_alert(engine):
     campaign = await create_running_campaign(engine, items=10, **GOAL)
     async with engine.begin() as connection:
-        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert await alerts(engine) == []
 

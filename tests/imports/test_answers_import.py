@@ -424,7 +424,7 @@ SETTINGS: dict[str, dict[str, Any]] = {"smiley": MOODS, "baseline": {"design_set
 @pytest.mark.parametrize("name", [*DESIGNS, "smiley"])
 async def test_the_example_of_every_design_can_be_imported(engine, name):
     campaign = await create_launched_campaign(engine, **{"design": name} | SETTINGS.get(name, {}))
-    content = responses_import.csv_of_example_response(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
+    content = responses_import.example_response_csv_or_empty(campaign, [f"v{k}" for k in range(campaign.items_per_hit)])
     assert (await import_results(engine, campaign, content)).responses == 1
     assert await replay_is_clean(engine, campaign.slug)
 

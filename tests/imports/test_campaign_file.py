@@ -19,7 +19,7 @@ from app.campaigns.campaign_file import (
     parse_campaign_file,
 )
 from app.campaigns.settings import CampaignSettings
-from app.designs.field_flags import is_private_field
+from app.designs.field_flags import is_omitted_from_campaign_files
 from app.designs.registry import DESIGNS
 from app.errors import Invalid, NotFound, TooLarge
 from app.imports import campaign_file_io
@@ -202,7 +202,7 @@ def possible(design, drawn, own):
 @hypothesis.settings(max_examples=25)
 @given(data=st.data())
 def test_what_is_written_of_any_settings_makes_equal_ones(design, data):
-    kept = {name for name, field in CampaignSettings.model_fields.items() if not is_private_field(field)}
+    kept = {name for name, field in CampaignSettings.model_fields.items() if not is_omitted_from_campaign_files(field)}
     drawn = {name: it for name, it in data.draw(OF_CAMPAIGNS).items() if name in kept and not name.startswith("design")}
     chosen = possible(design, drawn, data.draw(OF_DESIGNS[design]))
     text = format_campaign_file(chosen)
@@ -231,15 +231,15 @@ def test_what_is_written_names_every_setting_that_is_set():
 
 async def created(engine, text, **how):
     async with engine.begin() as connection:
-        return await campaign_file_io.create_campaign_of_file(
+        return await campaign_file_io.create_draft_from_campaign_file(
             connection, SentCampaign(parse_campaign_file(text.encode(), "c.yaml"), **how), now=NOW, max_mb=1
         )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await campaign_file_io.build_campaign_archive(connection, campaign.slug, with_items=with_items)
-    return b"".join(campaign_file_io.stream_campaign_archive(file)).decode()
+        file = await campaign_file_io.build_campaign_yaml_or_zip(connection, campaign.slug, with_items=with_items)
+    return b"".join(campaign_file_io.iterate_archive_bytes_then_close(file)).decode()
 
 
 async def content(engine, campaign):

@@ -44,13 +44,15 @@ async def created(engine, content, **limits):
     settings = Settings(**limits)
     sent = campaign_zip.read_campaign_file_or_zip(io.BytesIO(content), "c.zip", settings)
     async with engine.begin() as connection:
-        return await campaign_file_io.create_campaign_of_file(connection, sent, now=NOW, max_mb=settings.max_upload_mb)
+        return await campaign_file_io.create_draft_from_campaign_file(
+            connection, sent, now=NOW, max_mb=settings.max_upload_mb
+        )
 
 
 async def filed(engine, campaign, *, with_items=True):
     async with engine.begin() as connection:
-        file = await campaign_file_io.build_campaign_archive(connection, campaign.slug, with_items=with_items)
-    return file.ending, b"".join(campaign_file_io.stream_campaign_archive(file))
+        file = await campaign_file_io.build_campaign_yaml_or_zip(connection, campaign.slug, with_items=with_items)
+    return file.ending, b"".join(campaign_file_io.iterate_archive_bytes_then_close(file))
 
 
 async def stored_contents(engine, campaign):

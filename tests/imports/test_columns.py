@@ -5,13 +5,13 @@ from unicodedata import normalize
 
 import pytest
 
-from app.campaigns.launch import sentence_on_items_with_own_priors
+from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.designs.content import Content
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
 from app.exports.registry import open_export
 from app.imports import items, mark_checks
-from app.imports.import_preview import ChosenColumns, build_preview_of_uploaded_file
+from app.imports.import_preview import ChosenColumns, read_upload_preview_or_refuse
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
@@ -23,7 +23,7 @@ SYSTEMS = "system,segment,output,source\nelk,1,a,s\nfox,1,b,s\n"
 
 
 def described(content, name="items.csv", content_of=None, **chosen):
-    return build_preview_of_uploaded_file(
+    return read_upload_preview_or_refuse(
         io.BytesIO(content.encode()),
         name,
         ChosenColumns(**chosen),
@@ -60,12 +60,12 @@ async def test_priors_that_are_asked_for_are_taken_and_told_by_the_import_and_th
     assert (done.imported, done.with_prior) == (2, 2)
     assert "“alpha” and “beta”: the prior of each item." in done.notes
     async with engine.connect() as connection:
-        said = await sentence_on_items_with_own_priors(connection, campaign.id)
+        said = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     assert said is not None
     assert said.startswith("2 items start with their own priors")
     await import_file(engine, campaign, PRIORS, replace=True)
     async with engine.connect() as connection:
-        assert await sentence_on_items_with_own_priors(connection, campaign.id) is None
+        assert await load_sentence_on_own_priors_or_none(connection, campaign.id) is None
 
 
 async def test_priors_that_are_asked_for_and_not_there_are_refused(engine):
@@ -85,7 +85,7 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     campaign = await create_draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
-        await mark_checks.mark_items_as_checks(
+        await mark_checks.turn_draft_items_into_checks(
             connection, campaign.slug, [mark_checks.CheckToMark("1", "50")], kind="gold"
         )
         await mark_checks.turn_check_back_into_item(connection, campaign.slug, "1")

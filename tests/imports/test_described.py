@@ -8,7 +8,7 @@ from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
 from app.imports.columns import ColumnMapping
-from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, build_preview_of_uploaded_file
+from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, read_upload_preview_or_refuse
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
@@ -18,7 +18,7 @@ from tests.campaigns.drafts import create_draft, import_items
 def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
     said = ChosenColumns(**chosen)
-    return build_preview_of_uploaded_file(
+    return read_upload_preview_or_refuse(
         file, "items.csv", said, ONLINE_LAWS["easl"], content=Content(), design=Slider(), existing_ids=taken, max_mb=1
     )
 

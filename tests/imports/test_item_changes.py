@@ -37,7 +37,9 @@ async def change(engine, campaign, action, *item_ids):
 
 async def correct(engine, campaign, item_id, new_text):
     async with engine.begin() as connection:
-        return await text_corrections.correct_text(connection, campaign.slug, item_id, new_text, now=NOW)
+        return await text_corrections.store_corrected_text_returning_version(
+            connection, campaign.slug, item_id, new_text, now=NOW
+        )
 
 
 async def settled_items(engine):
@@ -75,7 +77,7 @@ async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
     await change(engine, campaign, "retire", "v3")
     async with engine.connect() as connection:
         row = (await connection.exec_driver_sql("SELECT releases FROM campaigns")).scalar_one()
-        found = await release.load_settled_change(connection, campaign, None)
+        found = await release.load_items_with_changed_settled_flag(connection, campaign, None)
     assert row == 1
     assert list(found.items) == []
     await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)
@@ -139,7 +141,9 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_text(engi
     campaign = await create_launched_campaign(engine, VERBS, items_per_hit=8, judgments_per_item=50)
     annotator = await create_annotator(engine, campaign)
     async with engine.begin() as connection:
-        await text_corrections.correct_text(connection, campaign.slug, "v3", "verb three", now=NOW)
+        await text_corrections.store_corrected_text_returning_version(
+            connection, campaign.slug, "v3", "verb three", now=NOW
+        )
         lease = asyncio.create_task(try_to_lease_hit(engine, annotator))
         await wait_until(engine, requests_are_waiting_sql(1))
     shown = await lease

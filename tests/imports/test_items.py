@@ -12,7 +12,7 @@ from app.campaigns import lifecycle, settings_edits, summaries
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from app.imports import items
-from app.imports.demo import find_or_create_demo_campaign
+from app.imports.demo import find_or_launch_demo_campaign
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
 
@@ -322,9 +322,9 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
 
 async def test_the_demo_is_made_once_and_running(engine):
     async with engine.begin() as connection:
-        campaign = await find_or_create_demo_campaign(connection, now=NOW)
+        campaign = await find_or_launch_demo_campaign(connection, now=NOW)
     async with engine.begin() as connection:
-        assert (await find_or_create_demo_campaign(connection, now=NOW)).id == campaign.id
+        assert (await find_or_launch_demo_campaign(connection, now=NOW)).id == campaign.id
     assert (campaign.slug, campaign.status) == ("lexical-frequency", "running")
     assert await fetch_rows(engine, "SELECT count(*), min(shown), max(shown) FROM items") == [(150, "abide", "yank")]
     assert await fetch_value(engine, "SELECT count(*) FROM posteriors") == 150
@@ -335,9 +335,9 @@ async def test_the_demo_is_made_once_and_running(engine):
 
 async def test_a_demo_that_was_finished_stays_so(engine):
     async with engine.begin() as connection:
-        campaign = await find_or_create_demo_campaign(connection, now=NOW)
-        await lifecycle.change_campaign_status(connection, campaign.slug, "finish", now=NOW)
-        assert (await find_or_create_demo_campaign(connection, now=NOW)).status == "finished"
+        campaign = await find_or_launch_demo_campaign(connection, now=NOW)
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
+        assert (await find_or_launch_demo_campaign(connection, now=NOW)).status == "finished"
 
 
 async def test_the_file_of_the_readmes_tour_is_imported_as_the_tour_says(engine):

@@ -37,7 +37,7 @@ def engine(app):
 
 async def correct(engine, campaign, system, segment, new_text):
     async with engine.begin() as connection:
-        return await text_corrections.correct_text(
+        return await text_corrections.store_corrected_text_returning_version(
             connection, campaign.slug, system, new_text, now=NOW, segment_id=segment
         )
 
@@ -83,7 +83,7 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_output(en
     annotator = await create_annotator(engine, campaign)
     async with engine.begin() as connection:
         for segment in ("s1", "s2"):
-            await text_corrections.correct_text(
+            await text_corrections.store_corrected_text_returning_version(
                 connection, campaign.slug, "cat", "corrected", now=NOW, segment_id=segment
             )
         lease = asyncio.create_task(try_to_lease_hit(engine, annotator))

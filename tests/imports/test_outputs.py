@@ -173,9 +173,11 @@ async def test_a_campaign_file_has_the_outputs(engine):
     campaign = await create_draft(engine, items_per_hit=2)
     await import_items(engine, campaign, HEADER + "ape,s1,Hello,Hallo,Hi\nbee,s1,Hullo,Hallo,Hi\nape,s2,Bye,,\n")
     async with engine.begin() as connection:
-        file = await campaign_file_io.build_campaign_archive(connection, campaign.slug, with_items=True)
-        read = campaign_file.parse_campaign_file(b"".join(campaign_file_io.stream_campaign_archive(file)), "a.yaml")
-        copy = await campaign_file_io.create_campaign_of_file(connection, SentCampaign(read), now=NOW, max_mb=1)
+        file = await campaign_file_io.build_campaign_yaml_or_zip(connection, campaign.slug, with_items=True)
+        read = campaign_file.parse_campaign_file(
+            b"".join(campaign_file_io.iterate_archive_bytes_then_close(file)), "a.yaml"
+        )
+        copy = await campaign_file_io.create_draft_from_campaign_file(connection, SentCampaign(read), now=NOW, max_mb=1)
     both = [
         await fetch_rows(engine, f"{OF_BOTH} WHERE o.campaign_id = {id_} ORDER BY 1, 2")
         for id_ in (campaign.id, copy.id)

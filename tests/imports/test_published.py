@@ -38,7 +38,7 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> Campaig
 
 
 async def figures(engine: AsyncEngine, slug: str, table: str) -> list[dict[str, Any]]:
-    found = await FitCache().load_answers_and_fit_table(engine, slug, table)
+    found = await FitCache().load_cached_or_fit_table(engine, slug, table)
     return [dict(zip([column.name for column in found.columns], row, strict=True)) for row in found.rows]
 
 

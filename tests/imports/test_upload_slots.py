@@ -50,7 +50,7 @@ def test_a_table_in_a_zip_is_no_larger_than_a_table_alone():
 def test_long_rows_are_stored_in_smaller_batches():
     rows = [items.ImportedItem(str(k), "text", {"note": "x" * 90_000}, None) for k in range(100)]
     left = iter(rows)
-    first = items.format_item_copy_lines(1, left, itertools.count())
+    first = items.take_item_copy_lines_up_to_limit(1, left, itertools.count())
     assert 0 < len(first) < 30
     assert len(first) + len([*left]) == 100
 
@@ -65,15 +65,15 @@ async def test_large_and_packed_files_wait_for_a_slot(subtests):
     ):
         with subtests.test(content=content, waits=waits):
             slots, file = UploadSlots(1, wait_seconds=0.01), io.BytesIO(content)
-            async with slots.hold_slot(io.BytesIO(b"PK")):
+            async with slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")):
                 if waits:
                     with pytest.raises(Busy) as refusal:
-                        await slots.hold_slot(file).__aenter__()
+                        await slots.holding_slot_if_file_is_large(file).__aenter__()
                     assert (refusal.value.status, refusal.value.code) == (503, "uploads_busy")
                 else:
-                    async with slots.hold_slot(file):
+                    async with slots.holding_slot_if_file_is_large(file):
                         pass
-            async with slots.hold_slot(file):  # free again
+            async with slots.holding_slot_if_file_is_large(file):  # free again
                 assert file.tell() == 0
 
 
@@ -82,7 +82,7 @@ async def test_no_more_are_read_at_once_than_there_are_slots():
 
     async def upload():
         nonlocal reading, most
-        async with slots.hold_slot(io.BytesIO(b"PK")):
+        async with slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")):
             reading += 1
             most = max(most, reading)
             await asyncio.sleep(0)
@@ -94,11 +94,11 @@ async def test_no_more_are_read_at_once_than_there_are_slots():
 
 async def test_who_is_cancelled_while_waiting_takes_no_slot():
     slots = UploadSlots(1, wait_seconds=60)
-    async with slots.hold_slot(io.BytesIO(b"PK")):
-        waiting = asyncio.create_task(slots.hold_slot(io.BytesIO(b"PK")).__aenter__())
+    async with slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")):
+        waiting = asyncio.create_task(slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")).__aenter__())
         await asyncio.sleep(0)
         waiting.cancel()
-    async with slots.hold_slot(io.BytesIO(b"PK")):
+    async with slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")):
         pass
 
 
@@ -128,7 +128,7 @@ def requests_with(file, campaign):
 async def test_every_address_that_takes_a_file_says_when_the_server_is_busy_with_others(app, researcher, bearer):
     campaign = await create_draft(app.state.database)
     app.state.upload_slots = UploadSlots(1, wait_seconds=0.01)
-    async with app.state.upload_slots.hold_slot(io.BytesIO(b"PK")):
+    async with app.state.upload_slots.holding_slot_if_file_is_large(io.BytesIO(b"PK")):
         for address, sent in requests_with(zipped({"campaign.yaml": START}), campaign).items():
             reply = await researcher.post(address, **sent, headers=bearer if "/api/" in address else {})
             assert reply.status_code == 503, address

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from app.inference.labels import dawid_skene
-from app.inference.labels.cautious_posterior import make_posteriors_cautious
+from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
 from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
 from benchmarks.label_confidence import LABEL_CROWDS, label_items, measure
 
@@ -17,7 +17,7 @@ def test_an_item_is_judged_by_the_labels_of_the_others_by_hand():
     # Three annotators agree on items 0 and 1, which are of class 0 and 1.
     judgments = [np.repeat([0, 1], 3), np.tile([0, 1, 2], 2), np.repeat([0, 1], 3)]
     fit = fitted(judgments)
-    found = make_posteriors_cautious(fit, *judgments)
+    found = result_with_cautious_posteriors(fit, *judgments)
     # Without item 0 nobody has labelled an item of class 0, so its rows are the typical ones; for class 1 there is the
     # label 1 of item 1 and ten typical labels.
     typical = fit.typical_response
@@ -32,7 +32,7 @@ def test_it_is_the_formula_one_label_after_the_other():
     _, judgments = label_items(crowd, np.random.default_rng(3))
     rows = np.column_stack(judgments)
     fit = fitted(judgments)
-    found = make_posteriors_cautious(fit, *judgments)
+    found = result_with_cautious_posteriors(fit, *judgments)
     for item in range(8):
         joint = fit.prevalence.copy()
         for _, annotator, label in rows[rows[:, 0] == item]:
@@ -47,7 +47,7 @@ def test_it_is_the_formula_one_label_after_the_other():
 def test_an_item_without_labels_keeps_the_prevalence():
     judgments = [np.repeat([0, 1], 3), np.tile([0, 1, 2], 2), np.repeat([0, 1], 3)]
     fit = dawid_skene.fit(*judgments, n_items=3)
-    assert make_posteriors_cautious(fit, *judgments).posterior[2].tolist() == fit.prevalence.tolist()
+    assert result_with_cautious_posteriors(fit, *judgments).posterior[2].tolist() == fit.prevalence.tolist()
 
 
 def test_with_many_labels_of_each_annotator_posteriors_hardly_change():
@@ -56,7 +56,9 @@ def test_with_many_labels_of_each_annotator_posteriors_hardly_change():
     items, annotators = np.repeat(np.arange(4_000), 3), np.tile(np.arange(3), 4_000)
     labels = np.where(rng.random(12_000) < 0.8, truth[items], 1 - truth[items])
     fit = fitted([items, annotators, labels])
-    assert make_posteriors_cautious(fit, items, annotators, labels).posterior == pytest.approx(fit.posterior, abs=0.01)
+    assert result_with_cautious_posteriors(fit, items, annotators, labels).posterior == pytest.approx(
+        fit.posterior, abs=0.01
+    )
 
 
 @pytest.mark.parametrize("title", ["100 items, 3 labels, 20 uneven", "200 items, 3 labels, 40 uneven, 3 classes"])

@@ -51,7 +51,7 @@ async def test_annotators_go_with_the_others_at_one_figure_on_their_page_and_in_
     engine, researcher, people
 ):
     campaign = await create_answered_campaign(engine, people=people, careless=[people - 1])
-    found = await FitCache().load_answers_and_fit_table(engine, campaign.slug, "annotators", Options())
+    found = await FitCache().load_cached_or_fit_table(engine, campaign.slug, "annotators", Options())
     place = [column.name for column in found.columns].index("correlation")
     in_analysis = {row[1]: row[place] for row in found.rows}
     on_page = {

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sqlalchemy import text
 
-from app.campaigns.lifecycle import change_campaign_status
+from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.errors import Conflict, Invalid
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import population_of_plain_annotators
@@ -48,7 +48,7 @@ async def test_a_simulated_crowd_recovers_the_truth_through_the_real_path(engine
     )
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET fields = jsonb_build_object('oracle', number * 2.5)"))
-        campaign = await change_campaign_status(connection, campaign.slug, "launch", now=NOW)
+        campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     await rehearse(engine, campaign, hits=1000, truth_column="oracle")
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
@@ -88,7 +88,7 @@ async def test_a_campaign_that_is_not_open_gets_no_simulated_annotators(engine, 
     campaign = await create_running_campaign(engine, launched=status != "draft")
     if status == "finished":
         async with engine.begin() as connection:
-            campaign = await change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+            campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     with pytest.raises(Conflict, match=said) as refusal:
         await rehearse(engine, campaign)
     assert refusal.value.code == "not_running"

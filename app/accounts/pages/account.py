@@ -13,8 +13,8 @@ from app.accounts.guards import (
     known_browser_cookie_name,
     known_browser_id_of_name_or_none,
     refuse_cross_site_login,
+    researcher_path_or_home,
     researcher_router,
-    safe_next_path,
     session_cookie_value,
 )
 from app.accounts.roles import NEEDS_BY_SCOPE
@@ -25,7 +25,7 @@ from app.http.dependencies import (
     Now,
     RowId,
     Transaction,
-    client_network,
+    client_network_or_empty,
     is_json_wanted,
     refusal_response,
     render_page,
@@ -46,7 +46,7 @@ AccountFormText = Annotated[str, Form()]
 @public.get("/login")
 async def login_page(request: Request, token: str = "", next: str = RESEARCHER_HOME) -> HTMLResponse:  # noqa: A002  (a URL's word)
     """Show the login form, or a button for a one-time link: mail programs that open links must not use it up."""
-    context = {"token": token, "next": safe_next_path(next)}
+    context = {"token": token, "next": researcher_path_or_home(next)}
     return render_page(request, "admin/login.html", context, headers=SEND_ORIGIN_HEADERS)
 
 
@@ -67,7 +67,7 @@ async def submit_login(
     try:
         if token:
             async with database.begin() as connection:
-                user = await users.load_user(
+                user = await users.load_user_or_refuse(
                     connection, await login.use_up_one_time_login_and_return_user_id(connection, token, now=now)
                 )
                 session = await login.start_session_and_return_secret(
@@ -75,26 +75,28 @@ async def submit_login(
                 )
         else:
             browser = known_browser_id_of_name_or_none(request, name)
-            user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
+            user = await login.authenticate_by_password(
+                database, name, password, client_network_or_empty(request), browser, now=now
+            )
             async with database.begin() as connection:
                 session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
     except Refusal as refusal:
-        context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": safe_next_path(next)}
+        context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": researcher_path_or_home(next)}
         return render_page(request, "admin/login.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
-    return login_response(request, session, user.name, safe_next_path(next), settings)
+    return login_redirect_with_cookies(request, session, user.name, researcher_path_or_home(next), settings)
 
 
-def login_response(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
+def login_redirect_with_cookies(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
-    response, options = RedirectResponse(target, status_code=303), keyword_arguments_of_cookies(request)
+    response, options = RedirectResponse(target, status_code=303), cookie_security_options(request)
     response.set_cookie(request.app.state.cookie_name, session, max_age=settings.session_hours * 3600, **options)
-    mark = request.app.state.known_browsers.create_mark(name)
+    mark = request.app.state.known_browsers.create_signed_browser_mark(name)
     name_of_mark = known_browser_cookie_name(request)
     response.set_cookie(name_of_mark, mark, max_age=KNOWN_BROWSER_SECONDS, path="/login", **options)
     return response
 
 
-def keyword_arguments_of_cookies(request: Request) -> dict[str, Any]:
+def cookie_security_options(request: Request) -> dict[str, Any]:
     is_secure = "https" in (request.url.scheme, request_base_url(request).partition(":")[0])
     return {"httponly": True, "samesite": "lax", "secure": is_secure}
 
@@ -142,7 +144,7 @@ async def render_account_page(
 
 
 @router.post("/password")
-async def change_password(
+async def submit_password_change(
     *,
     request: Request,
     database: Database,
@@ -182,7 +184,9 @@ async def require_current_password(
     if session.must_confirm:
         throttle_mark = f"session {session.digest.hex()}"  # so that failures of others do not delay this
         try:
-            await login.authenticate(database, session.name, current, client_network(request), throttle_mark, now=now)
+            await login.authenticate_by_password(
+                database, session.name, current, client_network_or_empty(request), throttle_mark, now=now
+            )
         except Unauthenticated as refusal:
             raise Invalid("Your current password is wrong. Nothing was changed.", code=refusal.code) from refusal
 
@@ -209,12 +213,12 @@ class PasswordNeeded(Refusal):
         self.fields = fields
 
 
-def password_confirmation_dependency(act: str) -> Any:
+def password_confirmation_dependency(action_phrase: str) -> Any:
     """Return a dependency that admits an act only with the current password, the field `current` of its form. A browser
     that sends none, or a wrong one, gets a page that asks for it and then does the act.
 
     Args:
-        act: What the password is for, as the page says it after "to".
+        action_phrase: What the password is for, as the page says it after "to".
 
     """
 
@@ -229,25 +233,25 @@ def password_confirmation_dependency(act: str) -> Any:
         except Refusal as refusal:
             fields = [(name, value) for name, value in form.multi_items() if isinstance(value, str)]
             fields = [(name, value) for name, value in fields if name not in CONFIRMATION_FIELDS]
-            raise PasswordNeeded(refusal, act, fields) from refusal
+            raise PasswordNeeded(refusal, action_phrase, fields) from refusal
 
     return Depends(check)
 
 
-def form_page_path(address: str) -> str:
+def path_of_page_with_form(form_action_path: str) -> str:
     """Return the path of the page with the form of an act."""
-    if address.startswith("/admin/campaigns/"):
-        return "/".join(address.split("/")[:4]) + "/members"
-    return "/".join(address.split("/")[:3])
+    if form_action_path.startswith("/admin/campaigns/"):
+        return "/".join(form_action_path.split("/")[:4]) + "/members"
+    return "/".join(form_action_path.split("/")[:3])
 
 
-def confirm_password_page(request: Request, error: Exception) -> Response:
+def confirm_password_response(request: Request, error: Exception) -> Response:
     """Show the page that asks for the password and sends the act again; programs get the refusal."""
     assert isinstance(error, PasswordNeeded)  # noqa: S101  (registered for this class only)
     if is_json_wanted(request):
         return refusal_response(request, error.status, error.code, error.message, error.details)
     context = {"action": error.act, "fields": error.fields, "address": request.url.path}
-    context["form_address"] = form_page_path(request.url.path)
+    context["form_address"] = path_of_page_with_form(request.url.path)
     return render_page(request, "admin/confirm.html", context, refusal=error)
 
 
@@ -258,7 +262,7 @@ async def submit_logout_everywhere(request: Request, session: Researcher, connec
 
 
 @router.post("/tokens", dependencies=[password_confirmation_dependency("create a token")])
-async def submit_token(
+async def submit_new_api_token(
     *,
     request: Request,
     connection: Transaction,
@@ -270,7 +274,7 @@ async def submit_token(
 ) -> HTMLResponse:
     try:
         token_campaign = (
-            await tokens.find_campaign_for_token(connection, session.access, campaign) if campaign else None
+            await tokens.find_visible_campaign_or_refuse(connection, session.access, campaign) if campaign else None
         )
         token = await tokens.create_api_token(
             connection, session.user_id, name, now=now, scopes=scope, campaign=token_campaign
@@ -281,6 +285,6 @@ async def submit_token(
 
 
 @router.post("/tokens/{token_id}/revoke")
-async def revoke_token(connection: Transaction, session: Researcher, token_id: RowId) -> Response:
-    await tokens.revoke_api_token(connection, session.user_id, token_id)
+async def submit_token_revocation(connection: Transaction, session: Researcher, token_id: RowId) -> Response:
+    await tokens.revoke_own_api_token_or_refuse(connection, session.user_id, token_id)
     return RedirectResponse(f"{ACCOUNT_PATH}?done=token-revoked", status_code=303)

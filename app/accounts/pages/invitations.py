@@ -14,7 +14,7 @@ from app.accounts.guards import (
     require_csrf,
     session_cookie_value,
 )
-from app.accounts.pages.account import SEND_ORIGIN_HEADERS, keyword_arguments_of_cookies, login_response
+from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_security_options, login_redirect_with_cookies
 from app.accounts.shared_links import load_slug_of_shared_link_or_none
 from app.errors import NotFound, Refusal
 from app.http.dependencies import (
@@ -22,7 +22,7 @@ from app.http.dependencies import (
     Database,
     Now,
     Transaction,
-    client_network,
+    client_network_or_empty,
     get_now,
     render_page,
     request_base_url,
@@ -44,7 +44,7 @@ def shared_link_url(request: Request, secret: str) -> str:
 
 
 @public.get("/shared/{secret}")
-async def follow_shared_link(request: Request, connection: Transaction, secret: str) -> Response:
+async def set_link_cookie_and_redirect(request: Request, connection: Transaction, secret: str) -> Response:
     """Redirect to the campaign and set the secret as a cookie for its pages, so that it appears in no URL that others
     may see.
     """
@@ -53,7 +53,7 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
         raise NotFound("This link was withdrawn or is incomplete. Ask for a new one.", code="link_not_found")
     address = f"{RESEARCHER_HOME}/campaigns/{slug}"
     response = RedirectResponse(address, status_code=303)
-    rules = keyword_arguments_of_cookies(request)
+    rules = cookie_security_options(request)
     response.set_cookie(link_cookie_name(request), secret, max_age=LINK_COOKIE_SECONDS, path=address, **rules)
     return response
 
@@ -61,14 +61,14 @@ async def follow_shared_link(request: Request, connection: Transaction, secret: 
 @public.get("/invitation")
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
     """Show the invitation with a form: mail programs that open links must not use it up."""
-    row = await invitations.find_open_invitation(connection, token, now=now)
+    row = await invitations.require_open_invitation(connection, token, now=now)
     session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
     return render_invitation_page(request, row, token, session)
 
 
 def render_invitation_page(
     request: Request,
-    row: Any,
+    invitation: Any,
     token: str,
     session: login.LoginSession | None,
     *,
@@ -78,12 +78,12 @@ def render_invitation_page(
 ) -> HTMLResponse:
     if session is not None:
         request.state.session = session
-    context = {"invitation": row, "token": token, "way": way, "name": name[: users.MAX_LOGIN_NAME_CHARACTERS]}
+    context = {"invitation": invitation, "token": token, "way": way, "name": name[: users.MAX_LOGIN_NAME_CHARACTERS]}
     return render_page(request, "admin/invitation.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
 
 
 @public.post("/invitation", dependencies=[Depends(refuse_cross_site_login)])
-async def submit_invitation(
+async def submit_invitation_acceptance(
     *,
     request: Request,
     database: Database,
@@ -96,7 +96,7 @@ async def submit_invitation(
 ) -> Response:
     """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
-        row = await invitations.find_open_invitation(connection, token, now=now)
+        row = await invitations.require_open_invitation(connection, token, now=now)
         session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
     target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
     try:
@@ -135,14 +135,16 @@ async def accept_invitation_and_log_in(
             )
     else:
         browser = known_browser_id_of_name_or_none(request, name)
-        user = await login.authenticate(database, name, password, client_network(request), browser, now=now)
+        user = await login.authenticate_by_password(
+            database, name, password, client_network_or_empty(request), browser, now=now
+        )
         await accept_invitation_for_user(database, token, user.id, now=now)
     async with database.begin() as connection:
         session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
-    return login_response(request, session, user.name, target, settings)
+    return login_redirect_with_cookies(request, session, user.name, target, settings)
 
 
 async def accept_invitation_for_user(database: Database, token: str, user_id: int, *, now: Now) -> None:
     async with database.begin() as connection:
-        user = await users.load_user(connection, user_id)
+        user = await users.load_user_or_refuse(connection, user_id)
         await invitations.accept_invitation_and_return_it(connection, token, user, now=now)

@@ -33,7 +33,7 @@ async def server_log_page(request: Request, connection: Transaction, query: LogQ
 async def export_server_log(
     database: ReadingDatabase, query: LogQuery, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
-    return audit_log_download(database, query, None, "easel", ending, now=now)
+    return audit_log_download_response(database, query, None, "easel", ending, now=now)
 
 
 @router.get("/campaigns/{slug}/log")
@@ -46,7 +46,7 @@ async def export_campaign_log(
     connection: Transaction, database: ReadingDatabase, slug: str, query: LogQuery, *, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
     campaign = await load_campaign_by_slug(connection, slug)
-    return audit_log_download(database, query, campaign.id, slug, ending, now=now)
+    return audit_log_download_response(database, query, campaign.id, slug, ending, now=now)
 
 
 async def render_log_page(
@@ -69,7 +69,7 @@ async def render_log_page(
     return render_page(request, "admin/log.html", context)
 
 
-def audit_log_download(
+def audit_log_download_response(
     database: ReadingDatabase,
     query: AuditLogQuery,
     campaign_id: int | None,
@@ -80,7 +80,7 @@ def audit_log_download(
 ) -> StreamingResponse:
     async def log_pieces() -> AsyncIterator[str]:
         async with open_snapshot(database) as connection:
-            table = await log_query.open_table_of_log_lines(connection, query, campaign_id)
+            table = await log_query.open_audit_log_table_stream(connection, query, campaign_id)
             async for piece in stream_table_text(table, ending, spreadsheet=False):
                 yield piece
 

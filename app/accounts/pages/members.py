@@ -43,7 +43,7 @@ async def render_members_page(
     campaign = await load_campaign_for_page(connection, slug)
     context = {
         "campaign": campaign,
-        "members": await members.load_members_by_name(connection, campaign.id),
+        "members": await members.load_members_in_name_order(connection, campaign.id),
         "invitations": await invitations.list_open_invitations(connection, campaign.id, now=await get_now()),
         "links": await shared_links.list_shared_links(connection, campaign.id),
         "roles": list(NEEDS_BY_CAMPAIGN_ROLE),
@@ -86,13 +86,13 @@ async def submit_new_member(
 async def submit_member_role(
     request: Request, database: Database, slug: str, user_id: RowId, role: MemberFormText = ""
 ) -> Response:
-    change_role = partial(members.set_member_role, user_id=user_id, role=role)
+    change_role = partial(members.set_member_role_unless_last_owner, user_id=user_id, role=role)
     return await run_member_action_and_redirect(request, database, slug, change_role, "role")
 
 
 @router.post("/members/{user_id}/remove", dependencies=[password_confirmation_dependency("remove a member")])
 async def submit_member_removal(request: Request, database: Database, slug: str, user_id: RowId) -> Response:
-    remove = partial(members.remove_member, user_id=user_id)
+    remove = partial(members.remove_member_unless_last_owner, user_id=user_id)
     return await run_member_action_and_redirect(request, database, slug, remove, "member-removed")
 
 
@@ -125,12 +125,14 @@ async def submit_campaign_invitation(
 
 @router.post("/invitations/{invitation}/withdraw")
 async def withdraw_campaign_invitation(connection: Transaction, slug: str, invitation: RowId) -> Response:
-    await invitations.delete_invitation(connection, await load_campaign_by_slug(connection, slug), invitation)
+    await invitations.withdraw_invitation_or_refuse(
+        connection, await load_campaign_by_slug(connection, slug), invitation
+    )
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
 
 
 @router.post("/links", dependencies=[password_confirmation_dependency("create a read-only link")])
-async def submit_shared_link(
+async def submit_new_shared_link(
     *, request: Request, database: Database, session: Researcher, slug: str, now: Now, words: MemberFormText = ""
 ) -> HTMLResponse:
     """Create a read-only link."""
@@ -149,5 +151,5 @@ async def submit_shared_link(
 
 @router.post("/links/{link}/withdraw")
 async def submit_link_withdrawal(connection: Transaction, slug: str, link: RowId) -> Response:
-    await shared_links.delete_shared_link(connection, await load_campaign_by_slug(connection, slug), link)
+    await shared_links.withdraw_shared_link_or_refuse(connection, await load_campaign_by_slug(connection, slug), link)
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=link-withdrawn", status_code=303)

@@ -7,13 +7,19 @@ from fastapi.responses import RedirectResponse
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 
 from app.accounts import identities, login, secrets
-from app.accounts.guards import RESEARCHER_HOME, Researcher, researcher_router, safe_next_path, session_cookie_value
+from app.accounts.guards import (
+    RESEARCHER_HOME,
+    Researcher,
+    researcher_path_or_home,
+    researcher_router,
+    session_cookie_value,
+)
 from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_denied_error, provider_refused_error
 from app.accounts.pages.account import (
     ACCOUNT_PATH,
     SEND_ORIGIN_HEADERS,
-    keyword_arguments_of_cookies,
-    login_response,
+    cookie_security_options,
+    login_redirect_with_cookies,
     render_account_page,
     require_current_password,
 )
@@ -48,7 +54,7 @@ def require_provider(request: Request) -> Provider:
 async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> Response:  # noqa: A002  (a URL's word)
     """Redirect to the provider."""
     try:
-        return await redirect_to_provider(request, LoginState.new(safe_next_path(next)))
+        return await redirect_to_provider_with_state_cookie(request, LoginState.new(researcher_path_or_home(next)))
     except Refusal as refusal:
         return render_refused_login_page(request, refusal)
 
@@ -66,7 +72,7 @@ async def finish_openid_login(
 ) -> Response:
     """Log the returning user in, or connect the identity to the account that started the flow."""
     try:
-        provider, login_state = require_provider(request), read_login_state(request, state)
+        provider, login_state = require_provider(request), require_matching_login_state(request, state)
         if error:
             raise provider_denied_error()
         claims = await provider.exchange_code_for_identity(code, login_state, openid_callback_url(request))
@@ -75,7 +81,7 @@ async def finish_openid_login(
         else:
             async with database.begin() as connection:
                 admission: dict[str, Any] = {"domains": settings.oidc_domains, "role": settings.oidc_role}
-                user = await identities.find_or_create_user_of_identity(connection, claims, now=now, **admission)
+                user = await identities.find_or_create_identity_user_or_refuse(connection, claims, now=now, **admission)
                 session_limits: dict[str, Any] = {
                     "hours": settings.session_hours,
                     "idle_minutes": settings.idle_minutes,
@@ -83,7 +89,7 @@ async def finish_openid_login(
                 session = await login.start_session_and_return_secret(
                     connection, user.id, now=now, method="provider", **session_limits
                 )
-            response = login_response(request, session, user.name, login_state.to, settings)
+            response = login_redirect_with_cookies(request, session, user.name, login_state.to, settings)
     except Refusal as refusal:
         response = render_refused_login_page(request, refusal)
     response.delete_cookie(login_state_cookie_name(request), path=OPENID_LOGIN_PATH)
@@ -97,20 +103,22 @@ async def start_identity_connection(
     """Redirect to the provider, to connect its login with this account."""
     try:
         await require_current_password(request, database, session, current, now=now)
-        return await redirect_to_provider(request, LoginState.new(ACCOUNT_PATH, session.user_id))
+        return await redirect_to_provider_with_state_cookie(request, LoginState.new(ACCOUNT_PATH, session.user_id))
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_account_page(request, connection, session, refusal=refusal, form="openid")
 
 
 @router.post("/disconnect")
-async def submit_disconnection(
+async def submit_identity_disconnection(
     *, request: Request, database: Database, now: Now, session: Researcher, current: Annotated[str, Form()] = ""
 ) -> Response:
     try:
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
-            await identities.disconnect_identity(connection, session.user_id, require_provider(request).issuer)
+            await identities.disconnect_identity_or_refuse(
+                connection, session.user_id, require_provider(request).issuer
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_account_page(request, connection, session, refusal=refusal, form="openid")
@@ -121,17 +129,17 @@ async def finish_identity_connection(
     request: Request, database: Database, user_id: int, claims: IdentityClaims, now: Now
 ) -> Response:
     """Connect the identity with the account that started the flow, if it is still logged in, and redirect to the
-    account page. Raises as `connect_identity` does, and `Unauthenticated` (`provider_refused`).
+    account page. Raises as `connect_identity_or_refuse` does, and `Unauthenticated` (`provider_refused`).
     """
     async with database.begin() as connection:
         session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
         if session is None or session.user_id != user_id:
             raise provider_refused_error()
-        await identities.connect_identity(connection, claims, user_id, now=now)
+        await identities.connect_identity_or_refuse(connection, claims, user_id, now=now)
     return RedirectResponse(f"{ACCOUNT_PATH}?done=connected", status_code=303)
 
 
-async def redirect_to_provider(request: Request, login_state: LoginState) -> Response:
+async def redirect_to_provider_with_state_cookie(request: Request, login_state: LoginState) -> Response:
     """Redirect to the provider; the browser keeps the state that it must bring back."""
     address = await require_provider(request).login_url(login_state, openid_callback_url(request))
     response = RedirectResponse(address, status_code=303)
@@ -141,12 +149,12 @@ async def redirect_to_provider(request: Request, login_state: LoginState) -> Res
         signed_state,
         max_age=LOGIN_STATE_SECONDS,
         path=OPENID_LOGIN_PATH,
-        **keyword_arguments_of_cookies(request),
+        **cookie_security_options(request),
     )
     return response
 
 
-def read_login_state(request: Request, state: str) -> LoginState:
+def require_matching_login_state(request: Request, state: str) -> LoginState:
     """Return the state of the login that this browser began. Raises `Unauthenticated` (`provider_refused`)."""
     try:
         stored_state = login_state_signer(request).loads(

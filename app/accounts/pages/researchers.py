@@ -76,7 +76,7 @@ async def submit_server_invitation(
 
 @router.post("/invitations/{invitation}/withdraw")
 async def withdraw_server_invitation(connection: Transaction, invitation: RowId) -> Response:
-    await invitations.delete_invitation(connection, None, invitation)
+    await invitations.withdraw_invitation_or_refuse(connection, None, invitation)
     return RedirectResponse(f"{RESEARCHERS_PATH}?done=invitation-withdrawn", status_code=303)
 
 
@@ -108,7 +108,7 @@ async def submit_server_role(
 ) -> Response:
     try:
         async with database.begin() as connection:
-            await users.set_server_role(connection, user_id, role)
+            await users.set_server_role_unless_last_owner(connection, user_id, role)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_researchers_page(request, connection, refusal=refusal, form="roles")
@@ -117,11 +117,11 @@ async def submit_server_role(
 
 @router.get("/{user_id}/link")
 async def login_link_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
-    return render_page(request, "admin/login_link.html", {"user": await users.load_user(connection, user_id)})
+    return render_page(request, "admin/login_link.html", {"user": await users.load_user_or_refuse(connection, user_id)})
 
 
 @router.post("/{user_id}/link")
-async def submit_login_link(
+async def submit_new_login_link(
     *,
     request: Request,
     database: Database,
@@ -132,7 +132,7 @@ async def submit_login_link(
 ) -> HTMLResponse:
     """Create a login link for a researcher who has forgotten their password."""
     async with database.begin() as connection:
-        user = await users.load_user(connection, user_id)
+        user = await users.load_user_or_refuse(connection, user_id)
     try:
         await require_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
@@ -153,10 +153,12 @@ async def create_login_link_and_render_page(
 @router.get("/{user_id}/remove")
 async def confirm_removal_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
     """Ask before removing a researcher, which cannot be undone."""
-    return render_page(request, "admin/remove_user.html", {"user": await users.load_user(connection, user_id)})
+    return render_page(
+        request, "admin/remove_user.html", {"user": await users.load_user_or_refuse(connection, user_id)}
+    )
 
 
 @router.post("/{user_id}/remove", dependencies=[password_confirmation_dependency("remove a researcher")])
 async def submit_researcher_removal(connection: Transaction, session: Researcher, user_id: RowId) -> Response:
-    await users.delete_user(connection, user_id, actor_id=session.user_id)
+    await users.delete_user_unless_self_or_last_owner(connection, user_id, actor_id=session.user_id)
     return RedirectResponse(f"{RESEARCHERS_PATH}?done=user-removed", status_code=303)

@@ -169,7 +169,7 @@ class TableRowsSchema(BaseModel):
     note_facts: list[NoteSchema] = Field(description="Facts of each note for programs, in the same order.")
 
 
-def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
+def table_page_as_schema_fields(table: ResultTable, offset: int, limit: int) -> dict[str, Any]:
     """Return a page of a table as fields of `TableRowsSchema`."""
     names = [column.name for column in table.columns]
     return {
@@ -177,11 +177,11 @@ def table_rows_fields(table: ResultTable, offset: int, limit: int) -> dict[str, 
         "total": len(table.rows),
         "rows": [dict(zip(names, row, strict=True)) for row in table.rows[offset : offset + limit]],
         "notes": table.notes,
-        "note_facts": [note_fields(note) for note in table.notes],
+        "note_facts": [note_as_schema_fields(note) for note in table.notes],
     }
 
 
-def note_fields(note: Note) -> dict[str, Any]:
+def note_as_schema_fields(note: Note) -> dict[str, Any]:
     return {"code": note.code, "about": {noun: subjects[:MAX_NOTE_SUBJECTS] for noun, subjects in note.about.items()}}
 
 
@@ -221,7 +221,7 @@ async def get_scores(
     answers, scores = await fits.load_answers_and_fit_scores(database, slug, method, criterion=criterion, group=group)
     table = await asyncio.to_thread(build_method_score_table, answers, scores)
     return ScoresSchema.model_validate(
-        table_rows_fields(table, offset, limit) | {"method": score_method_schema(method)}
+        table_page_as_schema_fields(table, offset, limit) | {"method": score_method_schema(method)}
     )
 
 
@@ -267,7 +267,9 @@ async def get_comparison(
     )
     fields = {"one": method_schemas[0], "other": method_schemas[1], "n": comparison.n, "refusal": comparison.refusal}
     figures = [asdict(figure) for figure in comparison.figures]
-    return ComparisonSchema.model_validate(table_rows_fields(table, offset, limit) | fields | {"figures": figures})
+    return ComparisonSchema.model_validate(
+        table_page_as_schema_fields(table, offset, limit) | fields | {"figures": figures}
+    )
 
 
 class AnalysisTableSchema(TableRowsSchema):
@@ -297,8 +299,8 @@ async def get_analysis_table(
     group: GroupQuery = "",
 ) -> AnalysisTableSchema:
     """Return one of the tables that the analysis lists, from the newest answers."""
-    table = await fits.load_answers_and_fit_table(
+    table = await fits.load_cached_or_fit_table(
         database, slug, name, Options(classes, baseline), criterion=criterion, group=group
     )
     fields = {"table": table_method_schema(name), "verdict": table.verdict}
-    return AnalysisTableSchema.model_validate(table_rows_fields(table, offset, limit) | fields)
+    return AnalysisTableSchema.model_validate(table_page_as_schema_fields(table, offset, limit) | fields)

@@ -113,7 +113,7 @@ async def download_table_csv(
 ) -> Response:
     """Send a table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
-    table = await fits.load_answers_and_fit_table(database, slug, name, options, **view.answer_filters)
+    table = await fits.load_cached_or_fit_table(database, slug, name, options, **view.answer_filters)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(format_csv_rows, columns, [columns, *table.rows])
     headers = content_disposition_header(slug, name, "csv", *view.answer_filters.values(), now=now)

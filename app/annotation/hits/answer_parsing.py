@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerableHit
 from app.designs.answer import Answer, Form
-from app.designs.criteria import AskedCampaign, Criterion, Submission, submission_of_each_criterion
+from app.designs.criteria import AskedCampaign, Criterion, Submission, split_submission_by_criterion_or_refuse
 from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
 from app.selection.segments import (
     shown_items_of_hit,
@@ -19,7 +19,7 @@ def answer_without_checks_and_shown_values(
     campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
 ) -> tuple[Answer, list[float]]:
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
-    (part,) = submission_of_each_criterion(submitted, campaign)
+    (part,) = split_submission_by_criterion_or_refuse(submitted, campaign)
     answer, values = campaign.criteria[0].parse_answer(
         part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks)
     )
@@ -34,11 +34,11 @@ def answer_without_checks_and_shown_values(
     return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
 
 
-def parse_answer_and_values_by_criterion(
+def parse_answers_and_values_of_all_criteria(
     campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission
 ) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
-    parts = submission_of_each_criterion(submitted, campaign)
+    parts = split_submission_by_criterion_or_refuse(submitted, campaign)
     if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
         return [(submitted, [])]
     return [

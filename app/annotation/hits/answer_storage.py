@@ -15,13 +15,13 @@ from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerKey, ResponseParameters, build_response_parameters
 from app.annotation.hits.answer_parsing import (
     answer_without_checks_and_shown_values,
-    parse_answer_and_values_by_criterion,
+    parse_answers_and_values_of_all_criteria,
 )
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
 from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_rows
 from app.designs.answer import Form
-from app.designs.playback import refuse_unplayed
+from app.designs.playback import refuse_form_with_unplayed_items
 from app.errors import Gone, Refusal
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
@@ -195,13 +195,13 @@ async def accept_answer(
     """Return the answer as it is stored. Raises `Invalid`."""
     submitted = answer.submitted
     if isinstance(submitted, Form):
-        refuse_unplayed(locked.must_play, submitted, len(hit.hit_items) + len(placed_checks))
+        refuse_form_with_unplayed_items(locked.must_play, submitted, len(hit.hit_items) + len(placed_checks))
     submitted_items, shown_values = (
         answer_without_checks_and_shown_values(locked, hit, submitted, placed_checks)
         if placed_checks
         else (submitted, [])
     )
-    parsed_answers = parse_answer_and_values_by_criterion(locked, hit, submitted_items)
+    parsed_answers = parse_answers_and_values_of_all_criteria(locked, hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
     first = await remarks.answer_with_offered_remarks(connection, locked.id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]

@@ -33,25 +33,31 @@ from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
 from app.designs.criteria import Criterion, LabelledCampaign
-from app.designs.design import plain_text_or_refusal
+from app.designs.design import refuse_invisible_or_control_text
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
 from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
-from app.errors import Invalid, NotFound, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import (
+    Invalid,
+    NotFound,
+    join_names,
+    shorten_echo,
+    shortened_names_that_message_shows,
+)
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     RowId,
     ServingConnection,
     borrow_serving_connection,
-    client_network,
+    client_network_or_empty,
     get_now,
     openapi_description_of_refusals,
+    parse_canonical_row_id_or_none,
     read_whole_body,
-    row_id_or_none,
 )
 
 router = APIRouter(
@@ -77,11 +83,11 @@ AnnotatorName = Annotated[
 ]
 
 
-async def admit_program_on_request_connection(
+async def admit_program_and_return_connection(
     request: Request, token: guards.BearerToken, connection: ServingConnection, now: Now
 ) -> Driver:
     """Return the request's connection after the program's token was accepted on it."""
-    await guards.admit_program(connection, request, token, now=now)
+    await guards.admit_program_by_token(connection, request, token, now=now)
     return connection
 
 
@@ -89,16 +95,18 @@ async def admit_program_without_connection(request: Request, token: guards.Beare
     """Accept the program's token; afterwards the request holds no connection."""
     await read_whole_body(request)
     async with borrow_serving_connection(request) as connection:
-        await guards.admit_program(connection, request, token, now=await get_now())
+        await guards.admit_program_by_token(connection, request, token, now=await get_now())
 
 
 async def admit_program_and_load_hit(request: Request, token: guards.BearerToken) -> program_annotators.ProgramHit:
     """Return the HIT at this address. A bad token is refused first, whether the HIT exists or not."""
-    hit_id = row_id_or_none(request.path_params["hit_id"])
-    async with request.app.state.serving_connections.borrow() as connection:
+    hit_id = parse_canonical_row_id_or_none(request.path_params["hit_id"])
+    async with request.app.state.serving_connections.borrow_autocommit_connection() as connection:
         now = await get_now()
-        hit = await program_annotators.load_hit_for_token(connection, token, hit_id, client_network(request), now=now)
-    guards.require_access_to_hit(request, hit.access, is_found=hit.campaign_id is not None)
+        hit = await program_annotators.load_hit_and_note_token_use(
+            connection, token, hit_id, client_network_or_empty(request), now=now
+        )
+    guards.require_need_if_hit_visible(request, hit.access, is_found=hit.campaign_id is not None)
     return hit
 
 
@@ -197,7 +205,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
     assignment, source_and_reference = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
-    criteria = assignment.criteria_in_annotator_order(assignment.annotator_id) if assignment.has_criteria else []
+    criteria = assignment.shuffle_criteria_for_annotator(assignment.annotator_id) if assignment.has_criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
@@ -246,7 +254,7 @@ class ConsentSchema(BaseModel):
 )
 async def store_consent(
     request: Request,
-    connection: Annotated[Driver, Depends(admit_program_on_request_connection)],
+    connection: Annotated[Driver, Depends(admit_program_and_return_connection)],
     now: Now,
     slug: str,
     request_body: ConsentRequest,
@@ -257,11 +265,15 @@ async def store_consent(
     assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
     assignment = await assignments.find_or_create_assignment(connection, slug, request_body.annotator, now=now)
     form = {"version": str(request_body.version), "answer": "yes" if request_body.agreed else "no"}
-    await visit_progress.store_step_result(
-        connection, await visit_progress.load_visit(connection, assignment), consent.CONSENT_STEP, form, now=now
+    await visit_progress.store_result_of_open_step(
+        connection,
+        await visit_progress.load_visit_or_refuse(connection, assignment),
+        consent.CONSENT_STEP,
+        form,
+        now=now,
     )
-    stored = consent.find_consent_answer(
-        request_body.version, (await visit_progress.load_visit(connection, assignment)).history
+    stored = consent.consent_result_of_version_or_refuse(
+        request_body.version, (await visit_progress.load_visit_or_refuse(connection, assignment)).history
     )
     return ConsentSchema(version=stored.version, agreed=stored.outcome == "passed")
 
@@ -299,7 +311,7 @@ ResponseValues = dict[ItemId, ResponseValue | None] | list[ResponseValue | None]
 CriterionNameText = Annotated[str, StringConstraints(max_length=80)]
 
 
-def criteria_or_items_as_telemetry_keys(telemetry: object) -> str:
+def kind_of_telemetry_keys(telemetry: object) -> str:
     """Return "criteria" if telemetry is nested by criterion, else "items". `{"x": {}}` fits both: "criteria" then."""
     entries = telemetry.values() if isinstance(telemetry, dict) else [None]
     is_nested = all(
@@ -309,13 +321,15 @@ def criteria_or_items_as_telemetry_keys(telemetry: object) -> str:
 
 
 Comment = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS), BeforeValidator(plain_text_or_refusal)
+    str,
+    StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS),
+    BeforeValidator(refuse_invisible_or_control_text),
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]
 Telemetry = Annotated[
     Annotated[Touches, Tag("items")] | Annotated[dict[CriterionNameText, Touches], Tag("criteria")],
-    Discriminator(criteria_or_items_as_telemetry_keys),
+    Discriminator(kind_of_telemetry_keys),
 ]
 
 
@@ -389,7 +403,7 @@ class ResponseRequest(InputModel):
                 f"The telemetry has a criterion “{shorten_echo(min(unknown))}”, but the values have only "
                 f"{join_names(names)}. Nothing was stored.",
                 code="criterion_unknown",
-                criteria=first_names_shown_in_message(names),
+                criteria=shortened_names_that_message_shows(names),
             )
         return {name: (criterion_values, touches.get(name, {})) for name, criterion_values in values.items()}
 
@@ -436,7 +450,7 @@ async def post_response(
         visit_request = VisitRequest(SubmittedAnswer(assignment, hit_id, answer, now))
         receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).stored_receipt()
     else:
-        async with state.serving_connections.borrow(hit.campaign_id) as connection:
+        async with state.serving_connections.borrow_autocommit_connection(hit.campaign_id) as connection:
             receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
     state.campaign_monitor.request_scan(hit.campaign_id)
     return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
@@ -464,12 +478,12 @@ def build_program_answer(
     values_by_item = program_annotators.values_by_item_number(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
     unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())
-    remarks = remark_by_subject_of_program(hit, response)
+    remarks = remarks_by_item_number_or_hit(hit, response)
     source = program_annotators.API_PLATFORM_NAME
     return Answer(values, touches, response.viewport, source, unjudged, remarks, playbacks=playbacks)
 
 
-def remark_by_subject_of_program(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
+def remarks_by_item_number_or_hit(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
     """Return comments and flags by item number, or `WHOLE_HIT`. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = (
         program_annotators.values_by_number_from_values_by_id(hit, response.comments),

@@ -268,7 +268,7 @@ class PosteriorCache:
         return [lease for lease in self.reserved_leases if lease.campaign_id == campaign_id]
 
     @contextmanager
-    def reserve_items(
+    def reserve_items_during_context(
         self, campaign_id: int, leader: int, items: list[int], segment: int | None = None
     ) -> Iterator[None]:
         """Keep other requests of this process away from these items while the context is open."""

@@ -48,7 +48,7 @@ def count_check_slots(assignment: AssignmentState, next_checks: Sequence[CheckIt
     return len(next_checks) if len(next_checks) < assignment.items_per_hit else 0
 
 
-def proposal_with_checks(
+def proposal_with_checks_or_none(
     assignment: AssignmentState, cache: PosteriorCache, proposal: HitProposal, next_checks: Sequence[CheckItem]
 ) -> HitProposal | None:
     """Return the proposal with checks at random places, or a HIT of checks instead of it.

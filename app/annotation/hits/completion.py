@@ -12,7 +12,7 @@ from app.annotation.hits.no_hit_replies import end_lease_and_build_no_hit_reply
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
-from app.database.session import Driver, Record, fetch_first_row
+from app.database.session import Driver, Record, fetch_first_row_or_none
 
 SELECT_CROWD_SETTINGS = text("SELECT crowd_settings FROM campaigns WHERE id = :campaign")
 
@@ -62,7 +62,7 @@ async def load_completion_if_visit_is_over(connection: Driver, next_hit: NextHit
 async def load_completion_for_outcome(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
-    row = await fetch_first_row(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
+    row = await fetch_first_row_or_none(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
     assert row is not None  # noqa: S101  (the assignment was found in this campaign)
     crowd_settings = dict(CrowdSettings.model_construct(**row["crowd_settings"]))
     return PLATFORMS[assignment.platform].build_completion(assignment.arrival, crowd_settings, outcome)

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
 from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, try_to_renew_lease
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row
+from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row_or_none
 
 # The first touch extends a short lease to a full one.
 SAVE_DRAFT = text(f"""
@@ -41,7 +41,7 @@ async def save_draft_if_hit_is_open(
     just run out and no other annotator needs its items. `connection` must not be in a transaction.
     """
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
-    hit = await fetch_first_row(connection, SAVE_DRAFT, parameters, DraftedHit)
+    hit = await fetch_first_row_or_none(connection, SAVE_DRAFT, parameters, DraftedHit)
     if hit is not None and hit.touched_late:
         await try_to_renew_lease(connection, hit, None)
     return hit is not None

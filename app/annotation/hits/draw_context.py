@@ -116,16 +116,16 @@ def add_comparisons_of_hits_to_log(
     log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
 
 
-async def load_implied_pair_filter(
+async def load_implied_pair_filter_or_none(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> ImpliedPairFilter | None:
     """Return the filter of pairs that this annotator's answers imply; None if implied pairs are asked as well."""
     if assignment.implied_asked_percent is None:
         return None
     own_answers = campaign_index.own_answers.pop(assignment.annotator_id, None) or make_empty_own_history(assignment)
-    if not await read_new_own_answers_if_complete(connection, assignment, own_answers):
+    if not await try_to_read_all_new_own_answers(connection, assignment, own_answers):
         own_answers = make_empty_own_history(assignment)
-        await read_new_own_answers_if_complete(connection, assignment, own_answers)
+        await try_to_read_all_new_own_answers(connection, assignment, own_answers)
     own_answers.implied_pairs.excluded_items = assignment.not_judged or ()
     campaign_index.own_answers[assignment.annotator_id] = own_answers
     return own_answers.implied_pairs
@@ -139,7 +139,7 @@ def make_empty_own_history(assignment: AssignmentState) -> OwnAnswerHistory:
     )
 
 
-async def read_new_own_answers_if_complete(
+async def try_to_read_all_new_own_answers(
     connection: Driver, assignment: AssignmentState, own_answers: OwnAnswerHistory
 ) -> bool:
     """Read new answers into the history. Return False if one was missed.

@@ -10,11 +10,15 @@ import numpy as np
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.draw_context import (
-    load_implied_pair_filter,
+    load_implied_pair_filter_or_none,
     update_comparisons_if_rule_reads_them,
     update_label_counts_if_rule_reads_them,
 )
-from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffled_items_with_always_shown
+from app.annotation.hits.hit_proposal import (
+    HitProposal,
+    items_seen_or_held_in_other_visit,
+    shuffled_items_with_always_shown,
+)
 from app.annotation.hits.iteration_schedule import propose_scheduled_hit_or_extend_schedule
 from app.database.session import Driver
 from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
@@ -52,7 +56,7 @@ async def propose_hit_or_none(
         campaign_index,
         cache,
         open_hits_row,
-        pair_filter=await load_implied_pair_filter(connection, assignment, campaign_index),
+        pair_filter=await load_implied_pair_filter_or_none(connection, assignment, campaign_index),
         check_count=check_count,
     )
 
@@ -86,10 +90,10 @@ def draw_streaming_hit_or_none(
             full_items=full_items,
             leading_items=leading_items,
             leases_by_segment=leases_by_segment,
-            segments_seen=seen_or_held_items(assignment),
+            segments_seen=items_seen_or_held_in_other_visit(assignment),
             rng=campaign_index.rng,
         )
-    seen = seen_or_held_items(assignment)
+    seen = items_seen_or_held_in_other_visit(assignment)
     if assignment.not_judged:
         full_items = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw(

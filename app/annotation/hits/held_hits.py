@@ -20,7 +20,7 @@ from app.annotation.hits.no_hit_replies import (
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, SharedParameters, execute_statement, fetch_rows
-from app.designs.item_names import draft_entries_by_position
+from app.designs.item_names import rename_draft_items_to_positions
 from app.quality.checks import load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.segments import shown_items_of_hit
@@ -124,7 +124,7 @@ async def resume_held_hit_if_available(
         items=shown,
         ids=ids,
         texts=texts,
-        draft=draft_entries_by_position(assignment.draft or {}, shown),
+        draft=rename_draft_items_to_positions(assignment.draft or {}, shown),
         expires_at=expires_at,
         segment=assignment.hit_segment,
         source_and_reference=row.source_and_reference,

@@ -45,7 +45,7 @@ class HitProposal:
         return shown_items_of_hit(self.items, self.shown_as)
 
 
-def seen_or_held_items(assignment: AssignmentState) -> set[int]:
+def items_seen_or_held_in_other_visit(assignment: AssignmentState) -> set[int]:
     """Return the items (for systems: segments) that this annotator has scored, or holds in another visit."""
     return {*assignment.seen, *assignment.held_elsewhere}
 

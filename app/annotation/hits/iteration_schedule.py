@@ -17,9 +17,20 @@ from app.annotation.hits.assignment import (
     AssignmentState,
 )
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
-from app.annotation.hits.hit_proposal import HitProposal, seen_or_held_items, shuffled_items_with_always_shown
+from app.annotation.hits.hit_proposal import (
+    HitProposal,
+    items_seen_or_held_in_other_visit,
+    shuffled_items_with_always_shown,
+)
 from app.database.campaign import is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_value, fetch_values
+from app.database.session import (
+    Driver,
+    Record,
+    execute_statement,
+    fetch_first_column,
+    fetch_first_row_or_none,
+    fetch_value,
+)
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.rule import Draw, ItemValues
 
@@ -105,7 +116,7 @@ async def propose_scheduled_hit_or_extend_schedule(
     """Return a free place of the current iteration. Schedule the next iteration if this one waits for no HIT."""
     iteration = assignment.iteration
     if iteration >= 0:
-        proposal, finished = await propose_free_scheduled_hit(
+        proposal, finished = await propose_scheduled_hit_with_done_flag(
             connection, assignment, campaign_index, iteration, cache, now=now
         )
         if proposal is not None or not finished:
@@ -118,11 +129,13 @@ async def propose_scheduled_hit_or_extend_schedule(
             campaign_index = await cache.load_current_index(connection, assignment)
             if not await try_to_draw_and_store_iteration_hits(connection, assignment, campaign_index, current):
                 return None
-    proposal, _ = await propose_free_scheduled_hit(connection, assignment, campaign_index, current, cache, now=now)
+    proposal, _ = await propose_scheduled_hit_with_done_flag(
+        connection, assignment, campaign_index, current, cache, now=now
+    )
     return proposal
 
 
-async def propose_free_scheduled_hit(
+async def propose_scheduled_hit_with_done_flag(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
@@ -136,15 +149,15 @@ async def propose_free_scheduled_hit(
     preferences = {
         "wanted": assignment.judgments_per_item,
         "people": assignment.unjudged_people,
-        "seen": list(seen_or_held_items(assignment)),
+        "seen": list(items_seen_or_held_in_other_visit(assignment)),
         "not_judged": assignment.not_judged or [],
         "leases_pending": [lease.leader for lease in cache.pending_leases(assignment.campaign_id)],
     }
-    place = await fetch_first_row(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
+    place = await fetch_first_row_or_none(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
     if place is None:
         awaited_hits: int = await fetch_value(connection, COUNT_AWAITED_HITS, {**key, "now": now})
         return None, awaited_hits == 0
-    barred = assignment.not_judged or () if assignment.repeat_items else seen_or_held_items(assignment)
+    barred = assignment.not_judged or () if assignment.repeat_items else items_seen_or_held_in_other_visit(assignment)
     items = [item for item in place.place_items if item not in barred]
     if not items:
         return None, False
@@ -169,25 +182,25 @@ async def fill_place_with_unneeded_items(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex,
-    items: list[int],
+    remaining_items: list[int],
     iteration: int,
 ) -> list[int]:
     """Return the remaining items of a place, filled up with items that no open HIT and no other free place needs."""
     key = {"campaign": assignment.campaign_id}
     reserved_items: list[int] = [
-        *await fetch_values(connection, SELECT_ITEMS_OF_OPEN_HITS, key),
-        *await fetch_values(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}),
+        *await fetch_first_column(connection, SELECT_ITEMS_OF_OPEN_HITS, key),
+        *await fetch_first_column(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}),
     ]
     draw = campaign_index.index.draw(
         assignment.selection_settings.items_per_hit,
-        seen=seen_or_held_items(assignment),
+        seen=items_seen_or_held_in_other_visit(assignment),
         full=campaign_index.index.full_items(Counter(reserved_items)).union(assignment.not_judged or ()),
         leading=set(),
         allow_seen=assignment.repeat_items,
-        initial_items=items,
+        initial_items=remaining_items,
         rng=campaign_index.rng,
     )
-    return items if draw is None else draw.items
+    return remaining_items if draw is None else draw.items
 
 
 async def try_to_draw_and_store_iteration_hits(
@@ -200,7 +213,7 @@ async def try_to_draw_and_store_iteration_hits(
     index = campaign_index.index
     judgments = index.judgments.copy()
     key = {"campaign": assignment.campaign_id}
-    held_items: list[int] = await fetch_values(connection, SELECT_ITEMS_OF_OPEN_HITS, key)
+    held_items: list[int] = await fetch_first_column(connection, SELECT_ITEMS_OF_OPEN_HITS, key)
     np.add.at(judgments, held_items, 1)
     # A thread, because drawing many HITs takes a while; copies, because answers keep coming in meanwhile.
     draws = await asyncio.to_thread(

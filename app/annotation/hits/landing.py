@@ -3,7 +3,7 @@
 from sqlalchemy import text
 
 from app.annotation.hits.served_campaign import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
-from app.database.session import Driver, Record, fetch_first_row, fetch_rows
+from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.errors import NotFound
 from app.media.render_items import render_campaign_items
@@ -46,9 +46,9 @@ class SampleItem(Record):
         return SourceAndReference(self["source"], self["reference"]) if "source" in self else None
 
 
-async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCampaign:
+async def load_campaign_by_link_or_refuse(connection: Driver, link_key: str) -> LinkedCampaign:
     """Return the campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_first_row(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
+    row = await fetch_first_row_or_none(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.",
@@ -57,7 +57,7 @@ async def load_campaign_by_link(connection: Driver, link_key: str) -> LinkedCamp
     return row
 
 
-async def load_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:
+async def load_rendered_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:
     """Return the first items, as many as a HIT has. They are the same for all visitors, so a preview stores nothing."""
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
     statement = SELECT_SAMPLE_OUTPUTS if campaign.segment_count else SELECT_SAMPLE_ITEMS

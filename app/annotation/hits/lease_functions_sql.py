@@ -13,7 +13,7 @@ from app.annotation.hits.shown_items_sql import (
     SHOWN_ITEMS_ARGUMENTS,
     SHOWN_OUTPUTS_ARGUMENTS,
     ShownItems,
-    argument_declarations_of_function,
+    sql_argument_declarations,
 )
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, array_text_of_integers, fetch_rows, sql_and_parameter_names_of_statement
@@ -71,7 +71,7 @@ INSERT_LEASE_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
 )
 INSERT_LEASE_FUNCTION = f"""
     CREATE FUNCTION easel_insert_lease(
-        {argument_declarations_of_function(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
+        {sql_argument_declarations(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
         OUT leased bigint, OUT until timestamptz
     ) LANGUAGE plpgsql AS $${INSERT_LEASE_BODY}$$
 """
@@ -159,7 +159,7 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
 )
 LEASE_HITS_FUNCTION = f"""
     CREATE FUNCTION easel_lease_hits(
-        {argument_declarations_of_function(LEASE_HITS_ARGUMENTS, LEASES_PARAMETER_TYPES)},
+        {sql_argument_declarations(LEASE_HITS_ARGUMENTS, LEASES_PARAMETER_TYPES)},
         OUT number int, OUT id bigint, OUT expires_at timestamptz
     ) RETURNS SETOF record LANGUAGE plpgsql AS $${LEASE_HITS_BODY}$$
 """

@@ -187,7 +187,7 @@ async def try_to_renew_lease(
     async with connection.transaction():
         await lock_revision_and_law_state(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
-        await lock_annotator_and_posteriors(connection, parameters)
+        await lock_posteriors_and_annotator_if_limited(connection, parameters)
         expires_at: datetime | None = await fetch_value(connection, RENEW_LEASE, parameters)
     return expires_at
 
@@ -209,7 +209,7 @@ async def lock_revision_and_law_state(connection: Driver, campaign_id: int) -> N
         await execute_statement(connection, statement, {"campaign": campaign_id})
 
 
-async def lock_annotator_and_posteriors(connection: Driver, parameters: HoldParameters) -> None:
+async def lock_posteriors_and_annotator_if_limited(connection: Driver, parameters: HoldParameters) -> None:
     """Lock the posteriors of the capped items, and before them the annotator's row if their HITs are counted."""
     if parameters.hits_per_annotator is not None or parameters.one_hit:
         await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)

@@ -202,7 +202,7 @@ class LeaseBatch:
                 leases.append((pending, lease))
                 if lease.proposal.leader is not None:  # a HIT of checks reserves no items
                     reservations.enter_context(
-                        self.cache.reserve_items(
+                        self.cache.reserve_items_during_context(
                             self.campaign_id, lease.proposal.leader, lease.proposal.items, lease.proposal.segment
                         )
                     )
@@ -247,7 +247,7 @@ class LeaseBatch:
                 )
                 return None
             if checks:
-                proposal = check_placement.proposal_with_checks(assignment, self.cache, proposal, checks)
+                proposal = check_placement.proposal_with_checks_or_none(assignment, self.cache, proposal, checks)
         except Exception as problem:
             if is_database_away(problem):
                 raise

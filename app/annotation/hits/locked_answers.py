@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import hit_belongs_to_assignment_sql
-from app.annotation.hits.shown_items_sql import argument_declarations_of_function
+from app.annotation.hits.shown_items_sql import sql_argument_declarations
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import (
     Driver,
@@ -84,7 +84,7 @@ LOCK_ANSWERS_BODY, LOCK_ANSWERS_ARGUMENTS = sql_and_parameter_names_of_statement
 )
 LOCK_ANSWERS_FUNCTION = f"""
     CREATE FUNCTION easel_lock_answers(
-        {argument_declarations_of_function(LOCK_ANSWERS_ARGUMENTS, LOCK_PARAMETER_TYPES)},
+        {sql_argument_declarations(LOCK_ANSWERS_ARGUMENTS, LOCK_PARAMETER_TYPES)},
         OUT hit_ids bigint[], OUT annotator_ids bigint[], OUT items_of_hits text[], OUT segments int[],
         OUT shown_as_of_hits text[], OUT excluded bigint[], OUT numbers int[], OUT states float8[],
         OUT judgments int[], OUT campaign_row campaigns

@@ -12,8 +12,8 @@ from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.hit_proposal import items_never_asked_again
-from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_statement, is_open_sql
-from app.database.session import Driver, Record, execute_statement, fetch_first_row, fetch_values
+from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_where_sql, is_open_sql
+from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 NoHitReason = Literal[
@@ -37,7 +37,7 @@ SELECT_OPEN_ITEMS = text(f"""
 """)
 
 # For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
-FINISH_INCOMPARABLE = finish_campaign_statement("revision = :revision")
+FINISH_INCOMPARABLE = finish_campaign_where_sql("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
     SELECT 1 FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX} LIMIT 1
@@ -87,12 +87,14 @@ async def finish_if_done_and_name_no_hit_reason(
         "people": assignment.unjudged_people,
         "always": assignment.always_shown,
     }
-    open_items: set[int] = {*await fetch_values(connection, SELECT_OPEN_ITEMS, parameters)}
+    open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
         return "all_done"
     if assignment.segment_count:
-        return await determine_no_systems_hit_reason(connection, assignment, campaign_index, open_items, now=now)
+        return await finish_if_done_and_name_no_systems_reason(
+            connection, assignment, campaign_index, open_items, now=now
+        )
     barred = items_never_asked_again(assignment)
     some_barred = not assignment.repeat_items or barred
     items_left = open_items.difference(barred)
@@ -101,7 +103,7 @@ async def finish_if_done_and_name_no_hit_reason(
     return "seen_all" if is_all_implied else "wait"
 
 
-async def determine_no_systems_hit_reason(
+async def finish_if_done_and_name_no_systems_reason(
     connection: Driver,
     assignment: AssignmentState,
     campaign_index: CampaignIndex | None,
@@ -137,4 +139,7 @@ async def is_schedule_stuck(connection: Driver, assignment: AssignmentState) -> 
     """Return whether only other annotators could continue the schedule, and none of them holds a HIT."""
     if assignment.selection != "iterations":
         return False
-    return await fetch_first_row(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.campaign_id}, Record) is None
+    return (
+        await fetch_first_row_or_none(connection, SELECT_ANY_OPEN_HIT, {"campaign": assignment.campaign_id}, Record)
+        is None
+    )

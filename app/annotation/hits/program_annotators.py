@@ -16,7 +16,7 @@ from app.annotation.platforms.assignments import AssignmentId, find_or_create_as
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import API_PLATFORM
 from app.database.campaign import campaign_not_found
-from app.database.session import Driver, fetch_first_row, fetch_value
+from app.database.session import Driver, fetch_first_row_or_none, fetch_value
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.selection.segments import shown_items_of_hit
 
@@ -94,7 +94,9 @@ class ProgramAssignments:
 
 async def consent_needed_error(connection: Driver, assignment: AssignmentState) -> Conflict:
     """Return the refusal for a program's annotator without consent, the only onboarding step for such annotators."""
-    visit = await visit_progress.load_visit(connection, AssignmentId(assignment.campaign_id, assignment.assignment_id))
+    visit = await visit_progress.load_visit_or_refuse(
+        connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
+    )
     return Conflict(
         "This person has not agreed to the campaign's consent, so there is no HIT for them. Show them the text, then "
         "send their answer.",
@@ -104,13 +106,13 @@ async def consent_needed_error(connection: Driver, assignment: AssignmentState) 
     )
 
 
-async def load_hit_for_token(
+async def load_hit_and_note_token_use(
     connection: Driver, token: str, hit_id: int | None, address: str, *, now: datetime
 ) -> ProgramHit:
     """Return the HIT that a program with this token answers. Raises `Unauthenticated` (`token_invalid`)."""
     key = {"token_hash": secret_digest(token), "hit": hit_id, "platform": API_PLATFORM_NAME}
     return await require_token_and_note_its_use(
-        connection, await fetch_first_row(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
+        connection, await fetch_first_row_or_none(connection, SELECT_PROGRAM_HIT, key, ProgramHit), address, now=now
     )
 
 

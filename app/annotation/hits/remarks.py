@@ -10,7 +10,7 @@ from typing import TypeVar
 from sqlalchemy import text
 
 from app.annotation.platforms.programs import API_PLATFORM
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from app.database.session import Driver, Record, columns_of_row_class_sql, fetch_rows
 from app.designs.answer import Answer
 from app.designs.item_names import ItemName
@@ -19,8 +19,8 @@ from app.designs.remarks import (
     WHOLE_HIT,
     Remark,
     RemarkTarget,
+    drop_unoffered_remarks,
     refuse_unoffered_remarks,
-    remarks_that_campaign_asks_for,
 )
 from app.quality.check_positions import PlacedCheck
 from app.record.remarks import (
@@ -97,7 +97,7 @@ async def answer_with_offered_remarks(
     if answer.source == API_PLATFORM.name:
         refuse_unoffered_remarks(offered_remarks, answer.remarks)
     stored_names = {str(check.shown_number): f"{CHECK_REMARK_PREFIX}{check.check_number}" for check in placed_checks}
-    accepted_remarks = remarks_that_campaign_asks_for(offered_remarks, answer.remarks)
+    accepted_remarks = drop_unoffered_remarks(offered_remarks, answer.remarks)
     return replace(
         answer, remarks={stored_names.get(about, about): remark for about, remark in accepted_remarks.items()}
     )
@@ -136,7 +136,7 @@ async def raise_alerts_of_flagged_items(connection: Driver, campaign_id: int, se
         reasons = "; ".join(filter(None, flagged_item.reasons))
         because = f"{people}: {reasons}" if reasons else people
         about = "HITs" if flagged_item.item is None else f"item {flagged_item.item}"
-        await raise_alert(
+        await store_alert_unless_known(
             connection, campaign_id, "flagged", distinct_key_of_flag_alert(flagged_item), about=about, because=because
         )
 

@@ -42,7 +42,7 @@ SHOWN_PARAMETER_TYPES = {
 }
 
 
-def argument_declarations_of_function(names: Sequence[str], types: Mapping[str, str]) -> str:
+def sql_argument_declarations(names: Sequence[str], types: Mapping[str, str]) -> str:
     """Return the declaration of a function's arguments."""
     return ", ".join(f"{name} {types[name]}" for name in names)
 
@@ -60,7 +60,7 @@ SHOWN_ITEMS_BODY, SHOWN_ITEMS_ARGUMENTS = sql_and_parameter_names_of_statement(
 )
 SHOWN_ITEMS_FUNCTION = f"""
     CREATE FUNCTION easel_shown_items(
-        {argument_declarations_of_function(SHOWN_ITEMS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
+        {sql_argument_declarations(SHOWN_ITEMS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
         OUT ids text[], OUT texts text[]
     ) LANGUAGE plpgsql AS $${SHOWN_ITEMS_BODY}$$
 """
@@ -75,7 +75,7 @@ SHOWN_OUTPUTS_BODY, SHOWN_OUTPUTS_ARGUMENTS = sql_and_parameter_names_of_stateme
 )
 SHOWN_OUTPUTS_FUNCTION = f"""
     CREATE FUNCTION easel_shown_outputs(
-        {argument_declarations_of_function(SHOWN_OUTPUTS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
+        {sql_argument_declarations(SHOWN_OUTPUTS_ARGUMENTS, SHOWN_PARAMETER_TYPES)},
         OUT ids text[], OUT texts text[], OUT source text, OUT reference text
     ) LANGUAGE plpgsql AS $${SHOWN_OUTPUTS_BODY}$$
 """

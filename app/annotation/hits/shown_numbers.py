@@ -4,7 +4,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, Record, fetch_first_row
+from app.database.session import Driver, Record, fetch_first_row_or_none
 from app.quality import checks
 from app.quality.check_positions import page_numbers_of_items_and_checks
 from app.selection.segments import shown_items_of_hit
@@ -22,9 +22,11 @@ class HitItemsRow(Record):
     shown_as: list[int] | None
 
 
-async def load_page_numbers_of_hit(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
+async def load_item_numbers_shown_on_page(connection: Driver, assignment: AssignmentId, hit_id: int) -> list[int]:
     """Return the numbers under which a HIT of this assignment shows items and checks; empty for other HITs."""
-    row = await fetch_first_row(connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow)
+    row = await fetch_first_row_or_none(
+        connection, SELECT_HIT_ITEMS, {**assignment.parameters, "hit": hit_id}, HitItemsRow
+    )
     if row is None:
         return []
     placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)

@@ -20,12 +20,12 @@ from app.annotation.hits.lease_parameters import HoldParameters
 from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
-    lock_annotator_and_posteriors,
+    lock_posteriors_and_annotator_if_limited,
     lock_revision_and_law_state,
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_answers
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, Record, fetch_first_row, fetch_value, is_database_away
+from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_value, is_database_away
 from app.designs.criteria import Submission
 from app.errors import NotFound
 
@@ -140,7 +140,7 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
     """
     key = AnswerKey(**answer.assignment.parameters, hit=answer.hit_id, now=answer.now)
     await lock_revision_and_law_state(connection, key.campaign)
-    hit = await fetch_first_row(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
+    hit = await fetch_first_row_or_none(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     if first_seq := await fetch_value(connection, SELECT_FIRST_RESPONSE, key):
@@ -160,7 +160,7 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
         one_hit=hit.one_hit,
         wanted=hit.judgments_per_item,
     )
-    await lock_annotator_and_posteriors(connection, parameters)
+    await lock_posteriors_and_annotator_if_limited(connection, parameters)
     if not await fetch_value(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
     locked = await lock_answers(connection, key.campaign, [answer], late=True)

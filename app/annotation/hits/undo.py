@@ -17,7 +17,7 @@ from app.annotation.hits import check_placement, remarks
 from app.annotation.hits.answer_parameters import AnswerKey, build_response_parameters
 from app.annotation.hits.answer_parsing import (
     answer_without_checks_and_shown_values,
-    parse_answer_and_values_by_criterion,
+    parse_answers_and_values_of_all_criteria,
 )
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment import IS_ONE_HIT_PLATFORM
@@ -35,7 +35,7 @@ from app.database.session import (
     Record,
     columns_of_row_class_sql,
     execute_statement,
-    fetch_first_row,
+    fetch_first_row_or_none,
     fetch_rows,
     fetch_value,
 )
@@ -43,7 +43,7 @@ from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.item_names import ItemName
 from app.designs.remarks import REMARKS_KEY as REMARKS
-from app.designs.remarks import remark_form_fields
+from app.designs.remarks import form_fields_of_stored_remarks
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY, UNJUDGED_PREFIX, UNJUDGED_WITHOUT_REASON
 from app.errors import Conflict, NotFound
 from app.quality import checks
@@ -170,7 +170,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
         Conflict: `answer_final`, `answer_changed_often`.
 
     """
-    last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
+    last_answer = await fetch_first_row_or_none(connection, SELECT_LAST_ANSWER, assignment.parameters, LastAnswer)
     if last_answer is None:
         raise answer_final_error()
     refuse_too_many_changes_of_answer(last_answer)
@@ -182,7 +182,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
         statement = SELECT_SHOWN_OUTPUT_TEXTS
         parameters = {"campaign": last_answer.id, "shown": items, "segment": last_answer.segment}
         parameters["hit"] = last_answer.hit_id
-    shown_items = await fetch_first_row(connection, statement, parameters, ShownItems)
+    shown_items = await fetch_first_row_or_none(connection, statement, parameters, ShownItems)
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
     shown, ids, texts = items, shown_items.ids, shown_items.texts
     check_values: dict[int, float] = {}
@@ -213,7 +213,9 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     )
     names = {item: ItemName(position) for position, item in enumerate(hit.items)}
     extra = last_answer.extra or {}
-    remark_fields = remark_form_fields(remarks.remarks_by_page_name(extra.get(REMARKS, {}), placed_checks, names))
+    remark_fields = form_fields_of_stored_remarks(
+        remarks.remarks_by_page_name(extra.get(REMARKS, {}), placed_checks, names)
+    )
     unjudged_form = unjudged_form_fields(extra, placed_checks, names)
     return ReopenedAnswer(
         hit,
@@ -310,7 +312,7 @@ async def replace_answer(
         if earlier_seq := await fetch_value(connection, SELECT_REPLACEMENT, key):
             return AnswerReceipt(hit_id, earlier_seq, repeated=True)
         await execute_statement(connection, LOCK_ANNOTATOR_ROW, {"campaign": key.campaign, "annotator": annotator_id})
-        last_answer = await fetch_first_row(connection, SELECT_LAST_ANSWER, key, LastAnswer)
+        last_answer = await fetch_first_row_or_none(connection, SELECT_LAST_ANSWER, key, LastAnswer)
         if last_answer is None or (last_answer.hit_id, last_answer.seq) != (hit_id, replaced_seq):
             raise answer_final_error()
         refuse_too_many_changes_of_answer(last_answer)
@@ -340,7 +342,7 @@ async def store_replacing_response(
     placed_checks: Sequence[PlacedCheck],
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
-    parsed_answers = parse_answer_and_values_by_criterion(last_answer, last_answer, submitted)
+    parsed_answers = parse_answers_and_values_of_all_criteria(last_answer, last_answer, submitted)
     first = await remarks.answer_with_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
@@ -356,7 +358,7 @@ async def store_replacing_response(
 async def withdraw_replaced_answer(connection: Driver, key: ReplacementKey) -> None:
     """Store the decision that withdraws the older answer. Raises `Conflict` (`answer_final`)."""
     status: str | None = await fetch_value(connection, LOCK_CAMPAIGN_FOR_DECISION, key)
-    exclusion = await fetch_first_row(connection, SELECT_ANSWER_EXCLUSION, key, Record)
+    exclusion = await fetch_first_row_or_none(connection, SELECT_ANSWER_EXCLUSION, key, Record)
     if status not in ANSWERABLE_STATUSES or exclusion:
         raise answer_final_error()
     decision = {

@@ -16,7 +16,7 @@ def must_agree_to_consent_text(settings: VisitSettings, platform: Platform) -> b
     return bool(settings.consent) and not platform.is_simulated
 
 
-def has_consented(_settings: VisitSettings, history: VisitHistory) -> bool:
+def has_consented_to_present_version(_settings: VisitSettings, history: VisitHistory) -> bool:
     """Return whether the annotator has agreed to the present version of the text."""
     results = history.results_of_step(CONSENT_STEP)
     return any(result.version == history.version and result.outcome == "passed" for result in results)
@@ -31,7 +31,7 @@ def parse_consent_form(form: Mapping[str, str], _settings: VisitSettings, histor
     return StepResult(CONSENT_STEP, history.version, "passed" if form["answer"] == "yes" else "declined")
 
 
-def find_consent_answer(version: int, history: VisitHistory) -> StepResult:
+def consent_result_of_version_or_refuse(version: int, history: VisitHistory) -> StepResult:
     """Return the annotator's answer to a version of the text.
 
     Raises:
@@ -73,7 +73,7 @@ def results_of_declined_consent(_settings: VisitSettings, version: int) -> list[
 STEP = VisitStep(
     CONSENT_STEP,
     must_agree_to_consent_text,
-    has_consented,
+    has_consented_to_present_version,
     parse_consent_form,
     consent_template_context,
     {"Consent declined": results_of_declined_consent},

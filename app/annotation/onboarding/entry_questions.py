@@ -88,7 +88,7 @@ class EntryQuestion(NamedTuple):
         return 0 < len(self.choices) <= MAX_RADIO_CHOICES
 
     @property
-    def screens_out_people(self) -> bool:
+    def has_screening_answer(self) -> bool:
         """Return whether some answer screens people out."""
         return bool(self.screening_choices or (self.number and self.number[2:] != (None, None)))
 
@@ -111,7 +111,7 @@ def parse_question_line(line: str) -> EntryQuestion:
         raise ValueError(f"{match['name']}: the question needs 1 to {MAX_QUESTION_CHARACTERS} characters")
     asked = EntryQuestion(match["name"], question, (), bool(match["open"]))
     if parts and NUMBER_PATTERN.fullmatch(parts[0]) and all(map(is_screening_part, parts[1:])):
-        return asked._replace(number=number_limits_of_parts(asked.name, parts))
+        return asked._replace(number=parse_number_limits(asked.name, parts))
     return question_with_choices(asked, parts)
 
 
@@ -119,10 +119,10 @@ def is_screening_part(part: str) -> bool:
     return part.startswith(SCREENING_PREFIX)
 
 
-def question_with_choices(question: EntryQuestion, parts: Sequence[str]) -> EntryQuestion:
+def question_with_choices(question: EntryQuestion, choice_parts: Sequence[str]) -> EntryQuestion:
     """Return the question with these choices, none for free text. Raises ValueError."""
-    choices = [part.removeprefix(SCREENING_PREFIX).strip() for part in parts]
-    screening = tuple(choice for choice, part in zip(choices, parts, strict=True) if is_screening_part(part))
+    choices = [part.removeprefix(SCREENING_PREFIX).strip() for part in choice_parts]
+    screening = tuple(choice for choice, part in zip(choices, choice_parts, strict=True) if is_screening_part(part))
     if (
         len(choices) == 1
         or len(choices) > MAX_QUESTION_CHOICES
@@ -136,7 +136,7 @@ def question_with_choices(question: EntryQuestion, parts: Sequence[str]) -> Entr
     return question._replace(choices=tuple(choices), screening_choices=screening)
 
 
-def number_limits_of_parts(name: str, parts: Sequence[str]) -> NumberLimits:
+def parse_number_limits(name: str, parts: Sequence[str]) -> NumberLimits:
     """Return the limits that the parts of a question about a number define. Raises ValueError."""
     limits: dict[str, str | None] = {}
     if match := NUMBER_PATTERN.fullmatch(parts[0]):
@@ -147,7 +147,7 @@ def number_limits_of_parts(name: str, parts: Sequence[str]) -> NumberLimits:
             raise ValueError(f"{name}: write “screen out: under 18” or “screen out: over 65”, each once at most")
         limits[f"screened_{match['side']}"] = match["limit"]
     try:
-        numbers = NumberLimits(**{key: limit_as_number(limit) for key, limit in limits.items() if limit is not None})
+        numbers = NumberLimits(**{key: parse_number_limit(limit) for key, limit in limits.items() if limit is not None})
     except ValueError as error:
         raise ValueError(f"{name}: “{shorten_echo(str(error))}” is no number from -1e9 to 1e9") from None
     least = max(limit for limit in (-MAX_NUMBER, numbers.minimum, numbers.screened_under) if limit is not None)
@@ -157,15 +157,15 @@ def number_limits_of_parts(name: str, parts: Sequence[str]) -> NumberLimits:
     return numbers
 
 
-def limit_as_number(text: str) -> float:
+def parse_number_limit(limit_text: str) -> float:
     """Return a limit that a researcher wrote. Raises ValueError with the text."""
-    number = parse_strict_decimal(text)
+    number = parse_strict_decimal(limit_text)
     if abs(number) > MAX_NUMBER:
-        raise ValueError(text)
+        raise ValueError(limit_text)
     return number
 
 
-def parse_questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
+def parse_only_questions_with_choices(lines: Sequence[str]) -> list[EntryQuestion]:
     """Return the questions whose answers form groups of annotators. Free text is left out: it may identify people."""
     return [question for question in parse_question_lines(lines) if question.choices]
 
@@ -182,11 +182,11 @@ def parse_question_lines(lines: Sequence[str]) -> list[EntryQuestion]:
 def format_question_line(question: EntryQuestion) -> str:
     """Return the line that defines a question; `parse_question_line` reads it back."""
     mark = "?" if question.optional else ""
-    parts = format_number_parts(question.number) if question.number else format_choices(question)
+    parts = format_number_parts(question.number) if question.number else format_choice_parts(question)
     return f"{question.name}{mark}: {' | '.join((question.question, *parts))}"
 
 
-def format_choices(question: EntryQuestion) -> list[str]:
+def format_choice_parts(question: EntryQuestion) -> list[str]:
     return [
         f"{SCREENING_PREFIX} {choice}" if choice in question.screening_choices else choice
         for choice in question.choices

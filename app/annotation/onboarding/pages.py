@@ -88,7 +88,7 @@ async def create_personal_links_from_form(
 
 
 @router.get("/people.csv")
-async def download_personal_links(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
+async def download_personal_links_csv(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
     """Return all people with their links as CSV, for a mail merge."""
     campaign = await load_campaign_for_page(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="people.csv")

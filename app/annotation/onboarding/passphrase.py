@@ -75,14 +75,14 @@ async def check_passphrase_and_charge_guess(
         return
     if entered is None:
         raise passphrase_missing_error()
-    await charge_guess(connection, campaign.id, visitor, now=now)
+    await charge_guess_or_refuse(connection, campaign.id, visitor, now=now)
     if not is_same_passphrase(settings.passphrase, entered):
         raise passphrase_wrong_error()
-    refund = guess_counts_and_shares_parameters(campaign.id, visitor)  # the guess was right
+    refund = charge_guess_parameters(campaign.id, visitor)  # the guess was right
     await execute_statement(connection, REFUND_GUESS, refund)
 
 
-def guess_counts_and_shares_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
+def charge_guess_parameters(campaign_id: int, visitor: Visitor) -> dict[str, Any]:
     """Return the counts of guesses from a visitor's address and on the campaign, and a guess's share of each."""
     return {
         "campaign": campaign_id,
@@ -93,9 +93,9 @@ def guess_counts_and_shares_parameters(campaign_id: int, visitor: Visitor) -> di
     }
 
 
-async def charge_guess(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
+async def charge_guess_or_refuse(connection: Driver, campaign_id: int, visitor: Visitor, *, now: datetime) -> None:
     """Charge a guess before it is checked. Raises `TooManyAttempts` (details `retry_after_seconds`)."""
-    guess = guess_counts_and_shares_parameters(campaign_id, visitor)
+    guess = charge_guess_parameters(campaign_id, visitor)
     try:
         await charge_all_allowances_or_refuse(connection, CHARGE_GUESS, guess, 2, now=now)
     except AllowanceExhausted as reason:

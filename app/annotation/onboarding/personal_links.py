@@ -50,7 +50,7 @@ COUNT_PERSONAL_LINKS = text("""
 """)
 
 
-async def arrival_with_person_number(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
+async def load_arrival_with_person_number(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
     """Return the arrival with the person's number instead of the link, so that annotators' rows hold no links.
 
     Raises:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.designs.answer import Form
-from app.designs.criteria import AskedCampaign, submission_of_each_criterion
+from app.designs.criteria import AskedCampaign, split_submission_by_criterion_or_refuse
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, pluralize
@@ -101,7 +101,7 @@ class PracticeFormat(NamedTuple):
 def parse_nonempty_practice_table(table: str, practice_format: PracticeFormat) -> tuple[tuple[PracticeItem, ...], ...]:
     """Return the practice sets of a table that is not empty, as `parse_practice_sets` does."""
     upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
-    check_practice_columns(upload.columns, practice_format)
+    refuse_wrong_practice_columns(upload.columns, practice_format)
     rows = [
         (format_cell(row.values.get(PRACTICE_SET_COLUMN)).strip(), parse_practice_item(row, practice_format))
         for row in upload.rows
@@ -114,11 +114,11 @@ def parse_nonempty_practice_table(table: str, practice_format: PracticeFormat) -
     if PRACTICE_SET_COLUMN not in upload.columns:
         items, size = tuple(item for _, item in rows), practice_format.items_per_hit
         practice_sets = [items[start : start + size] for start in range(0, len(items), size)]
-    check_practice_set_sizes(practice_sets, practice_format.designs[0][1])
+    refuse_wrong_practice_set_sizes(practice_sets, practice_format.designs[0][1])
     return tuple(practice_sets)
 
 
-def check_practice_columns(columns: Sequence[str], practice_format: PracticeFormat) -> None:
+def refuse_wrong_practice_columns(columns: Sequence[str], practice_format: PracticeFormat) -> None:
     """Raise `Invalid` (`column_unknown`) if the columns are not those of a practice table."""
     known_columns = [
         PRACTICE_TEXT_COLUMN,
@@ -131,10 +131,13 @@ def check_practice_columns(columns: Sequence[str], practice_format: PracticeForm
     known_columns += [PRACTICE_EXPLANATION_COLUMN, PRACTICE_SET_COLUMN]
     if PRACTICE_TEXT_COLUMN not in columns or (unknown := [name for name in columns if name not in known_columns]):
         wrong = "lacks the column text" if PRACTICE_TEXT_COLUMN not in columns else f"has {join_names(unknown)}, too"
-        raise Invalid(f"The table {wrong}. Its columns can be: {join_names(known_columns)}.", code="column_unknown")
+        raise Invalid(
+            f"The table {wrong}. Its columns can be: {join_names(known_columns)}.",
+            code="column_unknown",
+        )
 
 
-def check_practice_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
+def refuse_wrong_practice_set_sizes(sets: Sequence[Sequence[PracticeItem]], design: Design) -> None:
     """Raise `Invalid` (`hit_size`) for a set whose size the design does not accept."""
     min_items, max_items = design.items_per_hit[0], design.items_per_hit[-1]
     for number, items in enumerate(sets, start=1):
@@ -180,7 +183,7 @@ def practice_expectation_or_none(cells: Mapping[str, str], criterion: str, desig
 def grade_practice_form(settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(settings.criteria, submission_of_each_criterion(Form(form, "form"), settings), strict=True)
+    parts = zip(settings.criteria, split_submission_by_criterion_or_refuse(Form(form, "form"), settings), strict=True)
     return grade_practice_values(
         settings, items, [criterion.parse_answer(part, numbers)[1] for criterion, part in parts]
     )

@@ -45,7 +45,7 @@ def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHisto
         if "values" in result.said:
             parts.append(result.said)
         else:
-            earlier_tries, parts = count_tries(parts, earlier_tries), []
+            earlier_tries, parts = count_tries_including_parts(parts, earlier_tries), []
     met, expected = (sum(part[name] for part in parts) for name in ("met", "of"))
     is_finished = len(parts) == set_count
     tries = parts[0].get("try", earlier_tries + 1) if parts else earlier_tries + 1
@@ -59,9 +59,9 @@ def qualification_progress(settings: VisitAndAnswerSettings, history: VisitHisto
     )
 
 
-def count_tries(parts: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
+def count_tries_including_parts(parts_of_last_try: Sequence[Mapping[str, Any]], earlier_tries: int) -> int:
     """Return the number of tries up to the one with these parts. Old parts, from before the limit, do not say it."""
-    return int(parts[0].get("try", earlier_tries + 1)) if parts else earlier_tries
+    return int(parts_of_last_try[0].get("try", earlier_tries + 1)) if parts_of_last_try else earlier_tries
 
 
 def is_pass_mark_reached(settings: VisitAndAnswerSettings, met_count: int, expected_answer_count: int) -> bool:
@@ -79,7 +79,10 @@ def qualification_result_or_none_if_outdated(
     form: Mapping[str, str], settings: VisitAndAnswerSettings, history: VisitHistory
 ) -> StepResult | None:
     """Return the graded answer, or the start of another try if one is left; None for a form of an earlier page."""
-    result_count, progress = history.count_step_results(QUALIFICATION_STEP), qualification_progress(settings, history)
+    result_count, progress = (
+        history.last_result_version_or_zero(QUALIFICATION_STEP),
+        qualification_progress(settings, history),
+    )
     if form.get("hit") != str(result_count) or (
         progress.is_finished and progress.tries >= settings.qualification_tries
     ):
@@ -114,7 +117,7 @@ def qualification_template_context(settings: VisitAndAnswerSettings, history: Vi
     items = sets[min(progress.set_index, len(sets) - 1)]
     context = {"texts": [item.shown for item in items], "at": progress.set_index + 1, "count": len(sets)}
     context |= {
-        "which": history.count_step_results(QUALIFICATION_STEP),
+        "which": history.last_result_version_or_zero(QUALIFICATION_STEP),
         "test": progress,
         "tries_left": settings.qualification_tries - progress.tries,
     }

@@ -15,7 +15,7 @@ from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
 from app.designs.design import CONTROL_CHARACTER
-from app.designs.number_parsing import parse_typed_decimal
+from app.designs.number_parsing import parse_localized_decimal_or_refuse
 from app.errors import Invalid, join_names, shorten_echo
 
 QUESTIONS_STEP = "questions"
@@ -33,7 +33,9 @@ def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> b
     return history.has_worked or any(result.outcome == "passed" for result in history.results_of_step(QUESTIONS_STEP))
 
 
-def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, history: VisitHistory) -> StepResult | None:
+def parse_questions_form_or_none_if_answered(
+    form: Mapping[str, str], settings: VisitSettings, history: VisitHistory
+) -> StepResult | None:
     """Return the answers, without empty ones; None if the annotator has answered already: the first answers count.
 
     Raises:
@@ -45,7 +47,7 @@ def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, histo
         return None
     questions = parse_question_lines(settings.questions)
     answers = {
-        question.name: checked_entry_answer(question, form.get(question.field_name, "").strip())
+        question.name: entry_answer_or_refusal(question, form.get(question.field_name, "").strip())
         for question in questions
     }
     is_screened_out = any(question.screens_out(answers[question.name]) for question in questions)
@@ -57,7 +59,7 @@ def parse_questions_form(form: Mapping[str, str], settings: VisitSettings, histo
     )
 
 
-def checked_entry_answer(question: EntryQuestion, text: str) -> str:
+def entry_answer_or_refusal(question: EntryQuestion, text: str) -> str:
     """Return the answer to store; empty if an optional question was left open."""
     name = question.name
     if not text and not question.optional:
@@ -88,7 +90,7 @@ def number_within_limits_or_refusal(question: EntryQuestion, limits: NumberLimit
     """Return the number that a text stands for. Raises `Invalid`."""
     name, asked = question.name, shorten_echo(question.question)
     try:
-        number = parse_typed_decimal(text)
+        number = parse_localized_decimal_or_refuse(text)
     except ValueError:
         message = f"The answer to “{asked}” must be a number. What you entered is kept."
         raise Invalid(message, code="answer_not_a_number", question=name) from None
@@ -115,7 +117,7 @@ def questions_template_context(settings: VisitSettings, history: VisitHistory) -
 
 def results_of_screened_out_annotator(settings: VisitSettings, _version: int) -> list[StepResult]:
     """Return the result of an annotator who cannot take part; none if no answer screens people out."""
-    screens = any(question.screens_out_people for question in parse_question_lines(settings.questions))
+    screens = any(question.has_screening_answer for question in parse_question_lines(settings.questions))
     return [StepResult(QUESTIONS_STEP, 1, "failed")] if screens else []
 
 
@@ -123,7 +125,7 @@ STEP = VisitStep(
     QUESTIONS_STEP,
     has_entry_questions,
     has_answered_questions,
-    parse_questions_form,
+    parse_questions_form_or_none_if_answered,
     questions_template_context,
     {"Screened out by a question": results_of_screened_out_annotator},
 )

@@ -45,7 +45,7 @@ class VisitHistory:
     def results_of_step(self, step: str) -> list[StepResult]:
         return [result for result in self.results if result.step == step]
 
-    def count_step_results(self, step: str) -> int:
+    def last_result_version_or_zero(self, step: str) -> int:
         """Return the number of results of a step whose versions are running numbers."""
         results = self.results_of_step(step)
         return results[-1].version if results else 0

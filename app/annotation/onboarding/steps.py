@@ -62,6 +62,6 @@ def next_open_step(settings: VisitAndAnswerSettings, platform: Platform, history
     )
 
 
-def has_visit_steps(settings: VisitSettings) -> bool:
+def has_visit_steps_on_any_platform(settings: VisitSettings) -> bool:
     """Return whether annotators from any platform have a step to pass."""
     return any(step.is_required(settings, platform) for step in VISIT_STEPS for platform in PLATFORMS.values())

@@ -78,7 +78,7 @@ def training_result_or_none_if_outdated(
         Conflict: `training_over`, if the annotator has tried the set too often.
 
     """
-    result_count, progress = history.count_step_results(TRAINING_STEP), training_progress(history)
+    result_count, progress = history.last_result_version_or_zero(TRAINING_STEP), training_progress(history)
     if form.get("hit") != str(result_count):
         return None
     if progress.has_no_tries_left:
@@ -110,7 +110,7 @@ def training_template_context(settings: VisitAndAnswerSettings, history: VisitHi
     set_index = min(progress.set_index, len(sets) - 1)
     context = {"texts": [item.shown for item in sets[set_index]], "at": set_index + 1, "count": len(sets)}
     context |= {
-        "which": history.count_step_results(TRAINING_STEP),
+        "which": history.last_result_version_or_zero(TRAINING_STEP),
         "feedback": None,
         "outcome": "screened_out" if progress.has_no_tries_left else None,
     }

@@ -13,7 +13,7 @@ from app.annotation.onboarding.steps import VISIT_STEPS, next_open_step
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver, Record, execute_statement, fetch_first_row
+from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
 from app.designs.campaign import SECTION_BY_SETTING
 from app.errors import NotFound
 
@@ -97,17 +97,17 @@ class AnnotatorVisit(VisitedCampaign):
         return next_open_step(self.settings, PLATFORMS[self.platform], self.history)
 
 
-async def load_visit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
+async def load_visit_or_refuse(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
     """Return the annotator of an assignment, with their history. Raises `NotFound` (`assignment_not_found`)."""
-    row = await fetch_first_row(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
+    row = await fetch_first_row_or_none(connection, SELECT_VISIT, assignment.parameters, AnnotatorVisit)
     if row is None:
         raise NotFound("This task no longer exists.", code="assignment_not_found")
     return row
 
 
 async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
-    """As `load_visit`; also admit an annotator who has no open step."""
-    visit = await load_visit(connection, assignment)
+    """As `load_visit_or_refuse`; also admit an annotator who has no open step."""
+    visit = await load_visit_or_refuse(connection, assignment)
     if visit.next_step is None:
         await admit_to_visit_version(connection, visit)
     return visit
@@ -119,7 +119,7 @@ async def admit_to_visit_version(connection: Driver, visit: AnnotatorVisit) -> N
     await execute_statement(connection, ADMIT_ANNOTATOR, key)
 
 
-async def store_step_result(
+async def store_result_of_open_step(
     connection: Driver, visit: AnnotatorVisit, step_name: str, form: Mapping[str, str], *, now: datetime
 ) -> None:
     """Store the result of the annotator's open step. A form of any other step or page is ignored as outdated.
@@ -137,9 +137,9 @@ async def store_step_result(
     )
 
 
-async def load_visited_campaign(connection: Driver, link_key: str) -> VisitedCampaign:
+async def load_visited_campaign_or_refuse(connection: Driver, link_key: str) -> VisitedCampaign:
     """Return the campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
-    row = await fetch_first_row(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
+    row = await fetch_first_row_or_none(connection, SELECT_VISITED_CAMPAIGN, {"link_key": link_key}, VisitedCampaign)
     if row is None:
         raise NotFound(
             "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"

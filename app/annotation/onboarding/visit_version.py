@@ -6,7 +6,7 @@ from sqlalchemy import insert, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding.settings import VisitSettings
-from app.annotation.onboarding.steps import has_visit_steps
+from app.annotation.onboarding.steps import has_visit_steps_on_any_platform
 from app.database.tables import campaigns
 from app.database.visit_tables import consent_texts
 from app.designs.campaign import Campaign
@@ -20,7 +20,7 @@ def visit_settings(campaign: Campaign) -> VisitSettings:
 
 async def create_first_visit_version_if_needed(connection: AsyncConnection, campaign: Campaign) -> None:
     """Create the first version at the launch, if any annotator has a step to pass."""
-    if has_visit_steps(visit_settings(campaign)):
+    if has_visit_steps_on_any_platform(visit_settings(campaign)):
         await increment_version_and_store_consent_text(connection, campaign)
 
 

@@ -14,7 +14,7 @@ from app.annotation.platforms.cell_reading import (
     ReadingNotes,
     ReadingOptions,
     detect_number_and_date_formats,
-    find_time_zone,
+    find_time_zone_or_refuse,
 )
 from app.annotation.platforms.column_mapping import (
     COLUMN_ROLES,
@@ -25,7 +25,7 @@ from app.annotation.platforms.column_mapping import (
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import detect_platform_and_result_format
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
-from app.annotation.platforms.tool_formats import file_with_appraise_header, table_with_row_per_annotation
+from app.annotation.platforms.tool_formats import file_with_appraise_header_if_missing, table_with_row_per_annotation
 from app.errors import Invalid, join_names
 from app.uploads import UploadedRow, UploadedTable, check_upload_size, read_table
 
@@ -61,7 +61,7 @@ def read_platform_rows_and_notes(
             `table_with_easel_columns`, `detect_number_and_date_formats` and the platform's reader.
 
     """
-    find_time_zone(options.time_zone)
+    find_time_zone_or_refuse(options.time_zone)
     check_upload_size(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
@@ -112,10 +112,12 @@ def read_platform_format_and_table(
     file: BinaryIO, file_name: str, *, max_mb: int, reader: CellReader
 ) -> tuple[Platform, ResultFileFormat, UploadedTable]:
     """Return the platform of a file, the format to read it with, and its table converted to that format."""
-    upload = read_table(file_with_appraise_header(file), file_name, max_mb=max_mb, read_options=reader.options.read_as)
+    upload = read_table(
+        file_with_appraise_header_if_missing(file), file_name, max_mb=max_mb, read_options=reader.options.read_as
+    )
     notes = reader.notes
     notes.rows, notes.lines, notes.file = upload.row_count, upload.line_count, " ".join(upload.notes)
-    upload = table_with_known_column_names(table_with_row_per_annotation(upload, notes))
+    upload = table_with_canonical_column_names(table_with_row_per_annotation(upload, notes))
     if MTURK_STATUS_COLUMN in upload.columns and not reader.options.count_rejected:
         upload = replace(upload, rows=iterate_results_not_rejected(upload.rows, notes))
     platform, file_format = detect_platform_and_result_format(upload.columns)
@@ -124,7 +126,7 @@ def read_platform_format_and_table(
     return platform, file_format, upload
 
 
-def table_with_known_column_names(upload: UploadedTable) -> UploadedTable:
+def table_with_canonical_column_names(upload: UploadedTable) -> UploadedTable:
     """Return the table with known columns in the capitals that Easel and Mechanical Turk use."""
     names = {name: canonical_name_if_unique(name, upload.columns) for name in upload.columns}
     if all(name == canonical_name for name, canonical_name in names.items()):

@@ -14,7 +14,7 @@ from sqlalchemy import text
 
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, Record, fetch_first_row, fetch_rows, fetch_value
+from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows, fetch_value
 from app.errors import Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -120,12 +120,12 @@ async def find_or_create_assignment(
         "worker_id": arrival.worker_id,
         "assignment_id": arrival.assignment_id,
     }
-    row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
+    row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
     if row is None and visitor is not None:
         try:
             await visitor.charge_visit_or_refuse(connection, campaign_id, now=now)
         except TooManyVisits:
-            row = await fetch_first_row(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
+            row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
             if row is None:  # no concurrent request has created it either
                 raise
     if row is None:

@@ -12,7 +12,7 @@ from app.annotation.platforms.time_parsing import (
     DateOrderUnknownError,
     ParsedTime,
     file_time_or_none,
-    is_day_first_or_unknown,
+    is_day_first_or_none,
 )
 from app.errors import Invalid, shorten_echo
 from app.uploads import ReadOptions, refuse_line
@@ -156,7 +156,9 @@ class CellReader:
             return None
         day_first = self.formats.has_day_first if self.formats else None
         try:
-            parsed_time = file_time_or_none(cell, day_first=day_first, zone=find_time_zone(self.options.time_zone))
+            parsed_time = file_time_or_none(
+                cell, day_first=day_first, zone=find_time_zone_or_refuse(self.options.time_zone)
+            )
         except DateOrderUnknownError:
             if self.formats is None:
                 raise FormatsUnknownError from None
@@ -201,25 +203,26 @@ def detect_number_and_date_formats(cells: Iterable[tuple[int, CellKind, str]], o
     for line, kind, cell in cells:
         if kind == "number":
             record_decimal_mark(numbers, line, cell)
-        elif needs_date_order(cell):
-            orders.setdefault(is_day_first_or_unknown(cell), (line, cell))
+        elif is_date_order_ambiguous(cell):
+            orders.setdefault(is_day_first_or_none(cell), (line, cell))
     return CellFormats(
-        are_decimal_commas_used(numbers, options.decimal), is_day_before_month(orders, options.date_order)
+        decide_decimal_commas_or_refuse(numbers, options.decimal),
+        decide_day_first_or_refuse(orders, options.date_order),
     )
 
 
-def record_decimal_mark(numbers: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
+def record_decimal_mark(first_cell_by_comma_use: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
     match = PERCENT_CELL_PATTERN.fullmatch(cell)
     digits = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", match[1] if match else cell)
     if AMBIGUOUS_NUMBER_PATTERN.fullmatch(digits):
-        numbers.setdefault(None, (line, cell))
+        first_cell_by_comma_use.setdefault(None, (line, cell))
     elif "," in digits and COMMA_DECIMAL_PATTERN.fullmatch(digits):
-        numbers.setdefault(True, (line, cell))
+        first_cell_by_comma_use.setdefault(True, (line, cell))
     elif ("," in digits or "." in digits) and POINT_DECIMAL_PATTERN.fullmatch(digits):
-        numbers.setdefault(False, (line, cell))
+        first_cell_by_comma_use.setdefault(False, (line, cell))
 
 
-def needs_date_order(cell: str) -> bool:
+def is_date_order_ambiguous(cell: str) -> bool:
     try:
         file_time_or_none(cell, day_first=None, zone=UTC)
     except DateOrderUnknownError:
@@ -227,7 +230,7 @@ def needs_date_order(cell: str) -> bool:
     return False
 
 
-def are_decimal_commas_used(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
+def decide_decimal_commas_or_refuse(numbers: Mapping[bool | None, tuple[int, str]], chosen: DecimalMark) -> bool | None:
     """Return whether numbers have decimal commas. Raises `Invalid` (`decimal_unclear`)."""
     if chosen:
         return chosen == "comma"
@@ -250,7 +253,7 @@ def are_decimal_commas_used(numbers: Mapping[bool | None, tuple[int, str]], chos
     return next((comma for comma in numbers if comma is not None), None)
 
 
-def is_day_before_month(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
+def decide_day_first_or_refuse(orders: Mapping[bool | None, tuple[int, str]], chosen: DateOrder) -> bool | None:
     """Return whether the day comes first. Raises `Invalid` (`date_order_unclear`)."""
     if chosen:
         return chosen == "day_first"
@@ -273,7 +276,7 @@ def is_day_before_month(orders: Mapping[bool | None, tuple[int, str]], chosen: D
     return next((day_first for day_first in orders if day_first is not None), None)
 
 
-def find_time_zone(name: str) -> tzinfo:
+def find_time_zone_or_refuse(name: str) -> tzinfo:
     """Return a time zone. Raises `Invalid` (`time_zone_unknown`)."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)

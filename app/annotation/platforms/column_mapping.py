@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NoReturn
 
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.uploads import UploadedRow, UploadedTable, format_cell
 
 REQUIRED_ROLES = ("item", "value")
@@ -149,15 +149,15 @@ def table_with_easel_columns(upload: UploadedTable, options: ReadingOptions, not
     if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
         refuse_unmapped_columns(upload.columns, proposed)
     families = {role: expand_number_wildcard(name, upload.columns) for role, name in mapping.items()}
-    check_mapped_columns(families, mapping, upload.columns)
+    refuse_wrong_mapped_columns(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
     notes.passed_over = join_names([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
-    return replace(upload, columns=columns, rows=iterate_rows_by_item(upload.rows, families))
+    return replace(upload, columns=columns, rows=iterate_row_per_item(upload.rows, families))
 
 
-def check_mapped_columns(
+def refuse_wrong_mapped_columns(
     families: Mapping[str, Sequence[str]], mapping: Mapping[str, str], columns: Sequence[str]
 ) -> None:
     """Raise `Invalid` (`column_unknown`, `columns_unequal`) if the mapping does not fit the table."""
@@ -167,7 +167,7 @@ def check_mapped_columns(
                 f"There is no column {join_names(missing)}. The columns are: {join_names(columns)}. "
                 "Nothing was imported.",
                 code="column_unknown",
-                columns=first_names_shown_in_message(columns),
+                columns=shortened_names_that_message_shows(columns),
             )
     sizes = {len(names) for role, names in families.items() if len(names) > 1}
     if len(sizes) > 1 or (sizes and len(families["item"]) != len(families["value"])):
@@ -178,11 +178,11 @@ def check_mapped_columns(
         )
 
 
-def iterate_rows_by_item(
+def iterate_row_per_item(
     records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]
 ) -> Iterator[UploadedRow]:
     """Yield a row for each item. Without a `hit` column each record is a HIT, named by its content."""
-    size, hit_name = len(families["item"]), make_function_that_names_hits()
+    size, hit_name = len(families["item"]), make_hit_namer_by_content()
     for record in records:
         cells = {
             role: [format_cell(record.values.get(name)).strip() for name in names] for role, names in families.items()
@@ -194,7 +194,7 @@ def iterate_rows_by_item(
                 yield UploadedRow(record.line, item_cells | {"hit": hit})
 
 
-def make_function_that_names_hits() -> Callable[[Mapping[str, object]], str]:
+def make_hit_namer_by_content() -> Callable[[Mapping[str, object]], str]:
     """Return a function that names records by a digest of their content; duplicates get a running number."""
     counts_by_digest: dict[str, int] = {}
 
@@ -220,6 +220,6 @@ def refuse_unmapped_columns(columns: Sequence[str], proposed: Mapping[str, str])
         "annotator, item and value, or a result file of Mechanical Turk with Input.id1, ... and Answer.range1, ... "
         "needs no such options. Nothing was imported.",
         code="result_columns",
-        columns=first_names_shown_in_message(columns),
+        columns=shortened_names_that_message_shows(columns),
         proposal={f"{role}_column": name for role, name in proposed.items()},
     )

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
@@ -97,7 +97,10 @@ def read_easel_results(
                 if exported
                 else texts
             )
-            annotator, hit = read_required_id(cells, "annotator", line), read_required_id(cells, "hit", line)
+            annotator, hit = (
+                read_required_id_or_refuse(cells, "annotator", line),
+                read_required_id_or_refuse(cells, "hit", line),
+            )
             replaced_answers.add((annotator, cells.get("replaces", "")))
             criterion_reader = value_reader_of_row_criterion(value_reader, line, cells.get("criterion"))
             if not exported and has_neither_value_nor_na_mark(cells, criterion_reader):
@@ -105,7 +108,7 @@ def read_easel_results(
                 reader.notes.missing += 1
                 continue
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
-            rows.append(parse_judgment(line, cells, criterion_reader, reader, exported=exported))
+            rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, exported=exported))
     if first_line_without_value and not hits:
         refuse_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
@@ -142,7 +145,7 @@ def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -
             line,
             f"Easel does not know the column {join_names(unknown)}: it reads "
             f"{', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
-            columns=first_names_shown_in_message(unknown),
+            columns=shortened_names_that_message_shows(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
     for name, column in zip(names, columns, strict=True):
@@ -173,7 +176,7 @@ def cells_by_standard_column(values: dict[str, Any]) -> dict[str, str]:
     return {RESULT_COLUMN_ALIASES.get(name, name): format_cell(value).strip() for name, value in values.items()}
 
 
-def read_required_id(cells: dict[str, str], column: str, line: int) -> str:
+def read_required_id_or_refuse(cells: dict[str, str], column: str, line: int) -> str:
     cell = cells.get(column, "")
     if not cell:
         refuse_line(f"{column}_missing", line, f"{column} is empty.")
@@ -204,7 +207,7 @@ def has_neither_value_nor_na_mark(cells: dict[str, str], value_reader: ValueRead
     )
 
 
-def parse_judgment(
+def parse_judgment_tuple(
     line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, exported: bool
 ) -> JudgmentTuple:
     item = cells.get("item", "")
@@ -237,8 +240,8 @@ def judged_value_or_none_or_nan(
         return None
     if exported and is_missing_value(cell, value_reader.classes):
         return math.nan
-    value = parse_cell_value(line, cell, value_reader, reader, exported=exported)
-    check_class_label(line, value, cells.get("label", ""), value_reader.classes)
+    value = parse_value_cell_or_refuse(line, cell, value_reader, reader, exported=exported)
+    refuse_different_class_label(line, value, cells.get("label", ""), value_reader.classes)
     return value
 
 
@@ -254,7 +257,9 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
     return reason
 
 
-def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, exported: bool) -> float:
+def parse_value_cell_or_refuse(
+    line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, exported: bool
+) -> float:
     text = (
         cell
         if cell in value_reader.classes
@@ -265,16 +270,20 @@ def parse_cell_value(line: int, cell: str, value_reader: ValueReader, reader: Ce
     except ValueError:
         if value_reader.classes:
             message = f"“{shorten_echo(cell)}” is not one of the classes {join_names(value_reader.classes)}."
-            refuse_line("class_unknown", line, message, classes=first_names_shown_in_message(value_reader.classes))
+            refuse_line(
+                "class_unknown", line, message, classes=shortened_names_that_message_shows(value_reader.classes)
+            )
         refuse_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
         refuse_line(
-            "score_out_of_range", line, f"the value {shorten_echo(cell)} is not {value_reader.allowed_numbers_text}."
+            "score_out_of_range",
+            line,
+            f"the value {shorten_echo(cell)} is not {value_reader.allowed_numbers_text}.",
         )
     return value
 
 
-def check_class_label(line: int, value: float, label: str, classes: Sequence[str]) -> None:
+def refuse_different_class_label(line: int, value: float, label: str, classes: Sequence[str]) -> None:
     """Check the label that an export has next to a class number, which may mean another class in another campaign.
 
     Raises:
@@ -310,7 +319,7 @@ def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellR
 def build_result_row(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
     """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first_line = rows[0][1]
-    sort_rows_of_hit_by_position(rows)
+    sort_rows_by_position_or_refuse(rows)
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
     refuse_item_twice_in_hit(items, lines)
     if len({*segments}) > 1:
@@ -331,7 +340,7 @@ def build_result_row(annotator: str, hit: str, criterion: str, rows: list[Judgme
     )
 
 
-def sort_rows_of_hit_by_position(rows: list[JudgmentTuple]) -> None:
+def sort_rows_by_position_or_refuse(rows: list[JudgmentTuple]) -> None:
     """Sort the rows of a HIT by their positions, if they have any."""
     positions = {position for position, *_ in rows}
     if positions == {None}:
@@ -347,7 +356,9 @@ def refuse_item_twice_in_hit(items: Sequence[str], lines: Sequence[int]) -> None
     for item, line in zip(items, lines, strict=True):
         if item in seen:
             refuse_line(
-                "item_repeated", line, f"the item “{shorten_echo(item)}” appears twice in this HIT by this annotator."
+                "item_repeated",
+                line,
+                f"the item “{shorten_echo(item)}” appears twice in this HIT by this annotator.",
             )
         seen.add(item)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from app.annotation.platforms.platform import Arrival, ArrivalParameters, Platform, complete_by_code_or_url
+from app.annotation.platforms.platform import Arrival, ArrivalParameters, Platform, build_completion_by_code_or_url
 from app.settings import Settings
 
 PERSONAL_IDENTIFIERS = ArrivalParameters(
@@ -22,7 +22,7 @@ PLATFORM = Platform(
     "personal",
     "Personal link",
     read_personal_arrival,
-    complete_by_code_or_url,
+    build_completion_by_code_or_url,
     identifiers=PERSONAL_IDENTIFIERS,
     has_personal_links=True,
 )

@@ -46,7 +46,7 @@ class ArrivalParameters:
     annotator_advice: str = ""
     researcher_advice: str = ""
 
-    def check_given_once(self, query: Sequence[tuple[str, str]]) -> None:
+    def refuse_repeated_parameters(self, query: Sequence[tuple[str, str]]) -> None:
         """Raise `Invalid` (`arrival_doubled`) if a parameter has two values: either could be the person's."""
         names = [name for name, _ in query]
         for name in self.names:
@@ -89,7 +89,7 @@ def code_or_url_for_outcome(return_settings: ReturnSettings, outcome: VisitOutco
     return return_settings[f"return_{outcome}"]
 
 
-def complete_by_code_or_url(
+def build_completion_by_code_or_url(
     _details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the campaign’s address or code: the `build_completion` of a platform without a return address."""
@@ -165,7 +165,7 @@ class Platform:
 
     def parse_arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
         """Return what `read_arrival` returns for a raw query. Raises `Invalid` also if an id is there twice."""
-        self.identifiers.check_given_once(query)
+        self.identifiers.refuse_repeated_parameters(query)
         return self.read_arrival(dict(reversed(query)), settings)
 
     def entry_path(self, link_key: str) -> str:

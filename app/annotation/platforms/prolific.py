@@ -10,8 +10,8 @@ from app.annotation.platforms.platform import (
     Platform,
     ReturnSettings,
     VisitOutcome,
+    build_completion_by_code_or_url,
     code_or_url_for_outcome,
-    complete_by_code_or_url,
 )
 from app.http.languages.catalogue import mark_message
 from app.settings import Settings
@@ -43,7 +43,7 @@ def build_prolific_completion(
         return_settings, outcome
     )
     if code is None or code.startswith("https://"):
-        return complete_by_code_or_url(details, return_settings, outcome)
+        return build_completion_by_code_or_url(details, return_settings, outcome)
     url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
     return Completion(url=url, label=mark_message("Return to Prolific"), code=code)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import TextClause, text
 
-from app.database.session import Driver, fetch_values
+from app.database.session import Driver, fetch_first_column
 
 ALLOWANCE_WINDOW = timedelta(hours=1)
 
@@ -57,6 +57,6 @@ async def charge_all_allowances_or_refuse(
     """
     async with connection.transaction():
         times = {"now": now, "full": now + ALLOWANCE_WINDOW}
-        charged_keys: list[bytes] = await fetch_values(connection, statement, {**parameters, **times})
+        charged_keys: list[bytes] = await fetch_first_column(connection, statement, {**parameters, **times})
         if len(charged_keys) < count:
             raise AllowanceExhausted(charged_keys)  # rolls back what was charged

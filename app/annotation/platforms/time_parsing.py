@@ -129,10 +129,10 @@ def time_of_date_and_clock_match(
         hour = hour % 12 + 12 * (half == "p")
     time = datetime(year or int(match["year"]), month, day or int(match["day"]), hour, minute, second)  # noqa: DTZ001
     zone = (clock.get("zone") or "").upper()
-    return time if zone in ("", "UHR") else time.replace(tzinfo=parse_zone(zone))
+    return time if zone in ("", "UHR") else time.replace(tzinfo=parse_time_zone_offset(zone))
 
 
-def parse_zone(zone: str) -> timezone:
+def parse_time_zone_offset(zone: str) -> timezone:
     if zone in ("Z", "UTC", "GMT"):
         return UTC
     if zone in HOURS_BY_ZONE:
@@ -145,7 +145,7 @@ def month_number(name: str) -> int:
     return ENGLISH_MONTH_PREFIXES.index(name[:3].lower()) + 1
 
 
-def is_day_first_or_unknown(text: str) -> bool | None:
+def is_day_first_or_none(text: str) -> bool | None:
     """Return whether a numeric date has its day first; None if it is ambiguous."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None or len(match["a"]) > 2:

@@ -36,7 +36,7 @@ CHOSEN_BUTTON_STATES = frozenset(("true", "on"))
 LABEL_STUDIO_VALUE_KINDS = ("rating", "choices", "number", "text", "taxonomy")
 
 
-def file_with_appraise_header(file: BinaryIO) -> BinaryIO:
+def file_with_appraise_header_if_missing(file: BinaryIO) -> BinaryIO:
     """Return Appraise's file of scores with a header; any other file unchanged."""
     first = file.readline(10_000)
     file.seek(0)
@@ -124,11 +124,11 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
         for part in annotation["result"] if isinstance(annotation.get("result"), list) else []:
             name, value = (part.get("from_name"), part.get("value")) if isinstance(part, dict) else (None, None)
             if isinstance(name, str) and isinstance(value, dict):
-                row[name] = only_value_of_control(record.line, name, value)
+                row[name] = single_value_of_control_or_refuse(record.line, name, value)
         yield row
 
 
-def only_value_of_control(line: int, name: str, value: Mapping[str, Any]) -> Any:
+def single_value_of_control_or_refuse(line: int, name: str, value: Mapping[str, Any]) -> Any:
     """Return the value of a control such as {"rating": 4} or {"choices": ["good"]}.
 
     Raises:
@@ -190,10 +190,10 @@ def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRo
 
 
 def is_choice_record(values: Mapping[str, Any]) -> bool:
-    return {choice_column_name(name) for name in values} >= CHOICE_COLUMNS
+    return {normalized_choice_column_name(name) for name in values} >= CHOICE_COLUMNS
 
 
-def choice_column_name(name: str) -> str:
+def normalized_choice_column_name(name: str) -> str:
     """Return the name of a column as No More Marking documents it, from one with blanks or capitals."""
     return name.strip().lower().replace(" ", "_")
 
@@ -205,7 +205,7 @@ def iterate_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationR
     Equal rows are told apart by counting them: a later file may have the same choices on other lines.
     """
     notes.has_choices = True
-    texts = {choice_column_name(name): format_cell(value).strip() for name, value in record.values.items()}
+    texts = {normalized_choice_column_name(name): format_cell(value).strip() for name, value in record.values.items()}
     places = {texts["candidate_chosen"]: 1, texts["candidate_not_chosen"]: 2}
     choice = (texts["judge"], *places, texts.get("time_taken", ""))
     notes.choice_repeats[choice] += 1

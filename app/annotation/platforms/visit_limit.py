@@ -21,7 +21,7 @@ from app.annotation.platforms.rate_limit import (
     charge_all_allowances_or_refuse,
     charge_if_all_have_room_statement,
 )
-from app.database.alerts import raise_alert
+from app.database.alerts import store_alert_unless_known
 from app.database.session import Driver, fetch_value
 from app.errors import TooManyVisits
 from app.settings import Settings
@@ -94,10 +94,12 @@ async def count_refused_visit_and_alert(connection: Driver, campaign_id: int, *,
     if str(refused).strip("0") == "1":
         log.warning("campaign %s: %d visits were turned away today", campaign_id, refused)
         occasion, about = f"{now:%Y-%m-%d} {refused}", f"{refused:,} so far today"
-        await raise_alert(connection, campaign_id, "turned_away", occasion, about=about, because=REFUSED_VISITS_ADVICE)
+        await store_alert_unless_known(
+            connection, campaign_id, "turned_away", occasion, about=about, because=REFUSED_VISITS_ADVICE
+        )
 
 
-async def count_recent_refusals(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
+async def count_refused_visits_of_two_days(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> int:
     """Return the number of visits refused today and yesterday."""
     return int((await connection.execute(COUNT_RECENT_REFUSALS, {"campaign": campaign_id, "now": now})).scalar_one())
 

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Depends, Query, Request
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, Field, ValidationError
 
-from app.accounts.guards import CurrentAccess, program_router, require_program
+from app.accounts.guards import CurrentAccess, program_router, require_program_token
 from app.accounts.roles import SEE_SETTINGS
 from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
@@ -28,7 +28,9 @@ from app.uploads import MAX_UPLOAD_ROWS
 router = program_router(
     "/api/v1/campaigns", "Campaigns", refusals={422: "`invalid`; `details.fields` names each field"}
 )
-templates_router = APIRouter(prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program)])
+templates_router = APIRouter(
+    prefix="/api/v1/templates", tags=["Campaigns"], dependencies=[Depends(require_program_token)]
+)
 CAMPAIGN_NOT_FOUND = {404: "`campaign_not_found`"}
 
 
@@ -128,8 +130,8 @@ class CampaignSchema(BaseModel):
         }
         fields["totals"] = CampaignTotalsSchema.from_row(row)
         fields["comparisons"] = ComparisonsSchema.from_row(row)
-        fields["better_rule"] = hints.name_of_better_rule_for_goal(row)
-        return cls.model_validate(summaries.campaign_progress_json(row) | fields)
+        fields["better_rule"] = hints.better_rule_for_goal_or_none(row)
+        return cls.model_validate(summaries.campaign_progress_as_dict(row) | fields)
 
 
 class CampaignWithNotes(CampaignSchema):
@@ -215,23 +217,25 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
 
     The schema marks the latter with `after_launch`.
     """
-    await lifecycle.lock_campaign(connection, slug)
+    await lifecycle.lock_and_load_campaign(connection, slug)
     campaign = await load_campaign_for_page(connection, slug)
 
     def change(before: CampaignSettings) -> CampaignSettings:
-        settings = settings_with_changes(
+        settings = settings_with_validated_changes(
             before, {name: value for name, value in changes.items() if name != COMPARISONS_KEY}
         )
         if COMPARISONS_KEY not in changes:
             return settings
-        wanted = judgments_of_program(changes, settings, campaign)
-        return settings_with_changes(settings, {JUDGMENTS_SETTING: wanted})
+        wanted = judgments_for_comparisons_of_program(changes, settings, campaign)
+        return settings_with_validated_changes(settings, {JUDGMENTS_SETTING: wanted})
 
     await settings_edits.store_changed_settings(connection, slug, change)
     return await load_campaign_schema(request, connection, slug)
 
 
-def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings, campaign: CampaignOnPage) -> int:
+def judgments_for_comparisons_of_program(
+    changes: Mapping[str, Any], settings: CampaignSettings, campaign: CampaignOnPage
+) -> int:
     """Return the judgments per system for the comparisons of a program.
 
     Raises `Invalid` (`comparisons_wrong`, `nothing_compared`).
@@ -248,7 +252,7 @@ def judgments_of_program(changes: Mapping[str, Any], settings: CampaignSettings,
     return judgments_for_comparisons(unit, comparisons, COMPARISONS_KEY)
 
 
-def settings_with_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
+def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
     """Return the settings with these changes."""
     try:
         return CampaignSettings.model_validate({**settings.model_dump(), **changes})
@@ -287,11 +291,13 @@ async def transition_campaign(
     campaign without answers a draft again.
     """
     if requested.action == "revert":
-        row = await empty_campaigns.revert_to_draft(connection, slug)
+        row = await empty_campaigns.revert_to_draft_if_unanswered(connection, slug)
     else:
-        row = await lifecycle.change_campaign_status(connection, slug, requested.action, now=now)
+        row = await lifecycle.change_campaign_status_or_refuse(connection, slug, requested.action, now=now)
     campaign = await load_campaign_schema(request, connection, slug)
-    note = await launch.sentence_on_items_with_own_priors(connection, row.id) if requested.action == "launch" else None
+    note = (
+        await launch.load_sentence_on_own_priors_or_none(connection, row.id) if requested.action == "launch" else None
+    )
     return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
 
 

@@ -14,7 +14,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.get("/approvals/{platform}.csv")
-async def download_approvals(connection: Transaction, slug: str, platform: str, now: Now) -> Response:
+async def download_approvable_submission_ids(connection: Transaction, slug: str, platform: str, now: Now) -> Response:
     """Download the ids of submissions to approve, one per line, as the platform's bulk approval takes them."""
     campaign = await load_campaign_for_page(connection, slug)
     if platform not in PLATFORMS or not PLATFORMS[platform].approves_by_list:

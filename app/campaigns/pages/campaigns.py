@@ -16,7 +16,7 @@ from app.annotation.platforms.registry import annotator_url_by_platform, platfor
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
-from app.campaigns.launch import sentence_on_items_with_own_priors
+from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
@@ -69,8 +69,8 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal, so it has no links for annotators.", code="is_a_rehearsal")
     server_url = request_base_url(request)
-    arm = await experiment_arms.find_experiment_arm_of_campaign(connection, campaign.id, access)
-    link_parts = experiment_arms.annotator_link_base(server_url, campaign, arm)
+    arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
+    link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
     context = {
         "campaign": campaign,
         "experiment": arm,
@@ -106,7 +106,7 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
     if action != "launch":
         return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
-    priors = await sentence_on_items_with_own_priors(connection, campaign.id)
+    priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     return render_confirmation_page(request, campaign, action, {"reach_summary": reach_summary, "priors": priors})
 
 
@@ -143,7 +143,7 @@ def render_confirmation_page(
 
 
 @router.post(CAMPAIGN_PATH + "/judgments-per-item")
-async def set_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
+async def submit_judgments_per_item(values: FormFields, connection: Transaction, slug: str) -> Response:
     """Set the judgments per item that a forecast found to be enough, and show the page with the form again."""
     judgments = parse_nonnegative_int_or_none(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
@@ -178,7 +178,7 @@ async def revert_campaign_from_page(request: Request, database: Database, slug: 
     """Make a launched campaign without answers a draft again."""
     try:
         async with database.begin() as connection:
-            await empty_campaigns.revert_to_draft(connection, slug)
+            await empty_campaigns.revert_to_draft_if_unanswered(connection, slug)
     except Refusal as refusal:
         async with database.begin() as connection:
             return render_confirmation_page(
@@ -199,7 +199,7 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
     action = request.url.path.rpartition("/")[2]
     try:
         async with database.begin() as connection:
-            await lifecycle.change_campaign_status(connection, slug, action, now=now)
+            await lifecycle.change_campaign_status_or_refuse(connection, slug, action, now=now)
     except Refusal as refusal:
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:

@@ -19,7 +19,7 @@ from app.errors import Invalid
 from app.http.dependencies import (
     FormFields,
     Transaction,
-    allow_external_media,
+    allow_https_media_if_campaign_does,
     is_script_request,
     render_page,
     set_request_language,
@@ -45,7 +45,7 @@ async def redirect_to_visit_preview(slug: str) -> RedirectResponse:
     return RedirectResponse(f"/admin/campaigns/{slug}/preview?at=hit-1", status_code=303)
 
 
-async def stored_settings_with_those_in_query(
+async def load_settings_merged_with_query_or_none(
     request: Request, connection: Transaction, slug: str
 ) -> CampaignSettings | None:
     """Return the stored settings with those in the query, from a step's form that is being filled in; None if the
@@ -60,10 +60,12 @@ async def stored_settings_with_those_in_query(
         if slug == preview_hit.NEW_CAMPAIGN_SLUG
         else lifecycle.unchecked_settings_of_campaign(await load_campaign_by_slug(connection, slug))
     )
-    return form_input.settings_of_unfinished_form(step_input.form_values_with_entered_step(base, step, values))
+    return form_input.settings_of_form_with_defaults_for_errors(
+        step_input.form_values_with_entered_step(base, step, values)
+    )
 
 
-UnsavedSettings = Annotated[CampaignSettings | None, Depends(stored_settings_with_those_in_query)]
+UnsavedSettings = Annotated[CampaignSettings | None, Depends(load_settings_merged_with_query_or_none)]
 
 
 @preview_router.get(PREVIEW_CAMPAIGN_PATH + "/try/hit")
@@ -79,7 +81,7 @@ async def show_preview_hit(
 
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
-async def answer_preview_hit(
+async def check_preview_answer_and_show_next(
     request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings
 ) -> Response:
     """Check an answer like an annotator's, and show the next HIT, or the same one with the refusal.
@@ -123,12 +125,12 @@ async def discard_preview_draft() -> None:
 async def render_preview_hit(
     request: Request, campaign: CampaignOnPage, hit: preview_hit.PreviewHit, page_state: Mapping[str, Any] | None = None
 ) -> HTMLResponse:
-    allow_external_media(request, campaign)
+    allow_https_media_if_campaign_does(request, campaign)
     served_campaign = preview_hit.campaign_for_preview_page(campaign, hit)
     (instructions,) = await markdown_texts_to_safe_html(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "criterion_forms": served_campaign.criteria_in_annotator_order(hit.id),
+        "criterion_forms": served_campaign.shuffle_criteria_for_annotator(hit.id),
         "design": campaign.design,
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
         "next_hit": {"hit": hit},

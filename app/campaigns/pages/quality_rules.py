@@ -13,7 +13,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.post("/checks/rules")
-async def save_rules(values: FormFields, connection: Transaction, slug: str) -> Response:
+async def submit_custom_quality_rules(values: FormFields, connection: Transaction, slug: str) -> Response:
     """Store actions and thresholds of rules as the campaign's custom rules."""
 
     def with_rules_of_form(settings: CampaignSettings) -> CampaignSettings:

@@ -17,7 +17,7 @@ from app.campaigns import (
     step_input,
 )
 from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons
-from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field
+from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
@@ -55,7 +55,7 @@ async def create_campaign_from_form(
 ) -> Response:
     """Create a draft from its question, and show the next step."""
     base = initial_settings_of_new_campaign(template_name)
-    own_values = {name: value for name, value in values.items() if step_of_field(name)}
+    own_values = {name: value for name, value in values.items() if step_of_field_or_none(name)}
     merged = step_input.form_values_reset_for_new_design(
         base, step_input.stored_form_values_without_switches(base, NEW_CAMPAIGN_STEP, launched=False) | own_values
     )
@@ -73,12 +73,12 @@ async def create_campaign_from_form(
 
 
 @router.get(CAMPAIGN_PATH + "/settings")
-async def find_setting(
+async def redirect_to_step_of_setting(
     slug: str,
     setting: Annotated[str, Query(description="The setting to change.", max_length=200)] = "",
 ) -> Response:
     """Redirect to the step that has a setting, by default to the first step."""
-    step = step_of_field(setting)
+    step = step_of_field_or_none(setting)
     return redirect_to(setup_rail.step_url(slug, step or NEW_CAMPAIGN_STEP) + (f"#{setting}" if step else ""))
 
 
@@ -130,12 +130,12 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
     changed = CampaignOnPage.from_columns(campaign.column_values_of_campaign() | entered_settings.model_dump())
-    context = {"campaign": changed, "totals": setup_rail.totals_of_campaign(changed)}
+    context = {"campaign": changed, "totals": setup_rail.totals_of_unretired_items(changed)}
     return render_page(request, "admin/_setup_totals.html", context)
 
 
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
-async def save_step(request: Request, values: FormFields, database: Database, slug: str, step: str) -> Response:
+async def submit_step_form(request: Request, values: FormFields, database: Database, slug: str, step: str) -> Response:
     """Save one step, and show the next one on request. What cannot be saved is kept in the form with the reason."""
     name = parse_step_name(step)
     if name == "review":
@@ -173,7 +173,7 @@ async def store_step_or_return_entered_with_reason(
 
     try:
         async with database.begin() as connection:
-            await lifecycle.lock_campaign(connection, slug)
+            await lifecycle.lock_and_load_campaign(connection, slug)
             campaign = await load_campaign_for_page(connection, slug)
             is_launched = campaign.status != "draft"
             entered = form_values_with_judgments_for_comparisons(

@@ -25,13 +25,13 @@ from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreview
 from app.database.session import driver_of
 from app.designs.answer import Form
 from app.designs.content import SourceAndReference
-from app.designs.item_names import form_fields_named_by_position
+from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Conflict, Invalid
 from app.http.dependencies import (
     AppSettings,
     FormFields,
     Transaction,
-    allow_external_media,
+    allow_https_media_if_campaign_does,
     is_script_request,
     render_page,
     set_request_language,
@@ -93,13 +93,13 @@ async def load_visit_preview(
     """Return the page that a state names. Raises `NotFound`."""
     hides_codes = not request.state.session.can(SEE_SETTINGS)
     campaign = await load_campaign_for_page(connection, slug)
-    platform = visit_preview.find_preview_platform(state.platform)
+    platform = visit_preview.preview_platform_or_first(state.platform)
     pages = visit_preview.build_visit_pages(campaign, platform)
     return VisitPreview(
         campaign,
         platform,
         pages,
-        visit_preview.find_visit_page(pages, state.page),
+        visit_preview.visit_page_or_first(pages, state.page),
         state.forms,
         hides_codes=hides_codes,
     )
@@ -134,7 +134,7 @@ async def discard_visit_preview_draft() -> None:
 
 
 @router.post(VISIT_PREVIEW_PATH)
-async def answer_visit_preview(
+async def check_visit_form_and_show_next(
     request: Request,
     form_values: FormFields,
     connection: Transaction,
@@ -173,7 +173,7 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
     if page.hit_number is None:
         return preview.at_page(None if page.is_outcome else preview.neighbour(1))
     if "finish" in form:
-        return preview.at_page(visit_preview.find_visit_page(preview.pages, "no-hit-stopped"))
+        return preview.at_page(visit_preview.visit_page_or_first(preview.pages, "no-hit-stopped"))
     if "broken" in form:
         return replace(preview, reported=True, form=form)
     hit = await load_previewed_hit_or_example(connection, preview)
@@ -196,14 +196,14 @@ def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> 
 
 def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form of an onboarding step. A form of an earlier page changes nothing."""
-    step = visit_preview.step_on_page(preview.campaign, preview.page)
+    step = visit_preview.previewed_step_of_page(preview.campaign, preview.page)
     history = step.visit_history_after_forms(preview.forms)
     result = step.step.parse_form(form, step.settings, history)
     if result is None:
         return preview
     kept = visit_preview.stored_step_result_as_json(result)
     if step.is_passed(step.history_with_step_result(history, result)):
-        step_page = visit_preview.find_visit_page(preview.pages, step.step.name)
+        step_page = visit_preview.visit_page_or_first(preview.pages, step.step.name)
         return preview.at_page(visit_preview.neighbouring_page(preview.pages, step_page, 1), kept)
     return replace(preview, forms=[*preview.forms, visit_preview.form_fields_of_later_replay(form)], kept=kept)
 
@@ -218,7 +218,7 @@ async def render_visit_preview(
     request: Request, connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> HTMLResponse:
     """Return the annotators' page with the bar; for our script, the part that changes."""
-    allow_external_media(request, preview.campaign)
+    allow_https_media_if_campaign_does(request, preview.campaign)
     set_request_language(request, preview.campaign)
     context = await visit_page_template_context(connection, settings, preview)
     if preview.page.step is not None:
@@ -263,7 +263,7 @@ async def visit_page_template_context(
     return {
         "campaign": shown_campaign,
         "design": campaign.design,
-        "criterion_forms": shown_campaign.criteria_in_annotator_order(0),
+        "criterion_forms": shown_campaign.shuffle_criteria_for_annotator(0),
         "platform": preview.platform,
         "token": preview.state.to_token(),
         "token_hours": settings.worker_token_hours,
@@ -283,12 +283,12 @@ async def onboarding_step_template_context(
     connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> dict[str, Any]:
     """Return what the page of an onboarding step reads besides."""
-    step = visit_preview.step_on_page(preview.campaign, preview.page)
+    step = visit_preview.previewed_step_of_page(preview.campaign, preview.page)
     context: dict[str, Any] = {"step": step.step.name}
     context |= step.step.page_context(step.settings, step.visit_history_after_forms(preview.forms))
     texts = context.get("texts")
     context["shown"] = PageState(
-        notice=preview.notice, form=form_fields_named_by_position(preview.form, range(len(texts or ())))
+        notice=preview.notice, form=rename_form_items_to_positions(preview.form, range(len(texts or ())))
     )
     outcome = context.get("outcome")
     context["completion"] = build_preview_completion(settings, preview, outcome) if outcome else None
@@ -323,7 +323,7 @@ def hit_page_template_context(
         "completion": build_preview_completion(settings, preview, outcome) if outcome else None,
         "shown": PageState(
             notice=preview.notice,
-            form=form_fields_named_by_position(preview.form, hit.items),
+            form=rename_form_items_to_positions(preview.form, hit.items),
             reported=preview.reported,
         ),
     }

@@ -82,7 +82,7 @@ def read_messages_of_language(language: str) -> Catalog:
 
 
 @cache
-def translations_for(language: str) -> NullTranslations:
+def compile_translations_of_language(language: str) -> NullTranslations:
     """Return the translations into a language; English returns the messages themselves."""
     if language == ENGLISH:
         return NullTranslations()
@@ -95,9 +95,9 @@ def translations_for(language: str) -> NullTranslations:
 def translate(language: str, message: str) -> str:
     """Return a `Message` or a marked text in a language."""
     if isinstance(message, Message):
-        return translations_for(language).gettext(message.pattern) % message.values
+        return compile_translations_of_language(language).gettext(message.pattern) % message.values
     # For an empty text, gettext would return the catalogue's header.
-    return translations_for(language).gettext(message) if message else ""
+    return compile_translations_of_language(language).gettext(message) if message else ""
 
 
 def translate_plural(language: str, singular: str, plural: str, count: int, **values: object) -> str:
@@ -105,7 +105,7 @@ def translate_plural(language: str, singular: str, plural: str, count: int, **va
 
     Example: `translate_plural("de", "%(num)s set", "%(num)s sets", 3)`.
     """
-    return translations_for(language).ngettext(singular, plural, count) % {
+    return compile_translations_of_language(language).ngettext(singular, plural, count) % {
         "num": format_localized_number(count, language),
         **values,
     }

@@ -15,14 +15,14 @@ NGETTEXT_CALL = re.compile(r"""\bngettext\(\s*"([^"\\]*)",\s*"([^"\\]*)",""")
 ExtractedMessage = tuple[int, str, str | tuple[str, str], Sequence[str]]
 
 
-def message_text_of_block(block: str) -> str:
+def join_block_lines(block: str) -> str:
     """Return the text of a block with its lines joined."""
     return " ".join(block.split())
 
 
 def translate_template_source(source: str, translate: Callable[[str], str]) -> str:
     """Return a template's source with its messages translated by `translate`."""
-    source = TRANS_BLOCK.sub(lambda block: translate(message_text_of_block(block[1])), source)
+    source = TRANS_BLOCK.sub(lambda block: translate(join_block_lines(block[1])), source)
     return GETTEXT_LITERAL.sub(lambda literal: f'"{translate(literal[1])}"', source)
 
 
@@ -37,5 +37,5 @@ def extract_template_messages(
     for pattern, function in ((GETTEXT_LITERAL, "gettext"), (TRANS_BLOCK, "gettext"), (NGETTEXT_CALL, "ngettext")):
         for match in pattern.finditer(source):
             line = source.count("\n", 0, match.start()) + 1
-            message = (match[1], match[2]) if pattern is NGETTEXT_CALL else message_text_of_block(match[1])
+            message = (match[1], match[2]) if pattern is NGETTEXT_CALL else join_block_lines(match[1])
             yield line, function, message, ()

@@ -42,10 +42,13 @@ async def create_from_file(
     The file may be in a zip, together with the table that it names and, in the folder `media`, the files that its items
     name.
     """
-    async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
+    async with (
+        open_file_name_and_media_of_request(request) as (file, name, _),
+        slots.holding_slot_if_file_is_large(file),
+    ):
         sent_campaign = await asyncio.to_thread(campaign_zip.read_campaign_file_or_zip, file, name, settings)
         async with database.begin() as connection:
-            row = await campaign_file_io.create_campaign_of_file(
+            row = await campaign_file_io.create_draft_from_campaign_file(
                 connection, sent_campaign, now=now, max_mb=settings.max_upload_mb
             )
             return await load_campaign_schema(request, connection, row.slug)
@@ -68,5 +71,5 @@ async def get_campaign_file(
     name.
     """
     return campaign_archive_response(
-        await campaign_file_io.build_campaign_archive(connection, slug, with_items=items), slug, now
+        await campaign_file_io.build_campaign_yaml_or_zip(connection, slug, with_items=items), slug, now
     )

@@ -144,7 +144,7 @@ async def import_items_into_campaign(
     # The file first: while it comes in, however slowly, it must not keep a connection from others.
     async with (
         open_file_name_and_media_of_request(request) as (file, name, media),
-        slots.hold_slot(file, *([media.file] if media else [])),
+        slots.holding_slot_if_file_is_large(file, *([media.file] if media else [])),
         database.begin() as connection,
     ):
         return await items.import_items(
@@ -200,7 +200,10 @@ async def import_responses_into_campaign(
     `candidate_not_chosen`) need no parameters. A refused file changes nothing. An interrupted import has stored some of
     the first HITs; send the same file again to import the rest.
     """
-    async with open_file_name_and_media_of_request(request) as (file, name, _), slots.hold_slot(file):
+    async with (
+        open_file_name_and_media_of_request(request) as (file, name, _),
+        slots.holding_slot_if_file_is_large(file),
+    ):
         return await responses_import.import_responses_from_file(
             database,
             slug,

@@ -78,7 +78,7 @@ class ChecksRequest(BaseModel):
 async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
     """Use items as gold or attention items."""
     checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
-    await mark_checks.mark_items_as_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
+    await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
     return ItemsChanged(changed=len(checks))
 
 
@@ -115,7 +115,7 @@ async def correct_text_by_program(
     HITs that are open already show the former text; exports say which was judged. After the launch, systems with
     the same output for the segment get the correction, too.
     """
-    version = await text_corrections.correct_text(
+    version = await text_corrections.store_corrected_text_returning_version(
         connection, slug, corrected.id, corrected.text, now=now, segment_id=corrected.segment
     )
     return ItemVersion(id=corrected.id, version=version)

@@ -21,10 +21,10 @@ router = researcher_router("/admin")
 @router.get("/campaigns/new/question")
 async def choose_question_page(request: Request) -> HTMLResponse:
     """Show the start of a new campaign: a question that comes with Easel, an empty form, or a file."""
-    return render_question_page(request)
+    return new_campaign_start_page_response(request)
 
 
-def render_question_page(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
+def new_campaign_start_page_response(request: Request, refusal: Refusal | None = None) -> HTMLResponse:
     context = {"groups": starter_questions_by_activity(), "designs": DESIGNS}
     return render_page(request, "admin/questions.html", context, refusal=refusal)
 
@@ -37,16 +37,16 @@ async def create_campaign_from_upload(
     form_data = await request.form()
     try:
         file = require_uploaded_file(form_data)
-        async with slots.hold_slot(file.file):
+        async with slots.holding_slot_if_file_is_large(file.file):
             sent_campaign = await asyncio.to_thread(
                 campaign_zip.read_campaign_file_or_zip, file.file, file.filename or "", settings
             )
             async with database.begin() as connection:
-                row = await campaign_file_io.create_campaign_of_file(
+                row = await campaign_file_io.create_draft_from_campaign_file(
                     connection, sent_campaign, now=now, max_mb=settings.max_upload_mb
                 )
     except Refusal as refusal:
-        return render_question_page(request, refusal)
+        return new_campaign_start_page_response(request, refusal)
     return redirect_to(campaign_page_url(row.slug, "/items", notice="created"))
 
 
@@ -55,5 +55,5 @@ async def download_campaign_file(
     connection: Transaction, slug: str, ending: Literal["yaml", "zip"], now: Now, *, items: bool = False
 ) -> Response:
     """Send the campaign as a file from which an equal one can be created; with items, as a zip if they name files."""
-    archive = await campaign_file_io.build_campaign_archive(connection, slug, with_items=items or ending == "zip")
+    archive = await campaign_file_io.build_campaign_yaml_or_zip(connection, slug, with_items=items or ending == "zip")
     return campaign_archive_response(archive, slug, now)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from starlette.datastructures import FormData, UploadFile
 
 from app.accounts.guards import researcher_router
-from app.background.progress_stream import ReportingJob, stream_job_progress
+from app.background.progress_stream import ReportingJob, stream_job_progress_as_json_lines
 from app.campaigns import settings_edits
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
@@ -33,10 +33,10 @@ from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
-from app.imports.import_preview import ChosenColumns, UploadPreview, build_preview_of_uploaded_file
+from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
-from app.imports.pages.item_list import render_items_page
-from app.imports.pasted import PASTED_LINES_FILE, file_name_and_content_of_pasted_text
+from app.imports.pages.item_list import items_page_response
+from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
 from app.media import media_store
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import ENCODINGS, ReadOptions, can_be_read
@@ -47,7 +47,7 @@ router = researcher_router("/admin")
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
-def require_uploaded_pasted_or_carried_file(form_data: FormData) -> UploadFile:
+def require_file_from_upload_or_paste(form_data: FormData) -> UploadFile:
     """Return the file of a form, the table that was pasted, or the file that a page without scripts carries since its
     preview.
 
@@ -56,7 +56,7 @@ def require_uploaded_pasted_or_carried_file(form_data: FormData) -> UploadFile:
     file, carried, pasted = (form_data.get(name) for name in ("file", "carried", "pasted"))
     chosen = isinstance(file, UploadFile) and bool(file.filename)
     if not chosen and isinstance(pasted, str) and pasted.strip():
-        name, content = file_name_and_content_of_pasted_text(pasted, str(form_data.get("pasted_as", "")))
+        name, content = pasted_text_as_named_file(pasted, str(form_data.get("pasted_as", "")))
         return UploadFile(BytesIO(content), filename=name)
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
@@ -64,7 +64,7 @@ def require_uploaded_pasted_or_carried_file(form_data: FormData) -> UploadFile:
     return require_uploaded_file(form_data)
 
 
-def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
+def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
     """Return whether priors are used, and the declined meanings of columns.
 
     The form names the meanings it asked about (`asked`) and those that are ticked (`take`).
@@ -78,19 +78,19 @@ def read_use_of_priors_and_ignored_meanings(form_data: FormData) -> tuple[bool, 
 def read_options_of_form(form_data: FormData) -> ReadOptions:
     """Return how to read the file, as the form says."""
     return ReadOptions(
-        form_text_or_none(form_data, "encoding"),
-        form_text_or_none(form_data, "quotes"),
-        form_text_or_none(form_data, "sheet"),
+        nonblank_form_text_or_none(form_data, "encoding"),
+        nonblank_form_text_or_none(form_data, "quotes"),
+        nonblank_form_text_or_none(form_data, "sheet"),
     )
 
 
-def media_kind_of_form_or_none(form_data: FormData) -> str | None:
+def parse_chosen_media_kind_or_none(form_data: FormData) -> str | None:
     """Return the kind of media as which the form shows the items of a draft; None if their type stays."""
-    show_as = form_text_or_none(form_data, "show_as")
+    show_as = nonblank_form_text_or_none(form_data, "show_as")
     return show_as if show_as in MEDIA_FILE_NAMES else None
 
 
-def settings_with_item_type(settings: CampaignSettings, kind: str) -> CampaignSettings:
+def settings_with_item_type_or_refuse(settings: CampaignSettings, kind: str) -> CampaignSettings:
     """Return the settings with another item type. Raises `Invalid` (`item_type_impossible`)."""
     try:
         return CampaignSettings.model_validate({**settings.model_dump(), "content": kind})
@@ -105,7 +105,7 @@ async def preview_items_upload(
 ) -> HTMLResponse:
     """Show the content of the file and its import, without storing anything; our script gets a part of a page."""
     form_data = await request.form()
-    file = require_uploaded_pasted_or_carried_file(form_data)
+    file = require_file_from_upload_or_paste(form_data)
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         existing_ids = (
@@ -117,10 +117,10 @@ async def preview_items_upload(
             await media_store.load_media_types_size_and_next_number(connection, campaign.id)
         ).content_type_by_name
     carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
-    show_as = media_kind_of_form_or_none(form_data) if campaign.status == "draft" else None
+    show_as = parse_chosen_media_kind_or_none(form_data) if campaign.status == "draft" else None
     content = Content.from_campaign(campaign)
     build_preview = partial(
-        build_preview_of_uploaded_file,
+        read_upload_preview_or_refuse,
         law=campaign.law,
         content=replace(content, kind=show_as) if show_as else content,
         design=campaign.design,
@@ -128,8 +128,8 @@ async def preview_items_upload(
         max_mb=settings.max_upload_mb,
     )
     media = media_zip_of_form_or_none(form_data, settings)
-    async with slots.hold_slot(file.file, *([media.file] if media else [])):
-        preview_context = await preview_template_context_or_refusal(build_preview, form_data, file)
+    async with slots.holding_slot_if_file_is_large(file.file, *([media.file] if media else [])):
+        preview_context = await preview_context_or_unreadable_context(build_preview, form_data, file)
         if "described" in preview_context:
             preview_context["files"] = await asyncio.to_thread(
                 missing_and_unnamed_files_report, preview_context["described"].files, media, files_here
@@ -141,16 +141,22 @@ async def preview_items_upload(
         )
     carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
     async with database.begin() as connection:
-        pasted_context: dict[str, Any] = {name: form_text_or_none(form_data, name) for name in ("pasted", "pasted_as")}
-        return await render_items_page(request, connection, slug, carried=carried, **pasted_context, **preview_context)
+        pasted_context: dict[str, Any] = {
+            name: nonblank_form_text_or_none(form_data, name) for name in ("pasted", "pasted_as")
+        }
+        return await items_page_response(
+            request, connection, slug, carried=carried, **pasted_context, **preview_context
+        )
 
 
-async def preview_template_context_or_refusal(
+async def preview_context_or_unreadable_context(
     build_preview: Callable[..., UploadPreview], form_data: FormData, file: UploadFile
 ) -> dict[str, Any]:
     """Return the preview of a file as `described`, or its refusal as `unreadable` if options can make it readable."""
-    identifier, shown, template = (form_text_or_none(form_data, name) for name in ("identifier", "shown", "template"))
-    chosen_columns = ChosenColumns(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data))
+    identifier, shown, template = (
+        nonblank_form_text_or_none(form_data, name) for name in ("identifier", "shown", "template")
+    )
+    chosen_columns = ChosenColumns(identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data))
     try:
         upload_preview = await asyncio.to_thread(
             build_preview, file.file, file.filename or "", chosen_columns, read_options=read_options_of_form(form_data)
@@ -170,22 +176,25 @@ async def import_items_from_page(
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, media = require_uploaded_pasted_or_carried_file(form_data), media_zip_of_form_or_none(form_data, settings)
-        slot = slots.hold_slot(file.file, *([media.file] if media else []))
-        shown, template = form_text_or_none(form_data, "shown"), form_text_or_none(form_data, "template")
+        file, media = require_file_from_upload_or_paste(form_data), media_zip_of_form_or_none(form_data, settings)
+        slot = slots.holding_slot_if_file_is_large(file.file, *([media.file] if media else []))
+        shown, template = (
+            nonblank_form_text_or_none(form_data, "shown"),
+            nonblank_form_text_or_none(form_data, "template"),
+        )
         default_id_column = ROW_NUMBERS_AS_IDS if file.filename == PASTED_LINES_FILE else "id"
-        identifier = id_column_or_none(form_text_or_none(form_data, "identifier") or default_id_column)
+        identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
-            if show_as := media_kind_of_form_or_none(form_data):
+            if show_as := parse_chosen_media_kind_or_none(form_data):
                 await settings_edits.store_changed_settings(
-                    connection, slug, partial(settings_with_item_type, kind=show_as)
+                    connection, slug, partial(settings_with_item_type_or_refuse, kind=show_as)
                 )
             receipt = await items.import_items(
                 connection,
                 slug,
                 file.file,
                 file.filename or "",
-                mapping=ColumnMapping(identifier, shown, template, *read_use_of_priors_and_ignored_meanings(form_data)),
+                mapping=ColumnMapping(identifier, shown, template, *parse_prior_use_with_declined_meanings(form_data)),
                 read_options=read_options_of_form(form_data),
                 replace="replace" in form_data,
                 max_mb=settings.max_upload_mb,
@@ -195,7 +204,7 @@ async def import_items_from_page(
         progress(receipt.imported)
         return campaign_page_url(slug, "/items", notice="imported")
 
-    return await run_import_and_redirect(request, database, slug, job)
+    return await import_progress_or_redirect_response(request, database, slug, job)
 
 
 @router.post(CAMPAIGN_PATH + "/items/gold")
@@ -204,11 +213,11 @@ async def import_checks_from_page(
 ) -> Response:
     """Import a table of gold or attention items: all of its rows or none."""
     form_data = await request.form()
-    kind = form_text_or_none(form_data, "kind") or "gold"
+    kind = nonblank_form_text_or_none(form_data, "kind") or "gold"
     mapping = ColumnMapping(ignored=frozenset({SYSTEMS_MEANING}), check_kind=kind)
     try:
-        file = require_uploaded_pasted_or_carried_file(form_data)
-        async with slots.hold_slot(file.file), database.begin() as connection:
+        file = require_file_from_upload_or_paste(form_data)
+        async with slots.holding_slot_if_file_is_large(file.file), database.begin() as connection:
             await items.import_items(
                 connection,
                 slug,
@@ -223,11 +232,11 @@ async def import_checks_from_page(
     except Refusal as refusal:
         entered_checks = {
             "kind": kind,
-            "pasted": form_text_or_none(form_data, "pasted"),
-            "sheet": form_text_or_none(form_data, "sheet"),
+            "pasted": nonblank_form_text_or_none(form_data, "pasted"),
+            "sheet": nonblank_form_text_or_none(form_data, "sheet"),
         }
         async with database.begin() as connection:
-            return await render_items_page(
+            return await items_page_response(
                 request, connection, slug,
                 status=refusal.status, check_refusal=refusal, entered_checks=entered_checks,
             )  # fmt: skip
@@ -243,7 +252,7 @@ async def import_responses_from_page(
 
     async def job(progress: Callable[[int], None]) -> str:
         file, options = require_uploaded_file(form_data), AnswerFileOptions.from_form(form_data)
-        async with slots.hold_slot(file.file):
+        async with slots.holding_slot_if_file_is_large(file.file):
             imported = await responses_import.import_responses_from_file(
                 database,
                 slug,
@@ -257,10 +266,10 @@ async def import_responses_from_page(
             )
         return campaign_page_url(slug, "/items", notice="responses") + "&" + urlencode(imported.model_dump())
 
-    return await run_import_and_redirect(request, database, slug, job, form_data)
+    return await import_progress_or_redirect_response(request, database, slug, job, form_data)
 
 
-async def run_import_and_redirect(
+async def import_progress_or_redirect_response(
     request: Request, database: Database, slug: str, job: ReportingJob[str], form_data: FormData | None = None
 ) -> Response:
     """Run an import and redirect to the address that it returns.
@@ -268,12 +277,12 @@ async def run_import_and_redirect(
     Our script gets the progress line by line; a browser without it gets a page at the end.
     """
     if is_script_request(request):
-        return StreamingResponse(stream_job_progress(job), media_type="application/x-ndjson")
+        return StreamingResponse(stream_job_progress_as_json_lines(job), media_type="application/x-ndjson")
     try:
         next_url = await job(lambda _rows: None)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_items_page(
+            return await items_page_response(
                 request,
                 connection,
                 slug,
@@ -286,12 +295,14 @@ async def run_import_and_redirect(
 def entered_and_proposed_option_by_name(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
     """Return the options of a form for a file of answers, and the columns that its refusal proposes."""
     entered_values = (
-        {name: form_text_or_none(form_data, name) for name in AnswerFileOptions.model_fields} if form_data else {}
+        {name: nonblank_form_text_or_none(form_data, name) for name in AnswerFileOptions.model_fields}
+        if form_data
+        else {}
     )
     return dict(refusal.details.get("proposal", {})) | {name: value for name, value in entered_values.items() if value}
 
 
-def form_text_or_none(form_data: FormData, field_name: str) -> str | None:
+def nonblank_form_text_or_none(form_data: FormData, field_name: str) -> str | None:
     """Return a field's text, None if it is empty; of column and template only the chosen one counts."""
     value = form_data.get(field_name)
     unchosen_fields = {"shown", "template"} - {form_data.get("show_by", field_name)}

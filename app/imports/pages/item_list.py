@@ -27,7 +27,7 @@ from app.http.dependencies import (
     FormFields,
     Now,
     Transaction,
-    allow_external_media,
+    allow_https_media_if_campaign_does,
     render_page,
 )
 from app.imports import item_changes, items, mark_checks, responses_import, text_corrections
@@ -35,7 +35,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
-from app.imports.segment_table import load_page_of_segments
+from app.imports.segment_table import load_segments_page_with_chosen
 from app.quality.checks import no_checks_hint
 from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
@@ -51,10 +51,10 @@ MIN_GOLD_ITEMS = 10  # recommended on the page: fewer are recognised, and met to
 async def campaign_items_page(
     request: Request, connection: Transaction, slug: str, view: Annotated[ItemListView, Query()]
 ) -> HTMLResponse:
-    return await render_items_page(request, connection, slug, view=view)
+    return await items_page_response(request, connection, slug, view=view)
 
 
-async def render_items_page(
+async def items_page_response(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -69,7 +69,9 @@ async def render_items_page(
     """
     campaign, view = await load_campaign_for_page(connection, slug), view or ItemListView()
     segments = (
-        await load_page_of_segments(connection, campaign.find_criterion(view.criterion), view.page, view.segment)
+        await load_segments_page_with_chosen(
+            connection, campaign.find_criterion(view.criterion), view.page, view.segment
+        )
         if campaign.segment_count
         else None
     )
@@ -93,7 +95,7 @@ async def item_table_template_context(
         connection, campaign.id, view, item_count=campaign.item_count, check_count=sum(check_counts.values())
     )
     drawn_items, reports = await item_list.render_items_and_count_media_reports(connection, campaign, page.rows)
-    allow_external_media(request, campaign)
+    allow_https_media_if_campaign_does(request, campaign)
     return {
         "view": view,
         "page": page,
@@ -102,7 +104,7 @@ async def item_table_template_context(
         "versions": await text_corrections.load_version_number_by_corrected_item(
             connection, campaign.id, [row.number for row in page.rows]
         ),
-        "own_columns": item_list.uploaded_columns_of_rows(page.rows, view.column),
+        "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
         "check_counts": check_counts,
         "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
         "no_checks_hint": no_checks_hint(campaign),
@@ -130,7 +132,7 @@ def response_import_template_context(
         "imported": receipt_sentences_of_query(request),
         "platforms": [platform for platform, _ in platforms_and_formats_of_result_files()],
         "answer_format": CriterionValueFormat(campaign),
-        "example": responses_import.csv_of_example_response(campaign, example_item_ids, segment_id),
+        "example": responses_import.example_response_csv_or_empty(campaign, example_item_ids, segment_id),
         "answer_fields": AnswerFileOptions.model_fields,
         "mapped": COLUMN_ROLES,
     }
@@ -145,7 +147,7 @@ def receipt_sentences_of_query(request: Request) -> list[str]:
     return responses_import.response_receipt_sentences(receipt) if receipt.model_fields_set else []
 
 
-def item_list_view_of_form(form_data: FormData) -> ItemListView:
+def parse_item_list_view_or_default(form_data: FormData) -> ItemListView:
     """Return the view from which a form was sent; the whole list if the form does not say."""
     fields: dict[str, Any] = {name: form_data.get(name) for name in ("search", "show", "page") if form_data.get(name)}
     try:
@@ -160,7 +162,7 @@ def item_list_url(slug: str, view: ItemListView, notice: str, **more_fields: Any
     return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}#items-title"
 
 
-def chosen_ids_of_form(form_data: FormData) -> list[str]:
+def require_ticked_ids_of_form(form_data: FormData) -> list[str]:
     """Return the ids of the ticked items. Raises `Invalid` (`nothing_chosen`)."""
     chosen_ids = list(dict.fromkeys(value for value in form_data.getlist("item") if isinstance(value, str)))
     if not chosen_ids:
@@ -169,25 +171,25 @@ def chosen_ids_of_form(form_data: FormData) -> list[str]:
 
 
 @router.post(CAMPAIGN_PATH + "/items/chosen")
-async def change_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
+async def change_or_confirm_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
     """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first."""
     form_data = await request.form()
-    view, action = item_list_view_of_form(form_data), str(form_data.get("action", ""))
+    view, action = parse_item_list_view_or_default(form_data), str(form_data.get("action", ""))
     try:
-        chosen_ids = chosen_ids_of_form(form_data)
+        chosen_ids = require_ticked_ids_of_form(form_data)
         if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
-            return await render_chosen_items(request, database, slug, view, action=action, item_ids=chosen_ids)
+            return await chosen_items_form_response(request, database, slug, view, action=action, item_ids=chosen_ids)
         async with database.begin() as connection:
             count = await item_changes.change_items_and_count_changed(connection, slug, action, chosen_ids, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_items_page(
+            return await items_page_response(
                 request, connection, slug, view=view, status=refusal.status, not_changed=refusal
             )
     return redirect_to(item_list_url(slug, view, f"items-{action}", count=count))
 
 
-async def render_chosen_items(
+async def chosen_items_form_response(
     request: Request,
     database: Database,
     slug: str,
@@ -202,31 +204,31 @@ async def render_chosen_items(
     """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them."""
     async with database.begin() as connection:
         campaign = await load_campaign_for_page(connection, slug)
-        rows = await item_changes.load_chosen_items(connection, campaign, item_ids)
+        rows = await item_changes.require_listed_items(connection, campaign, item_ids)
         drawn_items, _ = await item_list.render_items_and_count_media_reports(connection, campaign, rows)
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
     context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
-    allow_external_media(request, campaign)
+    allow_https_media_if_campaign_does(request, campaign)
     context |= {"design": campaign.design}
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
 
 
 @router.post(CAMPAIGN_PATH + "/items/checks")
-async def mark_chosen_items(request: Request, database: Database, slug: str) -> Response:
+async def turn_chosen_items_into_checks(request: Request, database: Database, slug: str) -> Response:
     """Make the chosen items gold or attention items, all or none."""
     form_data = await request.form()
-    view, kind, keep = item_list_view_of_form(form_data), str(form_data.get("action", "")), "keep" in form_data
+    view, kind, keep = parse_item_list_view_or_default(form_data), str(form_data.get("action", "")), "keep" in form_data
     cells = [form_data.getlist(name) for name in ("item", "expected", "tolerance")]
     checks = [
         CheckToMark(str(item), str(expected), str(tolerance)) for item, expected, tolerance in zip(*cells, strict=False)
     ]
     try:
         async with database.begin() as connection:
-            await mark_checks.mark_items_as_checks(connection, slug, checks, kind=kind, keep=keep)
+            await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=kind, keep=keep)
     except NotFound:
         raise
     except Refusal as refusal:
-        return await render_chosen_items(
+        return await chosen_items_form_response(
             request, database, slug, view,
             action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
         )  # fmt: skip
@@ -251,7 +253,7 @@ async def add_one_item(
         raise
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_items_page(
+            return await items_page_response(
                 request, connection, slug, status=refusal.status, one_refusal=refusal, entered=form_values
             )
     return redirect_to(campaign_page_url(slug, "/items", notice="item-added") + "#one")
@@ -272,10 +274,10 @@ async def item_text_page(
     item: Annotated[str, Query(max_length=1000)],
     segment: Annotated[str | None, Query(max_length=1000)] = None,
 ) -> HTMLResponse:
-    return await render_item_text(request, connection, slug, item, segment)
+    return await item_text_page_response(request, connection, slug, item, segment)
 
 
-async def render_item_text(
+async def item_text_page_response(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -287,13 +289,13 @@ async def render_item_text(
 ) -> HTMLResponse:
     """Show the text of an item or output with a field to correct it, and its former texts."""
     campaign = await load_campaign_for_page(connection, slug)
-    text_corrections.check_segment_is_named_for_systems(campaign, segment_id)
+    text_corrections.require_segment_only_for_systems(campaign, segment_id)
     if segment_id is None:
-        (row,) = await item_changes.load_chosen_items(connection, campaign, [item_id])
+        (row,) = await item_changes.require_listed_items(connection, campaign, [item_id])
         versions = await text_corrections.load_former_texts_of_item(connection, campaign.id, row.number)
     else:
-        row = await text_corrections.find_output(connection, campaign, item_id, segment_id)
-        versions = await text_corrections.load_former_outputs(connection, campaign.id, row.segment, row.item)
+        row = await text_corrections.require_output_row(connection, campaign, item_id, segment_id)
+        versions = await text_corrections.load_former_texts_of_output(connection, campaign.id, row.segment, row.item)
     context = {"campaign": campaign, "item_id": item_id, "segment_id": segment_id, "versions": versions}
     context |= {"refusal": refusal, "text": row.shown if entered is None else entered}
     context["kind"] = CONTENT_KINDS[campaign.content]
@@ -309,12 +311,14 @@ async def correct_item_from_page(
     segment_id = form_values.get("segment")
     try:
         async with database.begin() as connection:
-            await text_corrections.correct_text(connection, slug, item_id, new_text, now=now, segment_id=segment_id)
+            await text_corrections.store_corrected_text_returning_version(
+                connection, slug, item_id, new_text, now=now, segment_id=segment_id
+            )
     except NotFound:
         raise
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_item_text(
+            return await item_text_page_response(
                 request, connection, slug, item_id, segment_id, refusal=refusal, entered=new_text
             )
     if segment_id is not None:

@@ -94,11 +94,11 @@ def agreement_with_bootstrap_interval(
         n_annotators=judgments.n_annotators,
         n_pairs=judgments.n_pairs if n_pairs is None else n_pairs,
         sentence=meaning_sentence,
-        notes=judgments.notes + notes + bootstrap_interval_notes(interval, draws),
+        notes=judgments.notes + notes + missing_interval_or_draws_notes(interval, draws),
     )
 
 
-def bootstrap_interval_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
+def missing_interval_or_draws_notes(interval: BootstrapInterval, draws: int) -> tuple[Note, ...]:
     """Return notes on an interval from this many draws."""
     if interval.refusal:
         return (Note("no_interval", interval.refusal),)

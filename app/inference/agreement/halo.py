@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.agreement.agreement_measure import bootstrap_interval_notes
+from app.inference.agreement.agreement_measure import missing_interval_or_draws_notes
 from app.inference.ground import weighted_correlation
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import (
@@ -29,10 +29,10 @@ from app.inference.ground.bootstrap import (
 )
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
-    array_of_sums_by_number,
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_finite_vector,
+    require_finite_vector,
+    require_number_array_with_count,
+    sum_values_by_number,
 )
 
 STRONG_HALO = 0.5
@@ -97,7 +97,7 @@ def correlate_item_means(
     judgments = np.bincount(items)
     is_judged = judgments > 0
     x, y = (
-        array_of_sums_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
+        sum_values_by_number(items, scores, len(judgments))[is_judged] / judgments[is_judged]
         for scores in (first_scores, second_scores)
     )
     all_items = np.zeros(1, np.intp)
@@ -129,7 +129,7 @@ def measure_halo(
     dx, dy = (
         _deviation_of_each_score_from_item_mean(item, scores[is_shared], n) for scores in (first_scores, second_scores)
     )
-    xy, xx, yy = (array_of_sums_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
+    xy, xx, yy = (sum_values_by_number(item, products, n) for products in (dx * dy, dx * dx, dy * dy))
 
     def correlation(weights: Array) -> Array:
         return np.clip(divide_or_nan(weights @ xy, np.sqrt((weights @ xx) * (weights @ yy))), -1.0, 1.0)
@@ -140,8 +140,11 @@ def measure_halo(
 def _validated_item_and_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
-    items, _ = numbers_as_array_and_how_many("items", items)
-    first_scores, second_scores = to_finite_vector("one", first_scores), to_finite_vector("other", second_scores)
+    items, _ = require_number_array_with_count("items", items)
+    first_scores, second_scores = (
+        require_finite_vector("one", first_scores),
+        require_finite_vector("other", second_scores),
+    )
     refuse_columns_of_unequal_length(items=items, one=first_scores, other=second_scores)
     return items, first_scores, second_scores
 
@@ -149,9 +152,9 @@ def _validated_item_and_score_columns(
 def _deviation_of_each_score_from_item_mean(item: Integers, scores: Array, item_count: int) -> Array:
     """Return deviations from the mean of each item; exactly 0 where all of an item are equal up to rounding."""
     deviations = (
-        scores - (array_of_sums_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
+        scores - (sum_values_by_number(item, scores, item_count) / np.bincount(item, minlength=item_count))[item]
     )
-    varies = array_of_sums_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * array_of_sums_by_number(
+    varies = sum_values_by_number(item, deviations**2, item_count) > _ROUNDING_SHARE * sum_values_by_number(
         item, scores**2, item_count
     )
     return np.where(varies[item], deviations, 0.0)
@@ -171,7 +174,7 @@ def _make_halo_estimate(
         return HaloEstimate(np.nan, np.nan, np.nan, item_count, judgment_count)
     interval = bootstrap_percentile_interval(correlation, item_count, draws=draws, level=level, rng=rng)
     return HaloEstimate(
-        value, interval.low, interval.high, item_count, judgment_count, bootstrap_interval_notes(interval, draws)
+        value, interval.low, interval.high, item_count, judgment_count, missing_interval_or_draws_notes(interval, draws)
     )
 
 

@@ -130,7 +130,7 @@ def _estimate_icc(
 
 
 def _make_one_way_variance_function(judgments: Judgments) -> VarianceComponents:
-    columns = _sums_and_squares_by_item(judgments)
+    columns = _five_score_sums_per_item(judgments)
 
     def variances(weights: Array) -> tuple[Array, Array]:
         n, total, squares, squares_of_items, m_squared = (weights @ columns).T
@@ -145,7 +145,7 @@ def _make_one_way_variance_function(judgments: Judgments) -> VarianceComponents:
 
 def _make_two_way_variance_function(judgments: Judgments) -> VarianceComponents:
     """Henderson's method 1: the sums of squares T set equal to their expectations, and solved."""
-    columns, shape = _sums_and_squares_by_item(judgments), (judgments.n_items, judgments.n_annotators)
+    columns, shape = _five_score_sums_per_item(judgments), (judgments.n_items, judgments.n_annotators)
     judgment_matrix = csr_array((np.ones(len(judgments.items)), (judgments.items, judgments.annotators)), shape=shape)
     score_matrix = csr_array((_centred_scores(judgments), (judgments.items, judgments.annotators)), shape=shape)
 
@@ -166,7 +166,7 @@ def _make_two_way_variance_function(judgments: Judgments) -> VarianceComponents:
     return variances
 
 
-def _sums_and_squares_by_item(judgments: Judgments) -> Array:
+def _five_score_sums_per_item(judgments: Judgments) -> Array:
     """Return per item: judgments m, sum of scores, sum of their squares, (sum of scores)^2 / m, and m^2, (I, 5)."""
     y, m = _centred_scores(judgments), judgments.per_item
     sums = judgments.sum_by_item(y)

@@ -85,7 +85,9 @@ def _make_interval_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     def alpha(weights: Array) -> Array:
         observed, n, total, squares = (weights @ columns).T
         expected = 2.0 * (n * squares - total * total)
-        return _alpha_from_sums(observed, np.where(expected > _ROUNDING_SHARE * n * squares, expected, 0.0), n)
+        return _alpha_or_nan_from_pair_sums(
+            observed, np.where(expected > _ROUNDING_SHARE * n * squares, expected, 0.0), n
+        )
 
     return alpha
 
@@ -97,7 +99,7 @@ def _make_nominal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
 
     def alpha(weights: Array) -> Array:
         n = weights @ m
-        return _alpha_from_sums(weights @ observed, n * n - ((weights @ counts) ** 2).sum(axis=1), n)
+        return _alpha_or_nan_from_pair_sums(weights @ observed, n * n - ((weights @ counts) ** 2).sum(axis=1), n)
 
     return alpha
 
@@ -114,7 +116,7 @@ def _make_ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
         first, second = ranks @ counts.T, (ranks * ranks) @ counts.T  # sums of each item's ranks, and of their squares
         observed = 2.0 * (m * second - first * first) / (m - 1.0)
         squares, total = (totals * ranks * ranks).sum(axis=1), (totals * ranks).sum(axis=1)
-        return _alpha_from_sums((weights * observed).sum(axis=1), 2.0 * (n * squares - total * total), n)
+        return _alpha_or_nan_from_pair_sums((weights * observed).sum(axis=1), 2.0 * (n * squares - total * total), n)
 
     return alpha
 
@@ -122,7 +124,7 @@ def _make_ordinal_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
 def _make_ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
     counts, values = _value_counts_by_item_and_values(judgments)
     first, second = judgment_pairs_within_items(judgments)
-    distances = _ratio_distance(judgments.values[first], judgments.values[second])
+    distances = _squared_ratio_distance(judgments.values[first], judgments.values[second])
     m = judgments.per_item
     observed = 2.0 / (m - 1.0) * np.bincount(judgments.items[first], weights=distances, minlength=len(m))
 
@@ -131,13 +133,13 @@ def _make_ratio_alpha_statistic(judgments: Judgments) -> WeightedStatistic:
         expected = np.zeros(len(weights))
         for start in range(0, len(values), _ROWS_PER_BLOCK):
             rows = slice(start, start + _ROWS_PER_BLOCK)
-            expected += ((totals[:, rows] @ _ratio_distance(values[rows, None], values)) * totals).sum(axis=1)
-        return _alpha_from_sums(weights @ observed, expected, weights @ m)
+            expected += ((totals[:, rows] @ _squared_ratio_distance(values[rows, None], values)) * totals).sum(axis=1)
+        return _alpha_or_nan_from_pair_sums(weights @ observed, expected, weights @ m)
 
     return alpha
 
 
-def _ratio_distance(v: Array, w: Array) -> Array:
+def _squared_ratio_distance(v: Array, w: Array) -> Array:
     """Squared distance on a ratio scale, ((v - w) / (v + w))^2; 0 for two zeros."""
     return np.divide(v - w, v + w, out=np.zeros(np.broadcast(v, w).shape), where=v + w > 0.0) ** 2
 
@@ -149,6 +151,6 @@ def _value_counts_by_item_and_values(judgments: Judgments) -> tuple[csr_array, A
     return csr_array((np.ones(len(code)), (judgments.items, code)), shape=shape), values
 
 
-def _alpha_from_sums(observed: Array, expected: Array, n: Array) -> Array:
+def _alpha_or_nan_from_pair_sums(observed: Array, expected: Array, n: Array) -> Array:
     """Alpha, 1 - D_o / D_e, from the two sums over ordered pairs; NaN where all n values are the same."""
     return 1.0 - (n - 1.0) * divide_or_nan(observed, expected)

@@ -9,12 +9,12 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
-    array_of_sums_by_number,
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_finite_vector,
+    require_finite_vector,
+    require_number_array_with_count,
+    sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
+from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def retest_scores(
         Inestimable: No annotator scored anything twice ("no_repeats").
 
     """
-    items, _ = numbers_as_array_and_how_many("items", items)
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    values = to_finite_vector("scores", scores)
+    items, _ = require_number_array_with_count("items", items)
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    values = require_finite_vector("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
-    before, repeats_at = _positions_before_and_at_repeats(items, annotators)
+    before, repeats_at = _require_positions_of_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, shift, error, correlation = _retest_statistics_of_scores_by_annotator(
         old, new, repeat_annotators, n_annotators, margin
@@ -125,11 +125,11 @@ def retest_labels(
 
     The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `retest_scores`.
     """
-    items, _ = numbers_as_array_and_how_many("items", items)
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    values, _ = numbers_as_array_and_how_many("labels", labels)
+    items, _ = require_number_array_with_count("items", items)
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    values, _ = require_number_array_with_count("labels", labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=values)
-    before, repeats_at = _positions_before_and_at_repeats(items, annotators)
+    before, repeats_at = _require_positions_of_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, kappa = _retest_statistics_of_labels_by_annotator(old, new, repeat_annotators, n_annotators)
     pooled_same, pooled_kappa = _retest_statistics_of_labels_by_annotator(old, new, np.zeros_like(repeat_annotators), 1)
@@ -158,12 +158,12 @@ def retest_pairs(
     The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
     Errors as `retest_scores`.
     """
-    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes)
+    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
     return retest_labels(pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators)
 
 
-def _positions_before_and_at_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
+def _require_positions_of_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
     """Return the positions of all repeated judgments, and of the previous judgment of each."""
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)
@@ -204,7 +204,7 @@ class _AnnotatorMeans:
         self.divisor = np.where(self.count > 0, self.count, np.nan)
 
     def __call__(self, values: Array) -> Array:
-        return array_of_sums_by_number(self.who, values, self.count.size) / self.divisor
+        return sum_values_by_number(self.who, values, self.count.size) / self.divisor
 
     def label_shares(self, labels: Integers, *, all_labels: Integers) -> Array:
         """Return, for each label, its share among all labels of its annotator, `all_labels`."""

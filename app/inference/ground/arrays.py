@@ -32,14 +32,14 @@ def portable_log(number: Array) -> Array:
     return np.asarray(boxcox(number, 0.0), np.float64)
 
 
-def interval_level_if_valid(level: float) -> float:
+def require_interval_level(level: float) -> float:
     """Return the level of an interval. Raises ValueError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")
     return level
 
 
-def distinct_row_positions_and_code_of_each(columns: Sequence[Array]) -> tuple[Integers, Integers]:
+def distinct_row_positions_with_codes(columns: Sequence[Array]) -> tuple[Integers, Integers]:
     """Return the distinct rows of these columns, compared bit by bit.
 
     Args:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array, interval_level_if_valid
+from app.inference.ground.arrays import Array, require_interval_level
 
 BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
@@ -72,7 +72,7 @@ def bootstrap_percentile_interval(
         ValueError: The level is outside (0, 1), or there are fewer than 0 draws.
 
     """
-    interval_level_if_valid(level)
+    require_interval_level(level)
     if draws < 0:
         raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if draws == 0:

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def numbers_as_array_and_how_many(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def require_number_array_with_count(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
     Args:
@@ -20,7 +20,7 @@ def numbers_as_array_and_how_many(name: str, values: npt.ArrayLike, count: int |
         ValueError: Another shape, a value that is no whole number, or a number outside the range.
 
     """
-    numbers = _to_whole_number_vector(name, values)
+    numbers = _require_integer_vector(name, values)
     if count is None:
         count = int(numbers.max()) + 1 if len(numbers) else 0
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
@@ -28,17 +28,17 @@ def numbers_as_array_and_how_many(name: str, values: npt.ArrayLike, count: int |
     return numbers, count
 
 
-def to_outcome_vector(values: npt.ArrayLike) -> Integers:
+def require_outcome_vector(values: npt.ArrayLike) -> Integers:
     """Return outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second. ValueError for any other
     number.
     """
-    outcomes = _to_whole_number_vector("outcomes", values)
+    outcomes = _require_integer_vector("outcomes", values)
     if len(outcomes) and (outcomes.min() < -1 or outcomes.max() > 1):
         raise ValueError(f"outcomes are -1, 0 or 1, but {outcomes.min()} to {outcomes.max()} occur")
     return outcomes
 
 
-def to_finite_vector(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def require_finite_vector(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the values as float64 (n,). Raises ValueError for another shape, NaN or an infinity."""
     floats = np.asarray(values, dtype=np.float64)
     if floats.ndim != 1:
@@ -55,12 +55,12 @@ def refuse_columns_of_unequal_length(**columns: npt.NDArray[Any]) -> None:
         raise ValueError(f"one entry per judgment is needed in every array, but the lengths are: {lengths}")
 
 
-def array_of_sums_by_number(numbers: Integers, values: Array, count: int) -> Array:
+def sum_values_by_number(numbers: Integers, values: Array, count: int) -> Array:
     """Return the sum of the values of each number from 0 to count - 1, (count,); numbers and values are (n,)."""
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _to_whole_number_vector(name: str, values: npt.ArrayLike) -> Integers:
+def _require_integer_vector(name: str, values: npt.ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} is an array of shape (n,), not {array.shape}")

@@ -101,12 +101,12 @@ def weighted_pearson(x: Array, y: Array, weights: Array, starts: Integers) -> Ar
 
     """
     total = np.add.reduceat(weights, starts, axis=1)
-    dx, dy = (_values_minus_block_means(values, weights, total, starts) for values in (x, y))
+    dx, dy = (_deviations_from_block_means(values, weights, total, starts) for values in (x, y))
     xx, yy, xy = (np.add.reduceat(weights * a * b, starts, axis=1) for a, b in ((dx, dx), (dy, dy), (dx, dy)))
     return np.clip(divide_or_nan(xy, np.sqrt(xx * yy)), -1.0, 1.0)
 
 
-def _values_minus_block_means(values: Array, weights: Array, total: Array, starts: Integers) -> Array:
+def _deviations_from_block_means(values: Array, weights: Array, total: Array, starts: Integers) -> Array:
     """Return values minus their block's mean; exactly 0 where all are equal up to rounding."""
     sizes = np.diff(starts, append=weights.shape[1])
     mean = divide_or_nan(np.add.reduceat(weights * values, starts, axis=1), total)

@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.information import entropy
-from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
+from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
 from app.inference.labels.dawid_skene import DawidSkeneResult
 
 PRIOR_LABELS_PER_CLASS = 10.0
 
 
-def make_posteriors_cautious(
+def result_with_cautious_posteriors(
     result: DawidSkeneResult, items: npt.ArrayLike, annotators: npt.ArrayLike, labels: npt.ArrayLike
 ) -> DawidSkeneResult:
     """Return the result with other posteriors and entropies of its items, in time linear in the labels.
@@ -36,9 +36,9 @@ def make_posteriors_cautious(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, n_items = numbers_as_array_and_how_many("items", items, len(result.estimable))
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, len(result.response))
-    labels, n_labels = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    items, n_items = require_number_array_with_count("items", items, len(result.estimable))
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, len(result.response))
+    labels, n_labels = require_number_array_with_count("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     items, annotators, labels = items[is_used], annotators[is_used], labels[is_used]
@@ -56,12 +56,12 @@ def make_posteriors_cautious(
         every = np.maximum(given.sum(axis=1)[annotators] - pair_size * own, 0.0) + PRIOR_LABELS_PER_CLASS
         with np.errstate(divide="ignore"):
             log_joint[:, k] += np.bincount(items, np.log(same / every), n_items)
-    posterior = _normalise_rows(log_joint)
+    posterior = _softmax_rows(log_joint)
     posterior[~result.estimable] = result.posterior[~result.estimable]
     return replace(result, posterior=posterior, entropy=entropy(posterior))
 
 
-def _normalise_rows(log_values: Array) -> Array:
+def _softmax_rows(log_values: Array) -> Array:
     """Return shares of each row that are proportional to the exponents of its values."""
     shares = np.exp(log_values - log_values.max(axis=1, keepdims=True))
     normalised: Array = shares / shares.sum(axis=1, keepdims=True)

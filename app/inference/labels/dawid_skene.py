@@ -19,7 +19,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.information import entropy, mutual_information
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
+from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
 from app.inference.labels import latent_class_notes, latent_classes
 from app.inference.labels.latent_classes import ClassParameters, ClimbResult, LabelMatrix, StopRule
 
@@ -132,9 +132,9 @@ def fit(
         ValueError: An array or option is invalid.
 
     """
-    items, n_items = numbers_as_array_and_how_many("items", items, n_items)
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    labels, n_labels = numbers_as_array_and_how_many("labels", labels, n_labels)
+    items, n_items = require_number_array_with_count("items", items, n_items)
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    labels, n_labels = require_number_array_with_count("labels", labels, n_labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     _refuse_no_labels_or_one_class(labels, n_labels)
     rule, smoothing = StopRule(tolerance, max_iterations), _make_smoothing(alpha, beta, n_labels)
@@ -154,7 +154,7 @@ def fit(
     notes = [
         *latent_class_notes.unlabelled_item_notes(is_labelled, estimable),
         *latent_class_notes.unused_annotator_notes(is_active, has_overlap),
-        *latent_class_notes.label_matrix_notes(label_matrix),
+        *latent_class_notes.weak_label_evidence_notes(label_matrix),
         *restart_notes,
     ]
     return _make_result_from_climb(climb_result, smoothing, estimable, has_overlap, notes)
@@ -167,7 +167,7 @@ def expected_information(result: DawidSkeneResult, annotator: int | None = None)
     """
     response = result.typical_response
     if annotator is not None:
-        response = _responses_with_unknown_as_typical(result.response[annotator], result)
+        response = _fill_nan_with_typical_response(result.response[annotator], result)
     return mutual_information(result.posterior, response)
 
 
@@ -178,8 +178,8 @@ def probability_of_each_label_being_right(
 
     NaN where the item is not estimable. Raises ValueError for numbers the result does not have.
     """
-    items, _ = numbers_as_array_and_how_many("items", items, len(result.estimable))
-    labels, _ = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    items, _ = require_number_array_with_count("items", items, len(result.estimable))
+    labels, _ = require_number_array_with_count("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, labels=labels)
     return np.where(result.estimable[items], result.posterior[items, labels], np.nan)
 
@@ -205,11 +205,11 @@ def _make_smoothing(alpha: npt.ArrayLike, beta: npt.ArrayLike, n_labels: int) ->
     """Return Dirichlet parameters minus 1. Raises ValueError below 1, where the density has no peak inside."""
     shape = (n_labels,)
     return ClassParameters(
-        _to_dirichlet_smoothing("beta", beta, shape), _to_dirichlet_smoothing("alpha", alpha, shape * 2)
+        _require_parameters_minus_one("beta", beta, shape), _require_parameters_minus_one("alpha", alpha, shape * 2)
     )
 
 
-def _to_dirichlet_smoothing(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
+def _require_parameters_minus_one(name: str, values: npt.ArrayLike, shape: tuple[int, ...]) -> Array:
     parameters = np.asarray(values, dtype=np.float64)
     if parameters.shape not in ((), shape):
         raise ValueError(f"{name} must be a number or of shape {shape}, not {parameters.shape}")
@@ -248,7 +248,7 @@ def _highest_climb_and_restart_notes(
         if rng is None:
             raise ValueError("random restarts need rng")
         first = best
-        best, higher, unconverged = latent_classes.highest_climb_and_restart_counts(
+        best, higher, unconverged = latent_classes.best_climb_of_random_restarts(
             first, label_matrix, smoothing, rule, restarts=restarts, rng=rng
         )
         notes = latent_class_notes.restart_notes(first, best, higher, unconverged, restarts)
@@ -278,13 +278,13 @@ def _parameters_from_result(result: DawidSkeneResult, label_matrix: LabelMatrix)
     response = np.full((label_matrix.n_annotators, label_matrix.n_labels, label_matrix.n_labels), np.nan)
     common_count = min(len(result.response), label_matrix.n_annotators)
     response[:common_count] = result.response[:common_count]
-    response = _responses_with_unknown_as_typical(response, result)
+    response = _fill_nan_with_typical_response(response, result)
     return ClassParameters(
         *(latent_classes.counts_to_shares(p.clip(_MIN_START_PROBABILITY)) for p in (result.prevalence, response))
     )
 
 
-def _responses_with_unknown_as_typical(response: Array, result: DawidSkeneResult) -> Array:
+def _fill_nan_with_typical_response(response: Array, result: DawidSkeneResult) -> Array:
     return np.where(np.isnan(response), result.typical_response, response)
 
 

@@ -38,7 +38,7 @@ def unused_annotator_notes(is_active: Mask, is_used: Mask) -> list[Note]:
     return notes
 
 
-def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
+def weak_label_evidence_notes(label_matrix: LabelMatrix) -> list[Note]:
     """Return notes on results that rest on the start or the prior more than on the labels."""
     label_counts = label_matrix.counts.sum(axis=0).reshape(label_matrix.n_annotators, label_matrix.n_labels)
     active, used = np.flatnonzero(label_counts.sum(axis=1)), np.flatnonzero(label_counts.sum(axis=0))
@@ -61,7 +61,7 @@ def label_matrix_notes(label_matrix: LabelMatrix) -> list[Note]:
 def restart_notes(
     first_climb: ClimbResult, best_climb: ClimbResult, higher_count: int, unconverged_count: int, restart_count: int
 ) -> list[Note]:
-    """Return notes on the random starts; the counts are those of `latent_classes.highest_climb_and_restart_counts`."""
+    """Return notes on the random starts; the counts are those of `latent_classes.best_climb_of_random_restarts`."""
     notes: list[Note] = []
     if unconverged_count:
         sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not converge and were left out."

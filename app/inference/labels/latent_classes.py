@@ -183,7 +183,7 @@ def parameters_from_accuracy(accuracy: float, label_matrix: LabelMatrix) -> Clas
     return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (label_matrix.n_annotators, 1, 1)))
 
 
-def highest_climb_and_restart_counts(
+def best_climb_of_random_restarts(
     first_climb: ClimbResult,
     label_matrix: LabelMatrix,
     smoothing: ClassParameters,
@@ -213,7 +213,7 @@ def highest_climb_and_restart_counts(
             higher += 1
             best = max(best, candidate, key=lambda climbed: (climbed.converged, climbed.trace[-1]))
     return (
-        _climb_with_classes_named_after_labels(best, smoothing) if best is not first_climb else first_climb,
+        _match_climb_classes_to_labels(best, smoothing) if best is not first_climb else first_climb,
         higher,
         unconverged,
     )
@@ -270,15 +270,15 @@ def _length_of_accelerated_leap(
     start: ClassParameters, first_step: ClassParameters, second_step: ClassParameters
 ) -> float:
     """Return the length of a leap that two steps suggest, |change| / |bend|, at least 1, where the second step ends."""
-    change = _size_of_parameter_change(first_step.prevalence - start.prevalence, first_step.response - start.response)
-    bend = _size_of_parameter_change(
+    change = _euclidean_parameter_norm(first_step.prevalence - start.prevalence, first_step.response - start.response)
+    bend = _euclidean_parameter_norm(
         second_step.prevalence - 2.0 * first_step.prevalence + start.prevalence,
         second_step.response - 2.0 * first_step.response + start.response,
     )
     return max(1.0, change / bend) if bend > 0.0 else 1.0
 
 
-def _size_of_parameter_change(prevalence: Array, response: Array) -> float:
+def _euclidean_parameter_norm(prevalence: Array, response: Array) -> float:
     return float(np.sqrt(np.square(prevalence).sum() + np.square(response).sum()))
 
 
@@ -310,7 +310,7 @@ def _log_smoothing_prior(parameters: ClassParameters, smoothing: ClassParameters
     return float(on_response + xlogy(smoothing.prevalence, parameters.prevalence).sum())
 
 
-def _climb_with_classes_named_after_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
+def _match_climb_classes_to_labels(climb_result: ClimbResult, smoothing: ClassParameters) -> ClimbResult:
     """Return the same climb with its classes named after the labels that their items are given most.
 
     From a random start the names are random, and the likelihood does not depend on them. If the prior tells classes

@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, interval_level_if_valid
-from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
+from app.inference.ground.arrays import Array, require_interval_level
+from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.latent_classes import ClassParameters, LabelMatrix, StopRule
@@ -44,9 +44,9 @@ def bootstrap_prevalence_interval(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, _ = numbers_as_array_and_how_many("items", items, len(result.estimable))
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, len(result.response))
-    labels, n_labels = numbers_as_array_and_how_many("labels", labels, len(result.prevalence))
+    items, _ = require_number_array_with_count("items", items, len(result.estimable))
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, len(result.response))
+    labels, n_labels = require_number_array_with_count("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     row = (np.cumsum(result.estimable) - 1)[items[is_used]]
@@ -61,11 +61,11 @@ def bootstrap_prevalence_interval(
         matrix = LabelMatrix(counts, n_annotators, n_labels)
         climb = latent_classes.run_accelerated_em(start, matrix, added, _DRAW_STOP_RULE)
         drawn.append(climb.end.parameters.prevalence)
-    reach = ndtri((1.0 + interval_level_if_valid(level)) / 2.0) * np.std(_log_odds_of_shares(np.array(drawn)), axis=0)
-    middle = _log_odds_of_shares(result.prevalence)
+    reach = ndtri((1.0 + require_interval_level(level)) / 2.0) * np.std(_clipped_log_odds(np.array(drawn)), axis=0)
+    middle = _clipped_log_odds(result.prevalence)
     return expit(middle - reach), expit(middle + reach)
 
 
-def _log_odds_of_shares(shares: Array) -> Array:
+def _clipped_log_odds(shares: Array) -> Array:
     values: Array = logit(shares.clip(_MIN_SHARE, 1.0 - _MIN_SHARE))
     return values

@@ -14,9 +14,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
 from app.inference.ground.validation import (
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_outcome_vector,
+    require_number_array_with_count,
+    require_outcome_vector,
 )
 
 Mask = npt.NDArray[np.bool_]
@@ -55,7 +55,7 @@ def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
         ValueError: An outcome is another number.
 
     """
-    values = to_outcome_vector(outcomes)
+    values = require_outcome_vector(outcomes)
     if not len(values):
         raise Inestimable("The baseline has not been compared with anything yet.", code="no_judgments")
     win_count, tie_count, loss_count = (int(np.sum(values == value)) for value in (-1, 0, 1))
@@ -96,9 +96,9 @@ def judgments_that_include_baseline(
 
     """
     (left, _), (right, _), result = (
-        numbers_as_array_and_how_many("first", first),
-        numbers_as_array_and_how_many("second", second),
-        to_outcome_vector(outcomes),
+        require_number_array_with_count("first", first),
+        require_number_array_with_count("second", second),
+        require_outcome_vector(outcomes),
     )
     refuse_columns_of_unequal_length(first=left, second=right, outcomes=result)
     positions = np.flatnonzero((left == baseline) != (right == baseline))
@@ -149,7 +149,7 @@ class BaselineJudgments:
     outcomes: Integers
 
 
-def validated_baseline_judgments(
+def require_baseline_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     segments: npt.ArrayLike,
@@ -160,27 +160,27 @@ def validated_baseline_judgments(
     n_segments: int | None,
 ) -> BaselineJudgments:
     """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
-    system_numbers, n_items = numbers_as_array_and_how_many("items", items, n_items)
-    judge_numbers, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    segment_numbers, n_segments = numbers_as_array_and_how_many("segments", segments, n_segments)
-    outcome_values = to_outcome_vector(outcomes)
+    system_numbers, n_items = require_number_array_with_count("items", items, n_items)
+    judge_numbers, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = require_number_array_with_count("segments", segments, n_segments)
+    outcome_values = require_outcome_vector(outcomes)
     refuse_columns_of_unequal_length(
         items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values
     )
     return BaselineJudgments(
-        _numbering_of_used_numbers(system_numbers, n_items),
-        _numbering_of_used_numbers(judge_numbers, n_annotators),
-        _numbering_of_used_numbers(segment_numbers, n_segments),
+        _renumber_used_numbers(system_numbers, n_items),
+        _renumber_used_numbers(judge_numbers, n_annotators),
+        _renumber_used_numbers(segment_numbers, n_segments),
         outcome_values,
     )
 
 
-def _numbering_of_used_numbers(numbers: Integers, count: int) -> Numbering:
+def _renumber_used_numbers(numbers: Integers, count: int) -> Numbering:
     used, index = np.unique(numbers, return_inverse=True)
     return Numbering(used, index, count)
 
 
-def refuse_uninformative_outcomes(outcomes: Integers) -> None:
+def refuse_missing_or_equal_outcomes(outcomes: Integers) -> None:
     """Raise `Inestimable` for no judgments ("no_judgments") and for judgments that are all alike ("one_outcome")."""
     if not len(outcomes):
         raise Inestimable("There are no judgments against the baseline.", code="no_judgments")
@@ -196,7 +196,7 @@ def refuse_uninformative_outcomes(outcomes: Integers) -> None:
 def notes_on_limits_of_baseline_judgments(judgments: BaselineJudgments) -> list[Note]:
     """Return notes on what these judgments cannot tell."""
     groups = (("system", judgments.items), ("judge", judgments.annotators), ("segment", judgments.segments))
-    notes = [note for name, group in groups for note in unjudged_notes(name, group)]
+    notes = [note for name, group in groups for note in numbers_without_judgment_notes(name, group)]
     if len(judgments.annotators.used) == 1:
         sentence = (
             "All judgments are by one judge: the distances between systems cannot be separated from the judge’s "
@@ -209,7 +209,7 @@ def notes_on_limits_of_baseline_judgments(judgments: BaselineJudgments) -> list[
     return notes + _disconnected_system_notes(judgments)
 
 
-def unjudged_notes(noun: str, numbering: Numbering) -> list[Note]:
+def numbers_without_judgment_notes(noun: str, numbering: Numbering) -> list[Note]:
     """Return at most one note, on the numbers without a judgment."""
     missing = np.flatnonzero(~numbering.is_judged)
     return (

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.validation import (
-    array_of_sums_by_number,
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_finite_vector,
+    require_finite_vector,
+    require_number_array_with_count,
+    sum_values_by_number,
 )
 
 
@@ -26,21 +26,21 @@ def independent_pair_weights(hits: npt.ArrayLike, scores: npt.ArrayLike) -> Arra
         scores: Scores, (R,); equal ones of a HIT are tied.
 
     """
-    hits, hit_count = numbers_as_array_and_how_many("hits", hits)
-    values = to_finite_vector("scores", scores)
+    hits, hit_count = require_number_array_with_count("hits", hits)
+    values = require_finite_vector("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, scores=values)
     groups, sizes = np.unique(np.column_stack([hits, values]), axis=0, return_counts=True)
     hit_of_group = groups[:, 0].astype(np.intp)
     shown = np.bincount(hits, minlength=hit_count).astype(np.float64)
     pairs, variances = (
-        formula(shown) - array_of_sums_by_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
-        for formula in (_pair_count, _order_variance)
+        formula(shown) - sum_values_by_number(hit_of_group, formula(sizes.astype(np.float64)), hit_count)
+        for formula in (_pair_count, _kendall_order_variance)
     )
     # All equal: what counts is how many items there are.
     all_tied = pairs < 0.5
     pairs, variances = (
         np.where(all_tied, formula(shown), sums)
-        for formula, sums in ((_pair_count, pairs), (_order_variance, variances))
+        for formula, sums in ((_pair_count, pairs), (_kendall_order_variance, variances))
     )
     return np.where(shown > 1, pairs / np.where(shown > 1, variances, 1.0), 1.0)
 
@@ -49,5 +49,5 @@ def _pair_count(n: Array) -> Array:
     return n * (n - 1.0) / 2.0
 
 
-def _order_variance(n: Array) -> Array:
-    return n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
+def _kendall_order_variance(tied_count: Array) -> Array:
+    return tied_count * (tied_count - 1.0) * (2.0 * tied_count + 5.0) / 18.0

@@ -39,7 +39,7 @@ class AnnotatorItemCounts:
             annotator[is_selected] * len(items) + positions[is_selected], self.counts[is_selected]
         )
 
-    def count_of_each_pair_number(self, pair_numbers: Integers) -> Integers:
+    def counts_or_zero_of_pair_numbers(self, pair_numbers: Integers) -> Integers:
         """Return the count of each of these pair numbers, (n,)."""
         if not len(self.numbers):
             return np.zeros(len(pair_numbers), np.intp)
@@ -47,9 +47,9 @@ class AnnotatorItemCounts:
         is_present = self.numbers.take(positions, mode="clip") == pair_numbers
         return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
-    def sorted_counts_with_new_ones_added(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
+    def merge_sorted_counts(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
         """Return the counts with new ones added, sorted and without duplicates."""
-        is_known = self.count_of_each_pair_number(new_numbers) > 0
+        is_known = self.counts_or_zero_of_pair_numbers(new_numbers) > 0
         updated_counts = self.counts.copy()
         updated_counts[np.searchsorted(self.numbers, new_numbers[is_known])] += new_counts[is_known]
         place = np.searchsorted(self.numbers, new_numbers[~is_known])
@@ -105,10 +105,12 @@ class Tally:
         items, scores = np.asarray(items, np.intp), np.asarray(scores, np.float64)
         numbers = np.asarray(annotators, np.intp) * len(self.judgments) + items
         pairs, first, added_counts = np.unique(numbers, return_index=True, return_counts=True)
-        earlier_counts = self.settled.count_of_each_pair_number(pairs) + self.recent.count_of_each_pair_number(pairs)
+        earlier_counts = self.settled.counts_or_zero_of_pair_numbers(
+            pairs
+        ) + self.recent.counts_or_zero_of_pair_numbers(pairs)
         first_judgments = np.sort(first[earlier_counts == 0])
         settled, recent = _settled_and_recent_counts_merged_if_large(
-            self.settled, self.recent.sorted_counts_with_new_ones_added(pairs, added_counts)
+            self.settled, self.recent.merge_sorted_counts(pairs, added_counts)
         )
         return Tally(
             _item_totals_with_values_added(self.judgments, items, 1),
@@ -139,7 +141,7 @@ class Tally:
     @property
     def annotator_item_counts(self) -> AnnotatorItemCounts:
         """Return all counts by annotator and item, `settled` and `recent` together."""
-        return self.settled.sorted_counts_with_new_ones_added(self.recent.numbers, self.recent.counts)
+        return self.settled.merge_sorted_counts(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
@@ -167,4 +169,4 @@ def _settled_and_recent_counts_merged_if_large(
 ) -> tuple[AnnotatorItemCounts, AnnotatorItemCounts]:
     if len(recent.numbers) < max(MIN_MERGED_PAIRS, len(settled.numbers) // MERGE_FRACTION):
         return settled, recent
-    return settled.sorted_counts_with_new_ones_added(recent.numbers, recent.counts), AnnotatorItemCounts.empty()
+    return settled.merge_sorted_counts(recent.numbers, recent.counts), AnnotatorItemCounts.empty()

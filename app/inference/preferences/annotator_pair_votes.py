@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class AnnotatorPairVotes:
         low_outcomes = np.where(pair[0] > pair[1], -outcomes, outcomes)
         keys, row = np.unique((annotators * sizes[0] + low) * sizes[0] + high, return_inverse=True)
         won, tied, lost = (
-            array_of_sums_by_number(row, np.where(low_outcomes == outcome, weights, 0.0), len(keys))
+            sum_values_by_number(row, np.where(low_outcomes == outcome, weights, 0.0), len(keys))
             for outcome in (1, 0, -1)
         )
         annotator_and_low, high = np.divmod(keys, sizes[0])
@@ -72,6 +72,6 @@ class AnnotatorPairVotes:
 
     def sum_by_item(self, slope: Array) -> Array:
         """Return derivatives in the scores, (N,), from derivatives in the differences low - high, (R,)."""
-        return array_of_sums_by_number(self.low, slope, self.n_items) - array_of_sums_by_number(
+        return sum_values_by_number(self.low, slope, self.n_items) - sum_values_by_number(
             self.high, slope, self.n_items
         )

@@ -28,12 +28,12 @@ from scipy.special import expit, log_expit
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
-    array_of_sums_by_number,
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_finite_vector,
+    require_finite_vector,
+    require_number_array_with_count,
+    sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
+from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
 from app.inference.preferences import bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR
@@ -164,9 +164,9 @@ def fit(
         Inestimable: "no_judgments".
 
     """
-    one, other, results, item_count = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
-    people, annotator_count = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    weight = np.ones(len(one)) if weights is None else to_finite_vector("weights", weights)
+    one, other, results, item_count = require_comparison_arrays_with_count(first, second, outcomes, n_items)
+    people, annotator_count = require_number_array_with_count("annotators", annotators, n_annotators)
+    weight = np.ones(len(one)) if weights is None else require_finite_vector("weights", weights)
     refuse_columns_of_unequal_length(outcomes=results, annotators=people, weights=weight)
     if (weight <= 0.0).any():
         raise ValueError("weights must be above 0")
@@ -298,12 +298,12 @@ class _ComparisonModel:
         """Return standard errors of the distances from the mean of each group, (N,)."""
         sizes, same_group = self.group_sizes[self.members], self.members[:, None] == self.members
         with_group = np.where(same_group, covariance, 0.0).sum(axis=1) / sizes
-        of_group = array_of_sums_by_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
+        of_group = sum_values_by_number(self.members, with_group, len(self.group_sizes)) / self.group_sizes
         variances = np.diag(covariance) - 2.0 * with_group + of_group[self.members]
         return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def centre(self, scores: Array) -> Array:
-        means = array_of_sums_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
+        means = sum_values_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
         return np.where(self.estimable, scores - means[self.members], 0.0)
 
     def estimate_crowd_and_return_factor(self, scores: _ScoreBelief, beliefs: Array) -> float:
@@ -333,7 +333,7 @@ class _ComparisonModel:
     ) -> AwareComparisonFit:
         if self.votes.n_items > _DENSE_ERRORS:
             notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
-        pairs = array_of_sums_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
+        pairs = sum_values_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM
         nearly_random = beliefs[:, AT_RANDOM].sum(axis=1) + beliefs[:, CAREFUL, is_near].sum(axis=1)

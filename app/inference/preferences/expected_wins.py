@@ -9,7 +9,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
@@ -53,7 +53,7 @@ def fit(
     "ignored" as in WMT13, or "half" a win for each. Opponents have equal weights, however often they met; opponents
     never met do not count (the published program counts them as lost, which works where all have met). The standard
     error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an opponent beaten
-    once out of once is not certain. Raises ValueError as `validated_comparison_arrays_and_item_count`, and Inestimable
+    once out of once is not certain. Raises ValueError as `require_comparison_arrays_with_count`, and Inestimable
     if there are no judgments or only ties.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
@@ -88,9 +88,7 @@ def fit(
 
 def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array, high: Array) -> Array:
     n_items = comparisons.n_items
-    return array_of_sums_by_number(comparisons.low, low, n_items) + array_of_sums_by_number(
-        comparisons.high, high, n_items
-    )
+    return sum_values_by_number(comparisons.low, low, n_items) + sum_values_by_number(comparisons.high, high, n_items)
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:

@@ -14,11 +14,11 @@ from scipy.special import expit
 
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.validation import (
-    array_of_sums_by_number,
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
+    require_number_array_with_count,
+    sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
+from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
 
 FLAG_DEVIATIONS = 2.0
 MIN_COMPARED_TO_FLAG = 3
@@ -67,8 +67,8 @@ def misfit_of_annotators_and_items(
 
     """
     scores = np.asarray(scores, np.float64)
-    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, len(scores))
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
+    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, len(scores))
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     difference = scores[first] - scores[second]
     if not np.isfinite(difference).all():
@@ -85,10 +85,8 @@ def misfit_of_annotators_and_items(
 
 def _misfit_by_number(numbers: Integers, squares: Array, variance: Array, count: int) -> Misfit:
     comparisons = np.bincount(numbers, minlength=count)
-    infit = divide_or_nan(
-        array_of_sums_by_number(numbers, squares, count), array_of_sums_by_number(numbers, variance, count)
-    )
-    outfit = divide_or_nan(array_of_sums_by_number(numbers, squares / variance, count), comparisons.astype(np.float64))
+    infit = divide_or_nan(sum_values_by_number(numbers, squares, count), sum_values_by_number(numbers, variance, count))
+    outfit = divide_or_nan(sum_values_by_number(numbers, squares / variance, count), comparisons.astype(np.float64))
     return Misfit(comparisons, infit, outfit, mask_of_high_infit(infit))
 
 

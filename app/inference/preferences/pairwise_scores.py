@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator, cg, splu
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
@@ -303,7 +303,7 @@ class _NewtonFit:
 
     def gradient_by_item(self, slope: Array) -> Array:
         """Return derivatives in the scores, (n,), from derivatives in the differences, (P,)."""
-        return array_of_sums_by_number(self.comparisons.low, slope, self.n) - array_of_sums_by_number(
+        return sum_values_by_number(self.comparisons.low, slope, self.n) - sum_values_by_number(
             self.comparisons.high, slope, self.n
         )
 
@@ -312,7 +312,7 @@ class _NewtonFit:
 
 
 def _scores_centred_in_groups(score: Array, group: Integers, size: Array) -> Array:
-    return score - (array_of_sums_by_number(group, score, size.size) / size)[group]
+    return score - (sum_values_by_number(group, score, size.size) / size)[group]
 
 
 class _Curvature:

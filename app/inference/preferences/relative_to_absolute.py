@@ -45,7 +45,7 @@ def fit(
     annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R (x R
     y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing or
     there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as
-    `validated_comparison_arrays_and_item_count`.
+    `require_comparison_arrays_with_count`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.item_was_compared)

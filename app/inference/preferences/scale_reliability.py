@@ -14,11 +14,11 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import pearson
 from app.inference.ground.validation import (
-    numbers_as_array_and_how_many,
     refuse_columns_of_unequal_length,
-    to_finite_vector,
+    require_finite_vector,
+    require_number_array_with_count,
 )
-from app.inference.observations.comparisons import BooleanArray, validated_comparison_arrays_and_item_count
+from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
 from app.inference.preferences import best_worst_counts, bradley_terry
 
 DEFAULT_SPLITS = 100
@@ -119,8 +119,8 @@ def split_half_by_annotators(
         Inestimable: "no_judgments", "one_judge", "halves_without_scale".
 
     """
-    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes, n_items)
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators)
+    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, n_items)
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     people = np.unique(annotators)
     if len(people) < 2:
@@ -171,9 +171,9 @@ def split_half_by_answers(
         Inestimable: "nothing_side_by_side", "halves_without_scale".
 
     """
-    hits, n_hits = numbers_as_array_and_how_many("hits", hits)
-    items, n_items = numbers_as_array_and_how_many("items", items, n_items)
-    scores = to_finite_vector("scores", scores)
+    hits, n_hits = require_number_array_with_count("hits", hits)
+    items, n_items = require_number_array_with_count("items", items, n_items)
+    scores = require_finite_vector("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     tuples = best_worst_counts.tuple_number_of_each_hit(hits, items, n_hits)
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import numbers_as_array_and_how_many, refuse_columns_of_unequal_length
+from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
 from app.inference.observations.comparisons import (
     BooleanArray,
     equal_follower_count_of_each_key,
     follower_position_pairs,
-    validated_comparison_arrays_and_item_count,
+    require_comparison_arrays_with_count,
 )
 
 CHANCE_OF_TRANSITIVE_TRIAD = 13 / 27
@@ -71,12 +71,12 @@ def fit(
     judgment counts; `retest` is about the others. Pairs from scores in one HIT are transitive by construction, so with
     `hits` given, (J,), a triad counts only if its pairs come from three different HITs. Time grows with the judgments
     and the triads examined, not with the number of items. Raises ValueError as
-    `validated_comparison_arrays_and_item_count`, and Inestimable
+    `require_comparison_arrays_with_count`, and Inestimable
     if there is no triad (code "no_triads") or no judgment.
     """
-    first, second, outcomes, n_items = validated_comparison_arrays_and_item_count(first, second, outcomes)
-    annotators, n_annotators = numbers_as_array_and_how_many("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else numbers_as_array_and_how_many("hits", hits)
+    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes)
+    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else require_number_array_with_count("hits", hits)
     refuse_columns_of_unequal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
     edges = _make_comparison_edges(

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from app.inference.ground.arrays import Array, Integers
-from app.inference.ground.validation import array_of_sums_by_number
+from app.inference.ground.validation import sum_values_by_number
 
 MIN_EVIDENCE_JUDGMENTS: Final = 3
 """Fewest judgments on items that others have judged too, before an annotator's agreement means anything."""
@@ -54,15 +54,15 @@ class ScoredJudgments:
 
     def sum_by_item(self, values: Array) -> Array:
         """Return sums over each item's judgments, (n_items,)."""
-        return array_of_sums_by_number(self.items, values, self.n_items)
+        return sum_values_by_number(self.items, values, self.n_items)
 
     def sum_by_annotator(self, values: Array) -> Array:
         """Return sums over each annotator's judgments, (n_annotators,)."""
-        return array_of_sums_by_number(self.annotators, values, self.n_annotators)
+        return sum_values_by_number(self.annotators, values, self.n_annotators)
 
     def sum_of_others_on_item_by_judgment(self, values: Array) -> Array:
         """Return, for each judgment, the sum over the judgments of its item by other annotators, (J,)."""
-        own = values if self.same is None else array_of_sums_by_number(self.same, values, len(values))[self.same]
+        own = values if self.same is None else sum_values_by_number(self.same, values, len(values))[self.same]
         return self.sum_by_item(values)[self.items] - own
 
 

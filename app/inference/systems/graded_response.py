@@ -21,8 +21,8 @@ from app.inference.ground.notes import Note
 from app.inference.observations.baseline import (
     Mask,
     notes_on_limits_of_baseline_judgments,
-    refuse_uninformative_outcomes,
-    validated_baseline_judgments,
+    refuse_missing_or_equal_outcomes,
+    require_baseline_judgments,
 )
 from app.inference.systems.graded_errors import errors_given_other_parameters, errors_of_all_parameters
 from app.inference.systems.graded_marginal import (
@@ -121,10 +121,10 @@ def fit(
         ValueError: The arrays are not as above.
 
     """
-    columns = validated_baseline_judgments(
+    columns = require_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
-    refuse_uninformative_outcomes(columns.outcomes)
+    refuse_missing_or_equal_outcomes(columns.outcomes)
     prior = prior or Prior()
     terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
     maximum = _maximum_of_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)

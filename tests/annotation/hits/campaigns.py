@@ -21,7 +21,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import tables
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
-from app.designs.campaign import Campaign, column_values_with_packed_sections
+from app.designs.campaign import Campaign, pack_section_settings_into_columns
 
 NOW = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 
@@ -39,7 +39,11 @@ async def create_running_campaign(
             for i in range(items)
         ]
         await connection.execute(insert(tables.items), rows)
-        return await lifecycle.change_campaign_status(connection, draft.slug, "launch", now=NOW) if launched else draft
+        return (
+            await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW)
+            if launched
+            else draft
+        )
 
 
 async def create_annotator(
@@ -111,7 +115,7 @@ async def execute_sql(engine: AsyncEngine, statement: str, **parameters: Any) ->
 
 async def store_settings(engine: AsyncEngine, **settings: Any) -> None:
     """Change settings that are stored in sections, of all campaigns."""
-    for section, values in column_values_with_packed_sections(settings).items():
+    for section, values in pack_section_settings_into_columns(settings).items():
         statement = f"UPDATE campaigns SET {section} = {section} || CAST(:values AS jsonb)"
         await execute_sql(engine, statement, values=json.dumps(values))
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import change_campaign_status
+from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.database.session import ServingConnections
 from app.main import create_app
 from app.settings import Settings
@@ -295,7 +295,7 @@ async def test_texts_are_escaped(client, engine):
 
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE items SET shown = '<script>alert(1)</script>'"))
-        await change_campaign_status(connection, campaign.slug, "launch", now=datetime.now(UTC))
+        await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=datetime.now(UTC))
     page = (await client.get(await started(client, campaign))).text
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
@@ -351,7 +351,7 @@ async def test_a_link_that_takes_no_answers_says_so_at_once(client, engine, subt
                 campaign = await create_running_campaign(engine, launched=bool(actions), pay="$0.35")
                 async with engine.begin() as connection:
                     for action in actions:
-                        await change_campaign_status(connection, campaign.slug, action, now=datetime.now(UTC))
+                        await change_campaign_status_or_refuse(connection, campaign.slug, action, now=datetime.now(UTC))
                 page = (await client.get(f"/{platform}/{campaign.link_key}{arrival}")).text
                 assert words in page
                 assert ">Start<" not in page
@@ -423,7 +423,7 @@ async def test_when_many_come_at_once_they_are_served_in_the_order_in_which_they
         await client.get(f"/link/{campaign.link_key}")
         served.append(number)
 
-    async with app.state.serving_connections.borrow():
+    async with app.state.serving_connections.borrow_autocommit_connection():
         visits = [asyncio.create_task(visit(number)) for number in range(6)]
         await asyncio.sleep(0.1)
         assert served == []

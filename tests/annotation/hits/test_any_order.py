@@ -104,9 +104,9 @@ class AnyOrder(RuleBasedStateMachine):
     def agrees(self, who: int) -> None:
         async def agree() -> None:
             async with borrow_autocommit_driver(self.engine) as connection:
-                here = await visit_progress.load_visit(connection, self.people[who])
+                here = await visit_progress.load_visit_or_refuse(connection, self.people[who])
                 form = {"version": str(self.texts), "answer": "yes"}
-                await visit_progress.store_step_result(connection, here, consent.CONSENT_STEP, form, now=NOW)
+                await visit_progress.store_result_of_open_step(connection, here, consent.CONSENT_STEP, form, now=NOW)
 
         self.run(agree())
         self.agreed[who] = self.texts
@@ -224,7 +224,7 @@ class AnyOrder(RuleBasedStateMachine):
 
         async def turn() -> None:
             async with self.engine.begin() as connection:
-                await lifecycle.change_campaign_status(connection, self.campaign.slug, act, now=NOW)
+                await lifecycle.change_campaign_status_or_refuse(connection, self.campaign.slug, act, now=NOW)
 
         try:
             self.run(turn())

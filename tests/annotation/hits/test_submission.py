@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import text
 
 from app.annotation.hits import submission
-from app.campaigns.lifecycle import change_campaign_status
+from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Gone, Invalid, NotFound
@@ -146,7 +146,7 @@ async def test_a_late_answer_to_a_finished_campaign_is_refused(engine):
     campaign = await create_running_campaign(engine)
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     async with engine.begin() as connection:
-        await change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+        await change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     await expire_leases(engine)
     with pytest.raises(Gone):
         await submit_scores(engine, me, hit)
@@ -156,7 +156,7 @@ async def test_a_held_hit_is_still_taken_after_the_campaign_is_paused(engine):
     campaign = await create_running_campaign(engine)
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     async with engine.begin() as connection:
-        await change_campaign_status(connection, campaign.slug, "pause", now=NOW)
+        await change_campaign_status_or_refuse(connection, campaign.slug, "pause", now=NOW)
     assert (await submit_scores(engine, me, hit)).repeated is False
     assert (await find_or_lease_next_hit(engine, me)).reason == "paused"
 
@@ -275,5 +275,5 @@ async def test_an_answer_in_time_is_taken_although_the_campaign_was_finished_by_
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     await expire_leases(engine, seconds_ago=-5)
     async with engine.begin() as connection:
-        await change_campaign_status(connection, campaign.slug, "finish", now=NOW)
+        await change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
     assert not (await submit_scores(engine, me, hit)).repeated

@@ -42,8 +42,8 @@ async def test_a_hit_shows_outputs_of_several_systems_for_one_segment(engine):
 async def test_before_they_begin_people_see_outputs_and_no_names(engine):
     campaign = await create_campaign_of_systems(engine, outputs_table(above=True), items_per_hit=3)
     async with borrow_autocommit_driver(engine) as connection:
-        shown = await landing.load_sample_items(
-            connection, await landing.load_campaign_by_link(connection, campaign.link_key)
+        shown = await landing.load_rendered_sample_items(
+            connection, await landing.load_campaign_by_link_or_refuse(connection, campaign.link_key)
         )
     assert len(shown.texts) == 3
     assert all(" on " in text for text in shown.texts)

@@ -95,10 +95,10 @@ async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
     visitor = app.state.visit_limiter.visitor_from_address("192.0.2.1")
     async with borrow_autocommit_driver(engine) as connection:
         for _ in range(passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR):
-            await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW)
+            await passphrase.charge_guess_or_refuse(connection, campaign.id, visitor, now=NOW)
         with pytest.raises(TooManyAttempts):
-            await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW)
-        await passphrase.charge_guess(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
+            await passphrase.charge_guess_or_refuse(connection, campaign.id, visitor, now=NOW)
+        await passphrase.charge_guess_or_refuse(connection, campaign.id, visitor, now=NOW + timedelta(minutes=4))
 
 
 async def test_where_the_campaign_says_so_who_comes_from_a_platform_needs_none(client, engine, campaign):

@@ -6,7 +6,7 @@ from jinja2 import FileSystemLoader
 from app.annotation.onboarding import consent, steps
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory
-from app.annotation.onboarding.steps import VISIT_STEPS, has_visit_steps, next_open_step
+from app.annotation.onboarding.steps import VISIT_STEPS, has_visit_steps_on_any_platform, next_open_step
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid
 from app.http.templating import english_environment
@@ -71,7 +71,7 @@ def test_who_agreed_on_the_first_page_is_not_welcomed_after_the_text_is_gone():
 
 def test_without_steps_nobody_is_asked_anything():
     nothing = ALL.model_copy(update={"welcome": False, "consent": "", "questions": []})
-    assert not has_visit_steps(nothing)
+    assert not has_visit_steps_on_any_platform(nothing)
     assert [named(nothing, name, VisitHistory(0)) for name in PLATFORMS] == [None] * len(PLATFORMS)
 
 

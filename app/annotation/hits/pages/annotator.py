@@ -17,20 +17,20 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import completion, drafts, gold_feedback, media_report, undo
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
-from app.annotation.hits.landing import load_campaign_by_link
+from app.annotation.hits.landing import load_campaign_by_link_or_refuse
 from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hit
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import (
-    render_refusal,
+    check_passphrase_and_show_welcome,
+    render_passphrase_refusal_page,
     render_welcome,
-    show_welcome_or_refusal,
     start_visit_and_redirect,
     visitor_of_request,
 )
-from app.annotation.hits.shown_numbers import load_page_numbers_of_hit
+from app.annotation.hits.shown_numbers import load_item_numbers_shown_on_page
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
@@ -46,20 +46,20 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.content import RenderedItems
 from app.designs.field_flags import InputModel
-from app.designs.item_names import find_item_number_by_page_name, form_fields_named_by_position
+from app.designs.item_names import item_number_of_page_name_or_none, rename_form_items_to_positions
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     ServingConnection,
-    allow_external_media,
+    allow_https_media_if_campaign_does,
     borrow_serving_connection,
+    form_text_by_name_refusing_repeats,
     is_script_request,
+    parse_canonical_row_id_or_none,
     read_whole_body,
     render_page,
-    row_id_or_none,
     set_request_language,
-    text_by_name_of_form,
 )
 from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
@@ -94,7 +94,7 @@ class DraftRequest(InputModel):
     entries: dict[ShortText, dict[ShortText, Annotated[float, Field(allow_inf_nan=False)] | ShortText | None]]
 
 
-def parse_hit_id(raw: str | None) -> int:
+def parse_hit_id(form_value: str | None) -> int:
     """Return the id of the HIT that a form answers.
 
     Raises:
@@ -102,9 +102,9 @@ def parse_hit_id(raw: str | None) -> int:
         NotFound: `hit_not_found`, if the text cannot be the id of a HIT.
 
     """
-    if not raw:
+    if not form_value:
         raise Invalid("This answer does not say which HIT it belongs to. Nothing was stored.", code="hit_missing")
-    if (hit_id := row_id_or_none(raw)) is None:
+    if (hit_id := parse_canonical_row_id_or_none(form_value)) is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
     return hit_id
 
@@ -135,15 +135,15 @@ async def show_annotator_page(
         return await await_reply_or_refuse_old_token(connection, worker_token, reply)
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
-        return await show_welcome_or_refusal(request, platform, link_key, connection, now=now)
-    campaign = await load_campaign_by_link(connection, link_key)
+        return await check_passphrase_and_show_welcome(request, platform, link_key, connection, now=now)
+    campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     is_closed = not (platform.has_personal_links or platform.has_start_button or campaign.platforms_open)
     if is_closed and not (arrival and await has_arrived_before(connection, campaign.id, platform.name, arrival)):
-        return render_refusal(request, platform, campaign, passphrase.link_closed_error(), None)
+        return render_passphrase_refusal_page(request, platform, campaign, passphrase.link_closed_error(), None)
     if arrival is None:
         return await render_welcome(request, platform, campaign, connection)
     if platform.has_personal_links:
-        arrival = await personal_links.arrival_with_person_number(connection, campaign.id, arrival)
+        arrival = await personal_links.load_arrival_with_person_number(connection, campaign.id, arrival)
     assignment = await find_or_create_assignment(
         connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
     )
@@ -154,7 +154,7 @@ async def show_annotator_page(
 async def post_annotator_form(request: Request, platform_name: str, link_key: str, now: Now) -> Response:
     """Start a visit, or store what the annotator sent and show the next HIT."""
     platform = PLATFORMS[platform_name]
-    form = text_by_name_of_form(await request.form())
+    form = form_text_by_name_refusing_repeats(await request.form())
     if platform.has_start_button and "token" not in form:
         async with borrow_serving_connection(request) as connection:
             return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
@@ -249,7 +249,9 @@ async def store_media_report_and_show_hit(
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
-    item = find_item_number_by_page_name(form["broken"], await load_page_numbers_of_hit(connection, assignment, hit))
+    item = item_number_of_page_name_or_none(
+        form["broken"], await load_item_numbers_shown_on_page(connection, assignment, hit)
+    )
     if item is not None:
         await media_report.store_media_report(connection, assignment, hit, item, now=now)
     else:
@@ -264,8 +266,8 @@ async def store_step_result_and_redirect(
 ) -> Response:
     """Store the result of an onboarding step and redirect, so that a reload shows the next page and sends nothing."""
     try:
-        await visit_progress.store_step_result(
-            connection, await visit_progress.load_visit(connection, assignment), form["step"], form, now=now
+        await visit_progress.store_result_of_open_step(
+            connection, await visit_progress.load_visit_or_refuse(connection, assignment), form["step"], form, now=now
         )
     except Invalid as refusal:
         if is_script_request(request):
@@ -358,8 +360,8 @@ async def render_next_hit(
     assignment = next_hit.assignment
     platform = PLATFORMS[assignment.platform]
     if next_hit.hit is not None:
-        page_state = replace(page_state, form=form_fields_named_by_position(page_state.form, next_hit.hit.items))
-    allow_external_media(request, assignment)
+        page_state = replace(page_state, form=rename_form_items_to_positions(page_state.form, next_hit.hit.items))
+    allow_https_media_if_campaign_does(request, assignment)
     set_request_language(request, assignment)
     (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
     context = {
@@ -367,7 +369,7 @@ async def render_next_hit(
         "rendered": items,
         "campaign": assignment,
         "design": assignment.design,
-        "criterion_forms": assignment.criteria_in_annotator_order(assignment.annotator_id),
+        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "may_leave": completion.may_leave_after_any_hit(assignment),

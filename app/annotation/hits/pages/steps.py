@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from app.annotation.hits import completion
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.assignment import AssignmentState
-from app.annotation.hits.landing import load_sample_items
+from app.annotation.hits.landing import load_rendered_sample_items
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
@@ -18,9 +18,14 @@ from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.item_names import form_fields_named_by_position
+from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Refusal
-from app.http.dependencies import allow_external_media, is_script_request, render_page, set_request_language
+from app.http.dependencies import (
+    allow_https_media_if_campaign_does,
+    is_script_request,
+    render_page,
+    set_request_language,
+)
 from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
 
@@ -59,9 +64,9 @@ async def render_onboarding_step(
 ) -> HTMLResponse:
     """Return the page of the onboarding step that the annotator must pass before the work."""
     platform = PLATFORMS[assignment.platform]
-    visit = await visit_progress.load_visit(connection, assignment.key)
+    visit = await visit_progress.load_visit_or_refuse(connection, assignment.key)
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
-    allow_external_media(request, assignment)
+    allow_https_media_if_campaign_does(request, assignment)
     set_request_language(request, assignment)
     instructions, consent = await markdown_texts_to_safe_html(
         assignment.instructions, visit.settings.consent, mark_formulas=assignment.latex
@@ -71,7 +76,7 @@ async def render_onboarding_step(
         "campaign": assignment,
         "version": visit.visit_version,
         "design": assignment.design,
-        "criterion_forms": assignment.criteria_in_annotator_order(assignment.annotator_id),
+        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,
@@ -80,7 +85,7 @@ async def render_onboarding_step(
     }
     context |= step.page_context(visit.settings, visit.history)
     context["shown"] = replace(
-        page_state, form=form_fields_named_by_position(page_state.form, range(len(context.get("texts", ()))))
+        page_state, form=rename_form_items_to_positions(page_state.form, range(len(context.get("texts", ()))))
     )
     outcome = context.get("outcome")
     context["completion"] = (
@@ -97,5 +102,5 @@ async def render_given_or_sample_items(
 ) -> RenderedItems:
     """Return the items with these texts, or sample items of the campaign if there are none."""
     if texts is None:
-        return await load_sample_items(connection, campaign)
+        return await load_rendered_sample_items(connection, campaign)
     return await render_campaign_items(connection, campaign, range(len(texts)), texts, SourceAndReference())

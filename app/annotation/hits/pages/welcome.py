@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.annotation.hits.landing import load_campaign_by_link, load_sample_items
+from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_rendered_sample_items
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
@@ -23,8 +23,8 @@ from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
-    allow_external_media,
-    client_network,
+    allow_https_media_if_campaign_does,
+    client_network_or_empty,
     render_page,
     retry_after_headers,
     set_request_language,
@@ -34,10 +34,10 @@ from app.http.templating import LANGUAGE_PARAMETER, markdown_texts_to_safe_html
 
 def visitor_of_request(request: Request) -> Visitor:
     visit_limiter: VisitLimiter = request.app.state.visit_limiter
-    return visit_limiter.visitor_from_address(client_network(request))
+    return visit_limiter.visitor_from_address(client_network_or_empty(request))
 
 
-async def show_welcome_or_refusal(
+async def check_passphrase_and_show_welcome(
     request: Request,
     platform: Platform,
     link_key: str,
@@ -48,22 +48,22 @@ async def show_welcome_or_refusal(
     notice: Refusal | None = None,
 ) -> HTMLResponse:
     """Show the welcome page to a new visitor, or the refusal of their passphrase."""
-    visited = await visit_progress.load_visited_campaign(connection, link_key)
+    visited = await visit_progress.load_visited_campaign_or_refuse(connection, link_key)
     try:
         await passphrase.check_passphrase_and_charge_guess(
             connection, visited, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
-        return render_refusal(
-            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        return render_passphrase_refusal_page(
+            request, platform, await load_campaign_by_link_or_refuse(connection, link_key), refusal, passphrase_text
         )
-    campaign = await load_campaign_by_link(connection, link_key)
+    campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     return await render_welcome(
         request, platform, campaign, connection, visited=visited, passphrase_text=passphrase_text, notice=notice
     )
 
 
-def render_refusal(
+def render_passphrase_refusal_page(
     request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
 ) -> HTMLResponse:
     """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
@@ -86,8 +86,8 @@ async def render_welcome(
     notice: Refusal | None = None,
 ) -> HTMLResponse:
     """Return the welcome page for a new visitor; on a platform, this is the preview, without onboarding settings."""
-    items = await load_sample_items(connection, campaign)
-    allow_external_media(request, campaign)
+    items = await load_rendered_sample_items(connection, campaign)
+    allow_https_media_if_campaign_does(request, campaign)
     set_request_language(request, campaign)
     asks_consent = visited is not None and has_consent_on_start_page(visited.settings, platform)
     instructions, consent = await markdown_texts_to_safe_html(
@@ -96,7 +96,7 @@ async def render_welcome(
     context = {
         "campaign": campaign,
         "design": campaign.design,
-        "criterion_forms": campaign.criteria_in_annotator_order(0),
+        "criterion_forms": campaign.shuffle_criteria_for_annotator(0),
         "platform": platform,
         "rendered": items,
         "token_hours": request.app.state.settings.worker_token_hours,
@@ -122,22 +122,24 @@ async def start_visit_and_redirect(
     """
     passphrase_text = form.get("passphrase")
     if "enter" in form:
-        return await show_welcome_or_refusal(request, platform, link_key, connection, passphrase_text, now=now)
-    campaign = await visit_progress.load_visited_campaign(connection, link_key)
+        return await check_passphrase_and_show_welcome(
+            request, platform, link_key, connection, passphrase_text, now=now
+        )
+    campaign = await visit_progress.load_visited_campaign_or_refuse(connection, link_key)
     try:
         await passphrase.check_passphrase_and_charge_guess(
             connection, campaign, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
-        return render_refusal(
-            request, platform, await load_campaign_by_link(connection, link_key), refusal, passphrase_text
+        return render_passphrase_refusal_page(
+            request, platform, await load_campaign_by_link_or_refuse(connection, link_key), refusal, passphrase_text
         )
     answers_consent = "answer" in form and has_consent_on_start_page(campaign.settings, platform)
     if answers_consent:
         try:
             parse_consent_form(form, campaign.settings, VisitHistory(campaign.visit_version))
         except Invalid as refusal:
-            return await show_welcome_or_refusal(
+            return await check_passphrase_and_show_welcome(
                 request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
             )
     token, admitted = form.get(start_form.FIELD), visit_progress.visit_version_admitted_on_arrival(campaign, platform)
@@ -145,8 +147,8 @@ async def start_visit_and_redirect(
         connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
     )
     if answers_consent:
-        visit = await visit_progress.load_visit(connection, assignment)
-        await visit_progress.store_step_result(connection, visit, CONSENT_STEP, form, now=now)
+        visit = await visit_progress.load_visit_or_refuse(connection, assignment)
+        await visit_progress.store_result_of_open_step(connection, visit, CONSENT_STEP, form, now=now)
     query = {"t": get_worker_tokens(request).issue_token(platform.name, link_key, assignment)}
     if language := request.query_params.get(LANGUAGE_PARAMETER):
         query[LANGUAGE_PARAMETER] = language

@@ -31,7 +31,7 @@ def mturk_submit_origins(settings: Settings) -> tuple[str, ...]:
     return (*MTURK_ORIGINS, *settings.mturk_submit_origins)
 
 
-def validated_submit_origin(origin: str, settings: Settings) -> str:
+def submit_origin_or_refusal(origin: str, settings: Settings) -> str:
     """Return `origin` without a trailing slash. Raises `Invalid` (`submit_url_not_allowed`) for any other host."""
     bare_origin = origin.rstrip("/")
     if bare_origin not in mturk_submit_origins(settings):
@@ -48,7 +48,7 @@ def mturk_arrival_unless_preview(parameters: Mapping[str, str], settings: Settin
     if parameters.get("assignmentId", MTURK_PREVIEW_ASSIGNMENT_ID) == MTURK_PREVIEW_ASSIGNMENT_ID:
         return None
     assignment_id, hit_id, worker_id = MTURK_IDENTIFIERS.read_values(parameters)
-    submit_to = validated_submit_origin(parameters.get("turkSubmitTo") or MTURK_ORIGINS[0], settings)
+    submit_to = submit_origin_or_refusal(parameters.get("turkSubmitTo") or MTURK_ORIGINS[0], settings)
     return Arrival(
         worker_id, assignment_id, {"hitId": hit_id, "assignmentId": assignment_id, "turkSubmitTo": submit_to}
     )

@@ -14,7 +14,7 @@ from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missi
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
 from app.annotation.platforms.time_parsing import mturk_date_or_none
-from app.errors import Invalid, first_names_shown_in_message, join_names, shorten_echo
+from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_line
 
 STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
@@ -33,7 +33,7 @@ def has_required_mturk_columns(columns: Sequence[str]) -> bool:
     return bool(inputs) and inputs == answers == set(range(1, len(inputs) + 1))
 
 
-def iter_mturk_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
+def iterate_mturk_score_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with scores. Times always have MTurk's own format, so they are not needed."""
     for record in upload.rows:
         for name, value in record.values.items():
@@ -99,7 +99,7 @@ def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count:
             line,
             f"Easel does not know the column {join_names(unknown)}. It reads Answer.range1 to "
             f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
-            columns=first_names_shown_in_message(unknown),
+            columns=shortened_names_that_message_shows(unknown),
         )
 
 
@@ -112,12 +112,12 @@ def parse_mturk_row(
     record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader
 ) -> ResultRow:
     cells = {name: format_cell(value).strip() for name, value in record.values.items()}
-    worker_id = read_mturk_id(cells, "WorkerId", record.line)
+    worker_id = mturk_id_or_empty(cells, "WorkerId", record.line)
     items = mturk_item_ids_or_refusal(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
     scores = {
         item: None
         if is_marked_not_applicable(record.line, k, cells)
-        else parse_mturk_score(record.line, k, cells.get(f"Answer.range{k}", ""), value_reader, reader)
+        else parse_mturk_score_or_nan(record.line, k, cells.get(f"Answer.range{k}", ""), value_reader, reader)
         for k, item in enumerate(items, start=1)
     }
     scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
@@ -127,7 +127,7 @@ def parse_mturk_row(
     return ResultRow(
         line=record.line,
         worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
-        assignment_id=read_mturk_id(cells, "AssignmentId", record.line)
+        assignment_id=mturk_id_or_empty(cells, "AssignmentId", record.line)
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
@@ -138,7 +138,7 @@ def parse_mturk_row(
     )
 
 
-def read_mturk_id(cells: Mapping[str, str], column: str, line: int) -> str:
+def mturk_id_or_empty(cells: Mapping[str, str], column: str, line: int) -> str:
     external_id = cells.get(column, "")
     if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
         refuse_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
@@ -167,7 +167,9 @@ def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str])
     return CHECKBOX_STATES[cell.lower()]
 
 
-def parse_mturk_score(line: int, position: int, cell: str, value_reader: ValueReader, reader: CellReader) -> float:
+def parse_mturk_score_or_nan(
+    line: int, position: int, cell: str, value_reader: ValueReader, reader: CellReader
+) -> float:
     """Return the score of an item, NaN if it is missing."""
     if is_missing_value(cell, ()):
         return math.nan
@@ -209,5 +211,5 @@ def past_mturk_time_or_none(line: int, column: str, cells: Mapping[str, str], re
 
 
 MTURK_RESULT_FILES = ResultFileFormat(
-    has_any_mturk_column, has_required_mturk_columns, read_mturk_results, iter_mturk_cells
+    has_any_mturk_column, has_required_mturk_columns, read_mturk_results, iterate_mturk_score_cells
 )
