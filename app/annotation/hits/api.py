@@ -21,10 +21,10 @@ from pydantic_core import PydanticCustomError
 from app.accounts import guards
 from app.annotation.hits import program_annotators, undo
 from app.annotation.hits.assignment import AssignmentQuery
+from app.annotation.hits.hit_schemas import HitCriterionSchema, HitItemSchema, HitSchema, NextHitSchema, ReceiptSchema
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
-from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest
 from app.annotation.onboarding import consent, visit_progress
 from app.annotation.platforms.assignments import AssignmentId
@@ -32,12 +32,11 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
-from app.designs.criteria import Criterion, LabelledCampaign
 from app.designs.design import refuse_invisible_or_control_text
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
-from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark, RemarkTarget
+from app.designs.remarks import MAX_COMMENT_CHARS, WHOLE_HIT, Remark
 from app.designs.scale import MAX_POINTS
 from app.designs.schema import ValueSchema
 from app.errors import (
@@ -115,63 +114,6 @@ LoadedProgramHit = Annotated[program_annotators.ProgramHit, Depends(admit_progra
 
 class AnnotatorRequest(InputModel):
     annotator: AnnotatorName = Field(description="Your own id of the person (or program) that answers.")
-
-
-class HitItemSchema(BaseModel):
-    id: str
-    text: str
-
-
-class HitCriterionSchema(BaseModel):
-    """One of the questions about each item."""
-
-    name: str
-    question: str
-    low_label: str
-    middle_label: str | None
-    high_label: str
-    values: ValueSchema
-
-    @classmethod
-    def from_criterion(cls, criterion: Criterion[LabelledCampaign]) -> Self:
-        return cls(
-            name=criterion.name,
-            question=criterion.question,
-            low_label=criterion.low_label,
-            middle_label=criterion.middle_label,
-            high_label=criterion.high_label,
-            values=ValueSchema.from_design(criterion.design),
-        )
-
-
-class HitSchema(BaseModel):
-    id: int
-    items: list[HitItemSchema] = Field(description="In the order to show them in, which is random.")
-    source: str | None = Field(description="The source text, if the items are outputs of systems.")
-    reference: str | None = Field(description="An example of a good output, if the items are outputs of systems.")
-    values: ValueSchema = Field(description="The values to give for each item; with several criteria, for the first.")
-    criteria: list[HitCriterionSchema] = Field(
-        description="The criteria, in the order to ask this annotator; empty if the campaign has only one question."
-    )
-    reasons: list[str] | None = Field(
-        description="Reasons to choose from if an item cannot be judged; empty if no reason is asked for; null if the "
-        "campaign wants a value for every item."
-    )
-    comment_on: RemarkTarget = Field(description="What the annotator may comment on.")
-    flag_on: RemarkTarget = Field(description="What the annotator may flag as wrong.")
-    flag_reasons: list[str] | None = Field(
-        description="Reasons to choose from for a flag; empty if no reason is asked for; null if flags are off."
-    )
-    expires_at: datetime = Field(description="The items are held for this annotator until this time.")
-
-
-class NextHitSchema(BaseModel):
-    """A HIT, or the reason why there is none."""
-
-    hit: HitSchema | None
-    reason: NoHitReason | None = Field(
-        description="Why there is no HIT. After `wait` and `paused`, ask again later; after other reasons, stop."
-    )
 
 
 CONSENT_NEEDED = "`consent_needed`: `details` has the `version` and the `markdown` to show; then send the consent"
@@ -406,12 +348,6 @@ class ResponseRequest(InputModel):
                 criteria=shortened_names_that_message_shows(names),
             )
         return {name: (criterion_values, touches.get(name, {})) for name, criterion_values in values.items()}
-
-
-class ReceiptSchema(BaseModel):
-    hit: int
-    seq: int = Field(description="The response's number; a replay applies responses in this order.")
-    repeated: bool = Field(description="True if the HIT already had an answer, so this request changed nothing.")
 
 
 @router.post(
