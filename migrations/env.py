@@ -15,7 +15,7 @@ import app.database.tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.migrate import INITIAL_REVISION, LAST_REVISION_OF_0_1, MIGRATION_LOCK_SECONDS
 from app.database.schema import TransactionId, metadata
-from app.database.session import create_migrating_engine
+from app.database.session import create_engine_without_limits
 
 ischema_names["xid8"] = TransactionId  # so that `alembic check` can compare it
 
@@ -41,7 +41,7 @@ def adopt_last_revision_of_0_1(connection: Connection) -> None:
 
 
 async def connect_and_run(url: str) -> None:
-    engine = create_migrating_engine(url)
+    engine = create_engine_without_limits(url)
     async with engine.connect() as connection:
         await connection.run_sync(run)
         await connection.commit()

@@ -65,6 +65,25 @@ def test_an_address_for_people_has_no_secrets():
     assert address.url_without_secrets() == "postgresql://h1:5432,[::1]:5433/d"
 
 
+def test_postgresqls_own_programs_get_the_same_address_by_their_environment():
+    url = "postgresql://lab:p%40ss@h1,[::1]:5433/data?sslmode=require&connect_timeout=3&keepalives=1"
+    assert parse_postgres_address(url).libpq_environment() == {
+        "PGHOST": "h1,::1",
+        "PGPORT": "5432,5433",
+        "PGUSER": "lab",
+        "PGPASSWORD": "p@ss",
+        "PGDATABASE": "data",
+        "PGSSLMODE": "require",
+        "PGCONNECT_TIMEOUT": "3",
+        "PGTARGETSESSIONATTRS": "read-write",
+    }
+    assert parse_postgres_address("postgresql://u@/d?host=/run/p").libpq_environment() == {
+        "PGHOST": "/run/p",
+        "PGUSER": "u",
+        "PGDATABASE": "d",
+    }
+
+
 def test_what_cannot_be_followed_is_a_sentence_that_repeats_no_value(subtests):
     for url, said in (
         ("", "is not a database address"),

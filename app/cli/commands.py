@@ -22,6 +22,7 @@ class CommandSummary:
 COMMANDS = {
     "analyse": CommandSummary("analysis", "Estimate item scores, agreement and annotator quality."),
     "annotators": CommandSummary("annotators", "Annotators of a campaign: list them; hold, exclude and restore them."),
+    "backup": CommandSummary("backups", "Back up the whole database into a folder, while the server runs."),
     "campaign": CommandSummary("campaigns", "Create campaigns, import into them and change their status."),
     "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),
     "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),
@@ -29,6 +30,7 @@ COMMANDS = {
     "migrate": CommandSummary("serving", "Upgrade the database to the newest schema."),
     "people": CommandSummary("people", "Researchers of the server and members of campaigns."),
     "plan": CommandSummary("simulation", "Forecast what the goal of a campaign will cost."),
+    "restore": CommandSummary("backups", "Restore a backup into an empty database, and verify it."),
     "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),
     "simulate": CommandSummary("simulation", "Let simulated annotators answer a campaign."),
     "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),

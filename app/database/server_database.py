@@ -82,6 +82,17 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
         yield settings.database_url
 
 
+@contextmanager
+def database_url_in_any_state(settings: Settings) -> Iterator[str]:
+    """Yield the URL of a database that answers, with its schema as it is: an old one, or none."""
+    if settings.database_url is None:
+        with embedded.attach_or_start_postgres(settings.data_dir) as url:
+            yield url
+    else:
+        asyncio.run(require_reachable_database_state(settings.database_url))
+        yield settings.database_url
+
+
 async def require_reachable_database_state(url: str) -> DatabaseState:
     """Return the state of the database at `url`.
 

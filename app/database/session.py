@@ -78,8 +78,8 @@ def create_engine(
     return engine
 
 
-def create_migrating_engine(url: str) -> AsyncEngine:
-    """Return an engine for migrations: PostgreSQL plans as usual, and a statement takes as long as it needs."""
+def create_engine_without_limits(url: str) -> AsyncEngine:
+    """Return an engine for migrations and backups: PostgreSQL plans as usual, and no statement has a time limit."""
     connector = make_connector_to_url(url, {}, TimeLimits(statement=None))
     return create_async_engine(url, async_creator=connector.connect, poolclass=NullPool, hide_parameters=True)
 

@@ -86,6 +86,24 @@ EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "tcp_user_timeout": complaint_unless_whole_number,
 }
 
+# Environment variables of PostgreSQL's programs, by the parameter with the same effect; the others have none.
+LIBPQ_VARIABLES: Mapping[str, str] = {
+    "sslmode": "PGSSLMODE",
+    "sslcert": "PGSSLCERT",
+    "sslkey": "PGSSLKEY",
+    "sslrootcert": "PGSSLROOTCERT",
+    "sslcrl": "PGSSLCRL",
+    "sslnegotiation": "PGSSLNEGOTIATION",
+    "ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
+    "ssl_max_protocol_version": "PGSSLMAXPROTOCOLVERSION",
+    "passfile": "PGPASSFILE",
+    "krbsrvname": "PGKRBSRVNAME",
+    "gsslib": "PGGSSLIB",
+    "target_session_attrs": "PGTARGETSESSIONATTRS",
+    "options": "PGOPTIONS",
+    "connect_timeout": "PGCONNECT_TIMEOUT",
+}
+
 # Parameters of libpq that change nothing here, as long as they have these values.
 IGNORED_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "channel_binding": make_complaint_unless_one_of("disable", "prefer"),
@@ -140,6 +158,21 @@ class PostgresAddress:
             host, port = first_host, first_port
         url = URL.create("postgresql+asyncpg", self.user, self.password, host, port, self.database, query)
         return url.render_as_string(hide_password=False)
+
+    def libpq_environment(self) -> dict[str, str]:
+        """Return the environment variables by which PostgreSQL's own programs connect to the same database."""
+        ports = [port for _, port in self.hosts]
+        location = {
+            "PGHOST": ",".join(host or "" for host, _ in self.hosts),
+            "PGPORT": "" if ports == [None] else ",".join(str(port or DEFAULT_PORT) for port in ports),
+            "PGUSER": self.user or "",
+            "PGPASSWORD": self.password or "",
+            "PGDATABASE": self.database or "",
+        }
+        parameters = {
+            LIBPQ_VARIABLES[name]: value for name, value in self.parameters.items() if name in LIBPQ_VARIABLES
+        }
+        return {name: value for name, value in (location | parameters).items() if value}
 
     def url_without_secrets(self) -> str:
         """Return the address for people: where the database is and its name, and no secrets."""
