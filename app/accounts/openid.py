@@ -102,7 +102,7 @@ class IdentityClaims(BaseModel):
 
 @cache
 def ssl_context_of_trusted_authorities() -> ssl.SSLContext:
-    """Return the trusted certificates, read once since that takes tens of milliseconds."""
+    """Return a TLS context with the trusted certificates. It is cached: reading them takes tens of milliseconds."""
     return httpx.create_ssl_context()
 
 

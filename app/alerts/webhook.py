@@ -34,7 +34,10 @@ class DeliveryFailed(Exception):
 
 @cache
 def system_ssl_context() -> ssl.SSLContext:
-    """Return the certificates that this machine trusts, read once since that takes tens of milliseconds."""
+    """Return a TLS context with the certificates that this machine trusts.
+
+    It is cached: reading them takes tens of milliseconds.
+    """
     return ssl.create_default_context()
 
 

@@ -246,7 +246,7 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
 
 
 def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:
-    """Describe how far single judgments agree, and how well the order would be reproduced by as many judgments again.
+    """Return sentences on Krippendorff's alpha and on the split-half correlation.
 
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
     """

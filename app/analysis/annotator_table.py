@@ -107,7 +107,7 @@ def unjudged_share_column(
 
 
 def scale_use_columns(answers: Answers) -> AnnotatorTablePart:
-    """Return how each annotator uses the scale, and what the other annotators' scores tell about them."""
+    """Return each annotator's mean, deviation, correlation with others, and reliability, bias and scale."""
     columns, notes = annotator_model_columns_and_notes(answers)
     return (
         SCALE_USE_COLUMNS,

@@ -122,7 +122,7 @@ def finding_about_agreement_or_none(table: ResultTable) -> Finding | None:
 
 
 def finding_about_doubtful_annotators_or_none(table: ResultTable, answers: Answers) -> Finding | None:
-    """Name the annotators whose answers do not go with the others', and say how agreement would be without them."""
+    """Return a finding that names unreliable annotators and says how alpha changes without them, or None."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if "reliability" not in columns:
         return None

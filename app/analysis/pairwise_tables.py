@@ -96,7 +96,7 @@ def make_pairwise_score_function(
 
 
 def expected_win_percent_scores(answers: Answers) -> Scores:
-    """Return expected wins in per cent, as pages show how many other items an item beats."""
+    """Return each item's expected share of wins against the other items, in per cent."""
     scores = make_pairwise_score_function(partial(expected_wins.fit, ties="half"))(answers)
     low, high, error = (
         None if of is None else shares_to_points(of) for of in (scores.low, scores.high, scores.standard_error)

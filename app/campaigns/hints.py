@@ -42,7 +42,7 @@ class Hint:
 
 
 def reason_rule_is_offered(rule_name: str) -> str:
-    """Return why a selection rule is offered to a campaign with the goal that it is for."""
+    """Return a sentence on why a selection rule suits the campaign's goal."""
     return f"The selection rule “{rule_name}” suits this goal. In simulations it {FEWER_JUDGMENTS_HINT}."
 
 
@@ -127,7 +127,9 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
 
 
 def checks_hint(values: Mapping[str, str]) -> str:
-    """Return what rules need of gold and attention items; empty while the fields it depends on are wrong."""
+    """Return a hint on how many gold and attention items the quality rules need, or an empty text if a field is
+    invalid.
+    """
     try:
         rules = rule_choice_by_name(
             parse_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
@@ -154,7 +156,7 @@ def items_per_hit_hint(design: type[Design]) -> str:
 
 
 def gamma_hint(law: Law) -> str:
-    """Return whether the law reads gamma, too."""
+    """Return a hint on what gamma means for this law, or an empty text."""
     return {
         "order": "With this law it is also the noise of a comparison.",
         "ratio": "With this law it is also the noise of a ratio.",

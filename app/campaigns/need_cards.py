@@ -80,7 +80,7 @@ class NeedForm:
         return hint and f"{hint} {COLLECTS_ALL_NOTE}"
 
     def build_cards(self) -> list[NeedCard]:
-        """Return all cards; the last one is for combinations of goal and rule that no other card stands for."""
+        """Return all cards. The last one covers every other combination of goal and rule."""
         return [*map(self.build_card, NEEDS), self.need_card_of_other_combinations()]
 
     def build_card(self, need: Need) -> NeedCard:

@@ -39,7 +39,7 @@ class Need:
         return tuple(goal for goal in self.goals if is_goal_possible(settings, goal)) or (NO_GOAL,)
 
     def is_need_of_settings(self, settings: CampaignSettings) -> bool:
-        """Return whether the goal and the selection rule of these settings stand for this need."""
+        """Return whether these settings' goal and selection rule match this need."""
         return (
             settings.rule in self.rules
             and settings.goal in self.possible_goals(settings)
@@ -152,7 +152,7 @@ def form_values_of_chosen_need(settings: CampaignSettings, entered: Mapping[str,
 
 
 def form_field_of_need_error(setting_name: str, chosen_need: str) -> str:
-    """Return the field that shows an error of a setting, if this need is chosen."""
+    """Return the name of the form field at which an error of this setting appears when this need is chosen."""
     need = NEED_BY_NAME.get(chosen_need)
     numbers = need.numbers if need else CUSTOM_NUMBERS
     if setting_name in numbers:

@@ -248,11 +248,8 @@ class CampaignSettings(
     @field_validator("criteria")
     @classmethod
     def validate_criteria(cls, criteria: list[CriterionSettings], info: ValidationInfo) -> list[CriterionSettings]:
-        return (
-            require_compatible_criteria(criteria, info.data)
-            if design_of_valid_settings_or_none(info.data)
-            else criteria
-        )
+        has_design = design_of_valid_settings_or_none(info.data)
+        return require_compatible_criteria(criteria, info.data) if has_design else criteria
 
     @field_validator("criteria_shown")
     @classmethod

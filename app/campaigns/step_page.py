@@ -171,7 +171,7 @@ class StepPage:
 
 
 def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
-    """Return why a campaign cannot have a goal or checks, by the setting at which the form says so."""
+    """Return the reasons why goal or checks are unavailable, by form field."""
     return {
         "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
         "checks_percent": no_checks_hint(campaign),
@@ -179,7 +179,7 @@ def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
 
 
 def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[str, Any]]:
-    """Return how an expected answer is entered by each criterion: by labels, or within a range with two ends."""
+    """Return, for each criterion, the labels or the value range of its expected-answer input."""
     criteria = {one["name"]: dict(one) for one in settings.criteria}
     return [
         {
@@ -197,8 +197,9 @@ def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
 async def load_check_counts_context(
     connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
 ) -> dict[str, Any]:
-    """Return how many checks the campaign has and an annotator meets, for the step that sets how often they are shown;
-    nothing for other steps and if the campaign cannot have checks.
+    """Return the template context with the campaign's check counts.
+
+    It is empty for steps without `checks_percent`, and if the campaign cannot have checks.
     """
     if step != STEP_BY_SETTING["checks_percent"] or no_checks_reason(campaign):
         return {}

@@ -89,7 +89,7 @@ def parse_preview_token(token: str) -> VisitPreviewState:
 
 
 def settings_of_visit(campaign: Campaign) -> VisitAndAnswerSettings:
-    """Return the onboarding settings of a campaign as they stand."""
+    """Return a campaign's current onboarding settings."""
     columns = campaign.column_values_of_campaign()
     return VisitAndAnswerSettings.model_construct(
         **{name: columns[COLUMN_BY_ANSWERING_SETTING.get(name, name)] for name in VisitAndAnswerSettings.model_fields}
@@ -269,12 +269,15 @@ def form_fields_of_later_replay(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def stored_step_result_as_json(result: StepResult) -> str:
-    """Return as JSON what Easel would store of a step."""
+    """Return the step result that Easel would store, as JSON text."""
     return json.dumps(result._asdict(), ensure_ascii=False, indent=1)
 
 
 def parse_answer_as_stored_json(campaign: Campaign, hit: PreviewHit, form: Form) -> str:
-    """Return as JSON what Easel would store of an answer. Raises `Invalid` for one that nobody could submit."""
+    """Parse a form and return the answer that Easel would store, as JSON text.
+
+    Raises `Invalid` for an impossible answer.
+    """
     answers = {}
     for criterion, part in zip(campaign.criteria, split_submission_by_criterion_or_refuse(form, campaign), strict=True):
         answer, values = criterion.parse_answer(part, hit.items)

@@ -195,7 +195,7 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
 
 
 def iterate_explanations_of_rows(table: ResultTable, *, has_explanations: bool) -> Iterator[str]:
-    """Yield why a row has no figure, what it omits and, if asked for, what it tells."""
+    """Yield a line for each row that has an explanation, a missing value or notes."""
     names = [column.name for column in table.columns]
     if "sentence" not in names:
         return

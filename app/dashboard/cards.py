@@ -153,7 +153,7 @@ def goal_title(campaign: Campaign) -> str:
 
 
 def goal_target_text(campaign: Campaign, progress: Progress) -> str:
-    """Return what follows the progress: the target, and what is measured."""
+    """Return the text after the progress value: the target and what is measured."""
     if campaign.goal == "halves":
         return f"of {progress.target:.2f}"
     if campaign.when_reached == RELEASE_ITEMS and campaign.goal != "intervals":

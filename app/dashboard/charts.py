@@ -65,7 +65,7 @@ def score_history_of_highest_items(snapshot: CampaignSnapshot) -> list[dict[str,
 
 
 def label_heights_without_overlap(heights: Array) -> Array:
-    """Return where labels stand that want to be at these heights, (n,), ascending: at least a line of text apart."""
+    """Return these label heights, (n,), ascending, moved apart to at least one line of text."""
     steps = np.arange(len(heights)) * COURSE_LABEL_HEIGHT
     spread: Array = np.maximum.accumulate(heights - steps) + steps
     overflow = max(0.0, float(spread[-1]) - COURSE_BOTTOM) if len(spread) else 0.0

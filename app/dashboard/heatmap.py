@@ -68,7 +68,7 @@ def match_quality_heatmap_of_row_groups(
 
 
 def first_row_of_each_group(count: int, max_groups: int) -> RowNumbers:
-    """Return where each of at most `max_groups` groups of neighbours begins; their sizes differ by one at most."""
+    """Return the first row of each of at most `max_groups` groups of neighbours, of equal size up to one row."""
     max_groups = min(count, max_groups)
     return np.arange(max_groups, dtype=np.intp) * count // max_groups
 

@@ -193,7 +193,7 @@ class IncrementalReplay(ABC, Generic[P]):
     def store_position_unless_behind(
         self, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
-        """Cache a position, unless a concurrent replay came further. One that is dropped for it has to start again."""
+        """Cache the position unless a concurrent replay has read more answers; return the position either way."""
         cached = self.cached_position_of_revision_or_none(criterion)
         if cached is None or cached.state.answers <= position.state.answers:
             self.positions[campaign_id_and_criterion_number(criterion)] = position

@@ -139,7 +139,7 @@ def count_hits_before_half_judged(tally: Tally, hits: Sequence[AnsweredHit]) -> 
 def item_annotator_and_value_columns_of_hits(
     hits: Sequence[AnsweredHit],
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Array]:
-    """Item, annotator and value of each judgment."""
+    """Return item, annotator and value of each judgment as arrays, (T,) each."""
     items = np.array([item for hit in hits for item in hit.items], np.intp)
     annotators = np.repeat(np.array([hit.annotator for hit in hits], np.intp), [len(hit.items) for hit in hits])
     return items, annotators, np.array([value for hit in hits for value in hit.values], np.float64)

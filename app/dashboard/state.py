@@ -244,7 +244,7 @@ def score_histogram_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def typical_interval_figure_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    """Typical interval as answers came in; `behind` is the number of answers not read yet."""
+    """Return the JSON fields of the uncertainty chart; `behind` is the number of answers not read yet."""
     return {
         "points": response_count_half_width_points(snapshot),
         "changes": [line.answers for line in snapshot.changes if line.answers is not None],
@@ -256,7 +256,7 @@ def typical_interval_figure_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
 
 
 def response_count_half_width_points(snapshot: CampaignSnapshot) -> list[list[float]]:
-    """Typical interval after so many responses, in the unit of means, without points that the unit cannot express."""
+    """Return [responses, half width] points in the unit of means, without points that the unit cannot express."""
     unit = snapshot.criterion.design.unit
     known = (
         (answers, unit.half_width_or_factor_or_none(places))
@@ -266,7 +266,9 @@ def response_count_half_width_points(snapshot: CampaignSnapshot) -> list[list[fl
 
 
 def lowest_and_highest_drawn_score(family: PosteriorFamily, score: Array, variance: Array) -> tuple[float, float]:
-    """Scale of the figures: the support of scores; for an unbounded one 0 to 1, widened to hold the intervals."""
+    """Return the limits of the score axis: the support of scores, or, if unbounded, 0 to 1 widened to hold the
+    intervals.
+    """
     lowest, highest = family.support
     if np.isfinite(lowest) and np.isfinite(highest):
         return lowest, highest

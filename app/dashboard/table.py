@@ -172,7 +172,7 @@ async def load_items_page(
 
 
 def label_row_without_point_values(row: ItemRow, label: str) -> ItemRow:
-    """Add the label, and drop the values that are points, which labels do not have."""
+    """Return the row with its label and without point values, which labels do not have."""
     without_mean = replace(row, mean=np.nan, calibrated_low=np.nan, calibrated_high=np.nan)
     return replace(without_mean, label=label, shrunken_score=np.nan, shrunken_low=np.nan, shrunken_high=np.nan)
 

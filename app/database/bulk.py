@@ -65,7 +65,7 @@ def format_copy_cell(cell: str | float) -> str:
 async def insert_number_arrays_as_rows_by_copy(
     connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]
 ) -> None:
-    """As `copy`, from arrays of one length, as PostgreSQL has the numbers; float64 (n, k) becomes arrays."""
+    """Insert rows by COPY from number arrays of equal length; a float64 array (n, k) becomes n PostgreSQL arrays."""
     driver = await begin_transaction_returning_driver(connection)
     layout = np.dtype(
         [("values", ">i2")]

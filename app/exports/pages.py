@@ -107,7 +107,7 @@ def describe_items_file(design: Design, law: Law) -> str:
 
 
 def cut_labels_sentence(design: Design) -> str:
-    """Return how labels are made if annotators choose none."""
+    """Return the sentence that says at which value judgments are cut into labels."""
     middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
 

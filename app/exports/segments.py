@@ -60,6 +60,6 @@ async def open_segment_outputs_table(connection: AsyncConnection, campaign: Camp
 
 
 def output_means_in_unit_or_none(unit: Unit, output_means: Sequence[OutputMean]) -> list[float | None]:
-    """Return means as files show them."""
+    """Return output means in the unit of exported files; None for an output without a mean."""
     shares = np.array([np.nan if output.mean is None else output.mean / MEAN_STEPS_OF_SCALE for output in output_means])
     return [None if np.isnan(number) else number for number in unit.shares_to_unit_values(shares).tolist()]

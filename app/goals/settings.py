@@ -91,7 +91,7 @@ def does_rule_ask_by_scores(campaign: Campaign) -> bool:
 
 
 def best_goal_covers_all_reason_or_empty(campaign: Campaign, item_count: int) -> str:
-    """Return why a goal says nothing about this many items, since all would be the best ones; empty if it does."""
+    """Return why a `best` goal is meaningless, since it covers all drawn items; empty if it is not."""
     drawn_items = item_count - len(campaign.design.always_shown)
     if campaign.goal != "best" or campaign.best_items < drawn_items:
         return ""

@@ -182,7 +182,7 @@ def media_file_names_in_cells(campaign: Campaign, item_cells: Iterable[ItemTexts
 
 
 async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
-    """Return the items as a campaign file has them. Raises `TooLarge` (`items_too_many`)."""
+    """Load the items in the form that a campaign file stores. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_output_rows(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)
         if len(rows) > MAX_ITEMS_IN_CAMPAIGN_FILE:

@@ -158,7 +158,7 @@ def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None
 
 
 def rename_columns_differing_in_case(upload: UploadedTable, known_names: Iterable[str]) -> UploadedTable:
-    """Return a table with these names in place of names that differ from them in capitals alone, with a note."""
+    """Rename columns that differ from a known name only in capital letters, and add a note for each."""
     column_by_known_name = {
         name: find_column_ignoring_case_or_none(upload.columns, name)
         for name in known_names
@@ -219,7 +219,7 @@ def cell_without_spreadsheet_protection(value: object) -> object:
 def table_with_standard_column_names(
     upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
 ) -> UploadedTable:
-    """Return a table with Easel's names for columns with a meaning, and an export as it was uploaded."""
+    """Rename known columns to Easel's names, and restore an Easel export to the table that was uploaded."""
     upload = remove_apostrophes_if_item_export(upload)
     if is_outputs_table(upload.columns, mapping):
         renamed_upload = rename_columns_differing_in_case(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))

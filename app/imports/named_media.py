@@ -102,7 +102,7 @@ class FileReport(NamedTuple):
 def missing_and_unnamed_files_report(
     referenced_names: Collection[str], media_zip: MediaZip | None, existing_names: Collection[str]
 ) -> FileReport:
-    """Return what an import would say of the files that rows name, with the zip that is sent or without one.
+    """Report media files that rows name but the zip and the campaign lack, and files in the zip that no row names.
 
     Args:
         referenced_names: The names in the rows.

@@ -160,7 +160,7 @@ async def try_to_read_all_new_own_answers(
 
 
 def add_new_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer], design: Design) -> None:
-    """Add answers to the history, except those that another request has added meanwhile."""
+    """Add answers to the history, except those that a concurrent request has already added."""
     for row in rows:
         if row.seq > own_answers.last_seq:
             own_answers.last_seq, own_answers.answer_count = row.seq, own_answers.answer_count + 1

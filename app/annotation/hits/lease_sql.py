@@ -163,7 +163,7 @@ class HeldHit(LeaseLimits):
 async def try_to_renew_lease(
     connection: Driver, assignment: AssignmentState | HeldHit, visitor: Visitor | None
 ) -> datetime | None:
-    """Renew an expired lease and return its new end; None if another annotator has needed its items meanwhile.
+    """Renew an expired lease and return its new end, or None if another annotator now holds its items.
 
     The HIT may then share its leader with a newer one: values that were entered are worth more than a distinct leader.
     """

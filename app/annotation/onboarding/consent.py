@@ -12,7 +12,7 @@ CONSENT_ANSWERS = ("yes", "no")
 
 
 def must_agree_to_consent_text(settings: VisitSettings, platform: Platform) -> bool:
-    """Return whether annotators must agree to a text. Annotators of programs must too; simulated ones need not."""
+    """Return whether annotators must agree to the consent text. Programs' annotators must; simulated ones need not."""
     return bool(settings.consent) and not platform.is_simulated
 
 

@@ -87,7 +87,7 @@ def entry_answer_or_refusal(question: EntryQuestion, text: str) -> str:
 
 
 def number_within_limits_or_refusal(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
-    """Return the number that a text stands for. Raises `Invalid`."""
+    """Parse the number in an answer. Raises `Invalid` if it is no number or outside the question's limits."""
     name, asked = question.name, shorten_echo(question.question)
     try:
         number = parse_localized_decimal_or_refuse(text)

@@ -120,7 +120,7 @@ def size_by_numbered_family_of_columns(columns: Sequence[str]) -> dict[str, int]
 
 
 def expand_number_wildcard(name: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that a name stands for: those with a number instead of its `*`, or the column itself."""
+    """Expand `*` in a column name to the numbered columns; a name without `*` returns itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
     count = size_by_numbered_family_of_columns(columns).get(name, 0) if name.endswith(NUMBER_WILDCARD) else 0

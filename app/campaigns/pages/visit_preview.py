@@ -248,7 +248,7 @@ async def render_visit_preview(
 async def visit_page_template_context(
     connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> dict[str, Any]:
-    """Return what all of annotators' pages read."""
+    """Return the template context that all annotator pages share."""
     campaign, page = preview.campaign, preview.page
     answered = visit_preview.count_hits_answered_before_page(campaign, preview.platform, page)
     shown_campaign = preview_hit.PreviewCampaign.from_columns(
@@ -282,7 +282,7 @@ async def visit_page_template_context(
 async def onboarding_step_template_context(
     connection: Transaction, settings: Settings, preview: VisitPreview
 ) -> dict[str, Any]:
-    """Return what the page of an onboarding step reads besides."""
+    """Return the additional template context of an onboarding step."""
     step = visit_preview.previewed_step_of_page(preview.campaign, preview.page)
     context: dict[str, Any] = {"step": step.step.name}
     context |= step.step.page_context(step.settings, step.visit_history_after_forms(preview.forms))
@@ -308,7 +308,7 @@ def hit_page_template_context(
     shown_campaign: preview_hit.PreviewCampaign,
     hit: preview_hit.PreviewHit,
 ) -> dict[str, Any]:
-    """Return what the page of a HIT, or of the reason why there is none, reads besides."""
+    """Return the additional template context of a HIT page, or of the page that says why there is no HIT."""
     campaign, platform, page = preview.campaign, preview.platform, preview.page
     next_hit = NextHit(
         cast("AssignmentState", shown_campaign), cast("HitOnPage", hit) if page.hit_number else None, page.reason

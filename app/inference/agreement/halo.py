@@ -220,7 +220,7 @@ class HaloSums:
 
     @property
     def shared_judgment_count(self) -> int:
-        """Number of judgments of items that have two or more: (1) rests on these."""
+        """Number of judgments of items with two or more judgments, on which the halo (1) rests."""
         return int(self.judgments[self.judgments > 1].sum())
 
     @property

@@ -24,7 +24,7 @@ PRIOR_LABELS_PER_CLASS = 10.0
 def result_with_cautious_posteriors(
     result: DawidSkeneResult, items: npt.ArrayLike, annotators: npt.ArrayLike, labels: npt.ArrayLike
 ) -> DawidSkeneResult:
-    """Return the result with other posteriors and entropies of its items, in time linear in the labels.
+    """Return the result with cautious item posteriors and their entropies; time is linear in the labels.
 
     Args:
         result: A fit to the labels.
