@@ -58,7 +58,7 @@ function showFailure(name, message, address) {
 /** Return the message of the server's error page. */
 function messageOf(html) {
   const page = new DOMParser().parseFromString(html ?? "", "text/html");
-  return page.querySelector("main h1")?.textContent.trim() ?? "This part could not be shown.";
+  return page.querySelector("main .refusal")?.textContent.trim() ?? "This part could not be shown.";
 }
 
 /** Fetch a part and show it; return whether it is shown. */

@@ -10,7 +10,7 @@ const TAKES_KEYS = "select, textarea, [contenteditable], input:not([type=range],
 const BY_INPUT_METHOD = ["Process", "Unidentified"];     // what a browser calls keys while an input method reads them
 const QUESTION_MARKS = ["?", "؟", "？"];
 
-// Whether a key that is pressed here is for the control that has the focus: text, or a list.
+// Whether the focused control, a text or a list, takes this key.
 export const taken = ({ target }) => target.matches(TAKES_KEYS);
 
 export const withModifier = ({ ctrlKey, metaKey, altKey }) => ctrlKey || metaKey || altKey;
@@ -42,7 +42,7 @@ export function press(hit, event) {
   return true;
 }
 
-/** Scroll to the control that a key is for, if the list of keys or the wheel has moved it out of sight. */
+/** Scroll to the control that a key is for. */
 export function showControl(event) {
   if (event.target.matches("input") && !isQuestionMark(event) && !withModifier(event)) {
     const control = event.target.closest(".track") ?? event.target;

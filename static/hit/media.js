@@ -9,7 +9,7 @@ const MEDIA = ".content :is(img, audio, video)";
 // `arrived` is called when something has come that takes room.
 export function begin(hit, arrived) {
   for (const part of all(hit.fieldset, MEDIA)) {
-    // Of some that the browser has already, or already gave up, there is no event any more.
+    // No event follows for those that are already loaded or given up.
     if (part.error || (part.complete && part.naturalWidth === 0)) fail(hit, part);
     part.addEventListener("error", () => fail(hit, part));
     for (const event of ["load", "loadedmetadata"]) part.addEventListener(event, arrived);

@@ -39,7 +39,7 @@ function say(words) {
   document.getElementById("announcer").textContent = words;
 }
 
-// What `action` makes of "sessionStorage" or "localStorage", or null: some frames and private windows have none.
+// Return the result of `action`, or null in frames and private windows without storage.
 export function stored(storage, action) {
   try { return action(window[storage]); } catch { return null; }
 }

@@ -8,7 +8,7 @@ import { keep, say } from "./sending.js";
 import * as unjudged from "./unjudged.js";
 import { words } from "./words.js";
 
-// Texts have nothing to play. What kind a campaign's items are is fixed by its launch, and so is this style sheet.
+// Texts have nothing to play. The launch fixes the kind of items, and so this style sheet.
 const playback = document.querySelector("link[href*='pictures.css']") ? await import("./playback.js") : null;
 
 const SHARED = ["whole", "next", "sending", "changed", "problem"];       // what is so of all parts at once

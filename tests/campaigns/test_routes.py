@@ -373,7 +373,7 @@ async def test_the_share_page_says_where_the_campaign_stands(researcher):
     address = await create(researcher, prolific_completion_code="C123")
     page = (await researcher.get(f"{address}/share")).text
     assert "This campaign is a draft" in page
-    assert "<code>C123</code>" in page
+    assert '<code id="code-completed">C123</code>' in page
 
 
 async def test_a_campaign_that_takes_no_answers_asks_nobody_to_share_its_link(researcher):

@@ -165,7 +165,7 @@ function offerTies(hit, row) {
   const several = scored(hit).length > 1;
   const options = scored(hit).filter((other) => other !== row).map((other) => new Option(words("same as %(letter)s", other), other.item));
   if (row.score !== null) options.push(new Option(words("no score"), CLEARED));
-  // One score alone is nothing to be equal to; but it can be taken back, where there is no room for a button.
+  // One score alone can only be taken back, where there is no room for a button.
   row.same.disabled = !several && row.score === null;
   row.same.options[0].textContent = several ? words("same as") : "×";
   row.same.toggleAttribute("data-clears-only", !several);
