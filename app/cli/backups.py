@@ -46,7 +46,7 @@ def backup(folder: Path, *, keep: int | None) -> None:
 @click.option("--into", help="Address of the database, if it is not the one of DATABASE_URL or EASEL_DATA_DIR.")
 @click.option("--no-verify", "is_unverified", is_flag=True, help="Do not replay the campaigns afterwards.")
 def restore(dump: Path, *, into: str | None, is_unverified: bool) -> None:
-    """Restore the backup DUMP into an empty database, upgrade its schema, and verify all campaigns."""
+    """Restore a backup into an empty database from its file DUMP, upgrade the schema, and verify all campaigns."""
     settings = read_settings()
     if into is not None:
         try:

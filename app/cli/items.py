@@ -43,10 +43,10 @@ def retire(slug: str, item_ids: tuple[str, ...]) -> None:
     change_items_and_print_count(slug, "retire", item_ids)
 
 
-@items_group.command()
+@items_group.command("restore")
 @click.argument("slug")
 @item_ids_argument
-def restore(slug: str, item_ids: tuple[str, ...]) -> None:
+def restore_items(slug: str, item_ids: tuple[str, ...]) -> None:
     """Ask about retired items again. All are changed or none."""
     change_items_and_print_count(slug, "restore", item_ids)
 

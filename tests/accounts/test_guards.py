@@ -44,7 +44,7 @@ async def test_every_address_but_the_public_ones_refuses_a_stranger(app, client)
         if path.startswith("/api/"):
             assert response.status_code == 401, (method, path)
             assert response.json()["error"]["code"] == "token_missing"
-            assert response.headers["www-authenticate_by_password"] == "Bearer"
+            assert response.headers["www-authenticate"] == "Bearer"
         else:
             assert response.status_code == 303, (method, path)
             assert response.headers["location"].startswith("/login?next=%2Fadmin"), (method, path)
