@@ -10,6 +10,7 @@ from app.cli.run_command import current_utc_time
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_in_any_state
 from app.database.session import create_engine
+from app.errors import pluralize
 from app.maintenance.backup import delete_old_backups, write_backup_to_folder
 from app.maintenance.manifest import Manifest
 from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
@@ -31,8 +32,8 @@ def backup(folder: Path, *, keep: int | None) -> None:
         made = asyncio.run(write_backup_to_folder(url, folder, now=current_utc_time()))
     responses = sum(counts.responses for counts in made.manifest.campaigns)
     click.echo(
-        f"{made.dump}: {made.manifest.size_bytes:,} bytes, {len(made.manifest.campaigns):,} campaigns, "
-        f"{responses:,} responses."
+        f"{made.dump}: {made.manifest.size_bytes:,} bytes, {pluralize(len(made.manifest.campaigns), 'campaign')}, "
+        f"{pluralize(responses, 'response')}."
     )
     if keep is not None:
         for dump in delete_old_backups(folder, keep=keep):
@@ -71,7 +72,9 @@ async def print_comparison_and_list_problems(url: str, manifest: Manifest, *, is
             return problems
         async for slug, verification in iterate_verifications(engine, manifest):
             if verification.is_clean:
-                click.echo(f"{slug}: {verification.responses:,} responses replayed, all posteriors are the same.")
+                click.echo(
+                    f"{slug}: {pluralize(verification.responses, 'response')} replayed, all posteriors are the same."
+                )
             elif verification.is_rounding_only:
                 click.echo(f"{slug}: the posteriors differ from the replay by rounding alone; see `easel verify`.")
             else:

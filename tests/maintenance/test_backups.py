@@ -55,7 +55,7 @@ def test_a_restored_backup_has_every_answer_and_verifies(easel, answered, tmp_pa
     dump = backed_up(easel, tmp_path / "backups")
     restored = easel("restore", dump, "--into", empty_database_url)
     assert restored.exit_code == 0, restored.stderr
-    assert "verbs: 1 responses replayed, all posteriors are the same." in restored.output
+    assert "verbs: 1 response replayed, all posteriors are the same." in restored.output
     monkeypatch.setenv("DATABASE_URL", empty_database_url)
     assert easel("export", answered, "responses").output == exported
     assert easel("verify", answered).exit_code == 0
