@@ -28,6 +28,8 @@ from app.text.postgres_address import parse_postgres_address
 # Limit for an annotator's request to wait for a lock. Then their browser tries again, and the connection is free.
 LOCK_TIMEOUT_SECONDS = 5
 LOCK_NOT_AVAILABLE_CODE = "55P03"  # PostgreSQL's code for a lock that was not available in time
+DEADLOCK_CODE = "40P01"
+LOCK_FAILURE_CODES = (LOCK_NOT_AVAILABLE_CODE, DEADLOCK_CODE)
 
 
 # For annotators' requests: longer than they wait for a lock.
@@ -193,6 +195,11 @@ def is_database_away(error: Exception) -> bool:
     broken = isinstance(error, (OperationalError, InterfaceError, NoFreeConnection, *LOST_CONNECTION_ERRORS))
     lost = broken or getattr(error, "connection_invalidated", False)
     return unreachable or lost or sqlstate_of_error_or_empty(error).startswith(PASSING_ERROR_CODES)
+
+
+def is_database_away_for_all_requests(error: Exception) -> bool:
+    """Return whether `is_database_away` for another reason than a lock, which the next request may well get."""
+    return is_database_away(error) and sqlstate_of_error_or_empty(error) not in LOCK_FAILURE_CODES
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:

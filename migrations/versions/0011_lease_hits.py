@@ -26,7 +26,7 @@ INSERT_LEASE_FUNCTION = """
            CAST($8 AS int), CAST($9 AS int[]), $10,
            time_after_locks + make_interval(mins => $11), CAST($12 AS bytea),
            CAST($13 AS text), CAST($14 AS float8)
-    WHERE
+    WHERE EXISTS (SELECT 1 FROM campaigns WHERE id = $1 AND status = 'running') AND
     NOT EXISTS (
         WITH open AS (
             SELECT h.id, h.items, h.leader, h.expires_at FROM hits h

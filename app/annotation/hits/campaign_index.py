@@ -204,7 +204,7 @@ class CampaignIndex:
     def merge_changes(self, changes: PosteriorChanges) -> None:
         """Update the copy with `changes`, which were read since its watermark or an earlier one.
 
-        Two requests may cross here. Of the one with the older snapshot, nothing is new. Between releases counts only
+        Two requests may cross here; the one with the older snapshot brings nothing new. Between releases counts only
         grow and items only leave: a row with less is older.
         """
         columns = (

@@ -11,6 +11,7 @@ Races, and how each is decided:
   posteriors are then locked out of order.
 - Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
+- A lease and a pause: the statement that leases reads the campaign's status once more, after its locks.
 - A lease and a correction of a text: the same right is taken first, and a function with a snapshot of its own reads the
   texts afterwards.
 
@@ -112,6 +113,8 @@ SCHEDULED_PLACE_IS_FREE = f"""
         AND h.iteration = CAST(:iteration AS int) AND h.ordinal = CAST(:ordinal AS int)
         AND {HIT_IS_OPEN_OR_ANSWERED})"""
 
+CAMPAIGN_IS_RUNNING = "EXISTS (SELECT 1 FROM campaigns WHERE id = :campaign AND status = 'running')"
+
 INSERT_LEASE = f"""
     INSERT INTO hits
         (campaign_id, annotator_id, assignment_id, leader, items, iteration, ordinal, segment, shown_as, issued_at,
@@ -121,7 +124,8 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
+    WHERE {CAMPAIGN_IS_RUNNING} AND {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT}
+    AND {SCHEDULED_PLACE_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 

@@ -34,7 +34,7 @@ from app.annotation.hits.no_hit_replies import (
     reason_assignment_gets_no_hit_if_any,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
-from app.database.session import Driver, is_database_away
+from app.database.session import Driver, is_database_away_for_all_requests
 from app.quality.checks import CheckItem
 
 MAX_LEASE_ATTEMPTS = 25  # times a proposal may lose a race before the annotator is asked to wait
@@ -145,7 +145,8 @@ class LeaseBatch:
                 else:
                     drawing[request.assignment.assignment_id] = request
         if drawing and open_hits_row is not None:
-            await self.lease_to_all(list(drawing.values()), open_hits_row)
+            # Two batches of other processes that lease to the same assignments wait for each other in this order.
+            await self.lease_to_all([drawing[assignment_id] for assignment_id in sorted(drawing)], open_hits_row)
 
     async def load_assignments(self, pending: Sequence[PendingRequest]) -> ChangesAndOpenHits | None:
         """Read the assignments that are not known, and what open HITs hold; None if no assignment exists."""
@@ -169,7 +170,7 @@ class LeaseBatch:
         try:
             pending.outcome = await self.find_reply_without_lease(pending, pending.assignment)
         except Exception as problem:
-            if is_database_away(problem):
+            if is_database_away_for_all_requests(problem):
                 raise
             pending.outcome = problem
 
@@ -249,7 +250,7 @@ class LeaseBatch:
             if checks:
                 proposal = check_placement.proposal_with_checks_or_none(assignment, self.cache, proposal, checks)
         except Exception as problem:
-            if is_database_away(problem):
+            if is_database_away_for_all_requests(problem):
                 raise
             pending.outcome = problem
             return None

@@ -5,6 +5,7 @@ own, if no other annotator has needed the items.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy import text
@@ -25,12 +26,12 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_answers
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_value, is_database_away
+from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_value, is_database_away_for_all_requests
 from app.designs.criteria import Submission
 from app.errors import NotFound
 
 LOCK_EXPIRED_HIT = text(f"""
-    SELECT h.annotator_id, c.judgments_per_item,
+    SELECT h.annotator_id, h.items AS hit_items, c.judgments_per_item,
            ARRAY(SELECT item FROM unnest(h.items) AS item WHERE item <> ALL(c.always_shown)) AS capped,
            h.segment, c.repeat_items, c.hits_per_annotator, c.status,
            (SELECT {IS_ONE_HIT_PLATFORM} FROM annotators o
@@ -50,6 +51,7 @@ class ExpiredHit(Record):
     """A HIT whose lease is over, with its campaign's status and limits; `capped` items have a limit on judgments."""
 
     annotator_id: int
+    hit_items: list[int]
     judgments_per_item: int
     capped: list[int]
     segment: int | None
@@ -124,7 +126,7 @@ async def store_late_answer_or_return_problem(connection: Driver, answer: Submit
         async with connection.transaction():
             return await store_late_answer_if_possible(connection, answer)
     except Exception as problem:
-        if is_database_away(problem):
+        if is_database_away_for_all_requests(problem):
             raise
         return problem
 
@@ -160,7 +162,8 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
         one_hit=hit.one_hit,
         wanted=hit.judgments_per_item,
     )
-    await lock_posteriors_and_annotator_if_limited(connection, parameters)
+    # All items, not only those with a limit: an answer in time locks them in this order, too.
+    await lock_posteriors_and_annotator_if_limited(connection, replace(parameters, capped=hit.hit_items))
     if not await fetch_value(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
     locked = await lock_answers(connection, key.campaign, [answer], late=True)

@@ -3,6 +3,8 @@
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,7 +21,7 @@ from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
-from app.database.session import borrow_autocommit_driver
+from app.database.session import Driver, borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
 
@@ -53,6 +55,17 @@ async def create_annotator(
     arrival = Arrival(name, more.pop("assignment", "visit"), more)
     async with borrow_autocommit_driver(engine) as connection:
         return await find_or_create_assignment(connection, campaign.id, platform, arrival, now=NOW)
+
+
+@asynccontextmanager
+async def begin_session_with_short_lock_timeout(engine: AsyncEngine) -> AsyncIterator[Driver]:
+    """A connection whose statements give up a lock soon."""
+    async with borrow_autocommit_driver(engine) as connection:
+        await connection.execute("SET lock_timeout = '200ms'")
+        try:
+            yield connection
+        finally:
+            await connection.execute("RESET lock_timeout")
 
 
 async def find_or_lease_next_hit(

@@ -4,6 +4,7 @@ import asyncio
 
 import numpy as np
 import pytest
+from asyncpg import LockNotAvailableError
 
 from app.annotation.hits import submission
 from app.annotation.hits.answer_storage import AnswerReceipt
@@ -18,6 +19,7 @@ from app.errors import Gone, Invalid, NotFound
 from app.record.replay import verify_by_replay
 from tests.annotation.hits.campaigns import (
     NOW,
+    begin_session_with_short_lock_timeout,
     create_annotator,
     create_running_campaign,
     execute_sql,
@@ -196,3 +198,34 @@ async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_de
     assert len({(outcome.hit_id, outcome.seq) for outcome in outcomes}) == len(answers)
     async with open_snapshot(engine) as connection:
         assert (await verify_by_replay(connection, campaign)).is_clean
+
+
+async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):
+    campaign = await create_running_campaign(engine, items=60)
+    late, in_time = await lease_to_each(engine, campaign, 2)
+    await execute_sql(engine, f"UPDATE hits SET expires_at = now() - interval '1 hour' WHERE id = {late[1].id}")
+    answers = [answer_to(in_time), answer_to(late)]
+    async with begin_transaction(engine) as holding:
+        await holding.execute(f"SELECT FROM posteriors WHERE subject = {late[1].items[0]} FOR NO KEY UPDATE")
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            receipt, problem = await submission.store_answers(connection, campaign.id, answers)
+    assert isinstance(receipt, AnswerReceipt)
+    assert isinstance(problem, LockNotAvailableError)
+    again = await store(engine, campaign, answers)
+    assert [outcome.repeated for outcome in again] == [True, False]
+
+
+async def test_a_late_answer_locks_all_items_of_its_hit_in_their_order(engine):
+    """Those that every HIT shows, too: an answer in time locks them in this order."""
+    campaign = await create_running_campaign(engine, items=6, items_per_hit=6)
+    (late,) = await lease_to_each(engine, campaign, 1)
+    await execute_sql(engine, "UPDATE campaigns SET always_shown = '{0}'")
+    await expire_leases(engine)
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors WHERE subject = 0 FOR NO KEY UPDATE")
+        storing = asyncio.create_task(store(engine, campaign, [answer_to(late)]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        async with begin_transaction(engine) as free:
+            await free.execute("SELECT FROM posteriors WHERE subject > 0 FOR NO KEY UPDATE NOWAIT")
+    (receipt,) = await storing
+    assert not receipt.repeated

@@ -5,18 +5,23 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from asyncpg import LockNotAvailableError
 
 from app.annotation.hits import leases
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHitRequest
+from app.annotation.hits.next_hit import NextHit
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction, borrow_autocommit_driver
 from app.errors import NotFound
 from tests.annotation.hits.campaigns import (
     NOW,
+    begin_session_with_short_lock_timeout,
     create_annotator,
     create_running_campaign,
+    execute_sql,
+    expire_leases,
     fetch_rows,
     fetch_value,
     requests_are_waiting_sql,
@@ -108,6 +113,55 @@ async def test_batches_of_two_processes_that_want_the_same_items_do_not_deadlock
         assert all(outcome.hit or outcome.reason == "wait" for outcome in outcomes)
     rows = await fetch_rows(engine, "SELECT item, count(*) FROM hits, unnest(items) AS item GROUP BY 1")
     assert max(count for _, count in rows) <= 4
+
+
+async def test_no_hit_is_leased_once_a_pause_is_committed(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        asking = asyncio.create_task(ask_together(engine, campaign, [me]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
+    ((work,), _) = await asking
+    assert (work.hit, work.reason) == (None, "paused")
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
+
+
+async def test_a_batch_leases_in_the_order_of_assignments_so_that_no_two_wait_for_each_other(engine):
+    """Another process has leased to the first of two annotators and not committed yet: the second must be free."""
+    campaign = await create_running_campaign(engine, items=60)
+    first, second = await create_crowd(engine, campaign, 2)
+    lease = """
+        INSERT INTO hits (campaign_id, annotator_id, assignment_id, leader, items, issued_at, expires_at)
+        SELECT campaign_id, annotator_id, id, 0, '{0,1,2,3,4}', now(), now() + interval '1 hour'
+        FROM assignments WHERE id = $1"""
+    async with begin_transaction(engine) as other:
+        await other.execute(lease, first.assignment_id)
+        asking = asyncio.create_task(ask_together(engine, campaign, [second, first]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        async with begin_transaction(engine) as free:
+            await free.execute("SET LOCAL lock_timeout = '1s'")
+            await free.execute(lease, second.assignment_id)
+    outcomes, _ = await asking
+    assert all(outcome.hit for outcome in outcomes)
+
+
+async def test_a_lock_that_one_annotator_waits_for_too_long_fails_no_one_else(engine):
+    campaign = await create_running_campaign(engine, items=60)
+    late, other = await create_crowd(engine, campaign, 2)
+    await try_to_lease_hit(engine, late)
+    await expire_leases(engine)
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM hits FOR NO KEY UPDATE")
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            requests = [NextHitRequest(AssignmentQuery(assignment), NOW) for assignment in (late, other)]
+            problem, work = await leases.find_or_lease_next_hits(
+                connection, campaign.id, requests, cache=PosteriorCache()
+            )
+    assert isinstance(problem, LockNotAvailableError)
+    assert isinstance(work, NextHit)
+    assert work.hit is not None
 
 
 async def test_what_an_annotator_answered_is_read_once_and_followed_whoever_stores_it(engine):
