@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.alerts.settings import AlertSettings
-from app.annotation.platforms.settings import RETURN_SETTING_NAMES
+from app.annotation.platforms.settings import PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
 from app.campaigns.tags import TagSettings
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DESIGNS
@@ -23,6 +23,7 @@ HELP_BY_SETTING = {
     "judgments_per_item": "/admin/help/researchers/settings#how-much-you-ask",
     "pay_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
     "prolific_completion_code": "/admin/help/researchers/visit#how-a-visit-ends",
+    "panel_query": "/admin/help/researchers/paying-people#another-platform",
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
     "consent": "/admin/help/researchers/visit",
     "open_link": "/admin/help/researchers/visit",
@@ -99,6 +100,7 @@ FORM_FIELD_GROUPS = (
         ("leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
+    SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES),
     SettingGroup(
         "items",
         "How items are shown",

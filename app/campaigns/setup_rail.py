@@ -59,7 +59,9 @@ def build_setup_rail(campaign: CampaignOnPage | None) -> SetupRail:
     ]
     if campaign is None:
         return SetupRail(steps, None, {})
-    visit_steps = visit_preview.required_onboarding_steps(campaign, visit_preview.preview_platform_or_first(""))
+    visit_steps = visit_preview.required_onboarding_steps(
+        campaign, visit_preview.preview_platform_or_first(campaign, "")
+    )
     visit_pages = {one.name: visit_preview.capitalized_step_name(one) for one in visit_steps}
     return SetupRail(steps, totals_of_unretired_items(campaign), visit_pages)
 

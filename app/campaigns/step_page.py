@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_asking_for_comparisons
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
@@ -129,6 +130,7 @@ class StepPage:
             "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
             "pay_section": form_sections.PAY_SECTION,
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
+            "panel_presets": PANEL_PRESETS,
             "hourly_minimums": minimum_hourly_pay_by_platform(),
             "starter_question": load_starter_question(self.template_name) if self.template_name else None,
         }

@@ -18,7 +18,8 @@ from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, Visi
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, has_consent_on_start_page, steps_with_own_page
 from app.annotation.platforms.platform import Platform, VisitOutcome
-from app.annotation.platforms.registry import platforms_with_pages
+from app.annotation.platforms.registry import platforms_of_campaign
+from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
@@ -101,9 +102,9 @@ def version_of_previewed_visit(campaign: Campaign) -> int:
     return max(1, campaign.visit_version)
 
 
-def preview_platform_or_first(name: str) -> Platform:
-    """Return the platform of this name, by default the first one for people."""
-    platforms = platforms_with_pages()
+def preview_platform_or_first(campaign: Campaign, name: str) -> Platform:
+    """Return the campaign's platform of this name, by default the first one for people."""
+    platforms = platforms_of_campaign(crowd_settings_of_campaign(campaign))
     return next((platform for platform in platforms if platform.name == name), platforms[0])
 
 

@@ -12,7 +12,13 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform, public_link
+from app.annotation.platforms.registry import (
+    annotator_link_base_url_and_key,
+    annotator_url_by_platform,
+    platforms_of_campaign,
+    platforms_of_experiment,
+    public_link,
+)
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
@@ -203,10 +209,11 @@ def show(slug: str, *, as_json: bool) -> None:
     arm.
     """
     row = run_in_transaction(partial(summaries.load_campaign_with_progress, slug=slug))
-    addresses = annotator_url_by_platform(
-        *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key)
-    )
     settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
+    addresses = annotator_url_by_platform(
+        *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
+        platforms_of_experiment() if row.experiment_key else platforms_of_campaign(settings),
+    )
     if as_json:
         print_json(summaries.campaign_progress_as_dict(row) | {"settings": settings, "links": addresses})
         return

@@ -124,6 +124,11 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     flag_people: int
     # The visit
     prolific_completion_code: str | None = field(default=None, metadata=CROWD)
+    panel_title: str = field(default="", metadata=CROWD)
+    panel_query: str = field(default="", metadata=CROWD)
+    panel_submission: str | None = field(default=None, metadata=CROWD)
+    panel_key: str = field(default="", metadata=CROWD)
+    frame_origins: list[str] = field(default_factory=list, metadata=CROWD)
     return_completed: str | None = field(default=None, metadata=CROWD)
     return_failed_checks: str | None = field(default=None, metadata=CROWD)
     return_screened_out: str | None = field(default=None, metadata=CROWD)

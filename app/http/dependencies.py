@@ -28,7 +28,7 @@ from app.database import session
 from app.errors import Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
-from app.http.middleware import LOADS_HTTPS_STATE_KEY
+from app.http.middleware import FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
 from app.http.templating import LANGUAGE_PARAMETER, template_environment
 from app.settings import Settings
 
@@ -153,6 +153,13 @@ class PageSettings(Protocol):
     def https_media(self) -> bool: ...
 
 
+class FramedPageSettings(PageSettings, Protocol):
+    """The settings of a campaign that concern every page of its annotators."""
+
+    @property
+    def frame_origins(self) -> list[str] | None: ...
+
+
 def set_request_language(request: Request, campaign: PageSettings | None = None) -> None:
     """Set the language of the response: the campaign's, else that chosen in the URL, else that of the browser."""
     language = campaign.language if campaign else BROWSER_LANGUAGE
@@ -170,6 +177,13 @@ def allow_https_media_if_campaign_does(request: Request, campaign: PageSettings)
     """Let a page load images, sound and video from other servers, if its campaign allows such items."""
     if campaign.https_media:
         request.scope["state"][LOADS_HTTPS_STATE_KEY] = True
+
+
+def allow_campaign_sources_and_frames(request: Request, campaign: FramedPageSettings) -> None:
+    """Let an annotator's page load what its campaign allows, and let the campaign's sites show it in a frame."""
+    allow_https_media_if_campaign_does(request, campaign)
+    if campaign.frame_origins:
+        request.scope["state"][FRAME_ORIGINS_STATE_KEY] = tuple(campaign.frame_origins)
 
 
 def request_base_url(request: Request) -> str:

@@ -114,6 +114,8 @@ def should_compress(scope: Scope) -> bool:
 
 # Set in the state of a request whose page shows images, sound and video from other servers.
 LOADS_HTTPS_STATE_KEY = "loads_https"
+# Set in the state of a request whose page these other sites may show in a frame.
+FRAME_ORIGINS_STATE_KEY = "frame_origins"
 
 # Paths that search engines must not index.
 UNINDEXED_PATHS = ("/admin", "/shared/", "/invitation", "/login")
@@ -129,8 +131,9 @@ class SecurityHeaders:
     """Adds security headers: which sources a page may load, and which pages may frame it.
 
     No page may be framed, except below `framed_paths`, and by Easel's own pages at `SELF_FRAMED_PATH_PATTERN`. A
-    request whose state has `LOADS_HTTPS_STATE_KEY` may load media from other servers. A policy that the response
-    already has stays. If `https_only`, browsers remember to use https:// only.
+    request whose state has `LOADS_HTTPS_STATE_KEY` may load media from other servers, and the sites in
+    `FRAME_ORIGINS_STATE_KEY` may frame its page. A policy that the response already has stays. If `https_only`,
+    browsers remember to use https:// only.
     """
 
     def __init__(
@@ -149,10 +152,16 @@ class SecurityHeaders:
             "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
             f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
         )
+        self.frame_ancestors = frame_ancestors
+        self.policy_before_ancestors = policy
         self.policy = policy + "'none'"
         self.loads_more = "img-src 'self' data: https:; media-src 'self' https:; "
         self.own_policy = policy + "'self'"
         self.framed_policy = policy + " ".join(frame_ancestors)
+
+    def policy_of_framed_page(self, origins: tuple[str, ...], *, framed: bool) -> str:
+        """Return the policy of a page that its campaign's sites may frame, and a platform's if it may do so anyway."""
+        return self.policy_before_ancestors + " ".join((*(self.frame_ancestors if framed else ()), *origins))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -167,8 +176,10 @@ class SecurityHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 # Browsers apply the first of repeated directives.
+                origins: tuple[str, ...] = scope["state"].get(FRAME_ORIGINS_STATE_KEY, ())
+                page_policy = self.policy_of_framed_page(origins, framed=framed) if origins else policy
                 extra_sources = self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
-                headers.setdefault("Content-Security-Policy", extra_sources + policy)
+                headers.setdefault("Content-Security-Policy", extra_sources + page_policy)
                 headers["X-Content-Type-Options"] = "nosniff"
                 if self.https_only:
                     headers["Strict-Transport-Security"] = f"max-age={STRICT_TRANSPORT_SECONDS}"
@@ -177,7 +188,7 @@ class SecurityHeaders:
                     headers["X-Robots-Tag"] = "noindex, nofollow"
                 cache_control = cache_control_of_path(scope["path"], scope["query_string"])
                 headers.setdefault("Cache-Control", cache_control if message["status"] < 400 else "no-store")
-                if not framed:
+                if not (framed or origins):
                     headers["X-Frame-Options"] = "SAMEORIGIN" if self_framed else "DENY"
             await send(message)
 

@@ -14,8 +14,24 @@ if (changeList) listChanges(form, changeList);
 
 if (form?.querySelector(".unsaved")) updateTotals(form);
 
+const panelPresets = form?.querySelector("#panel-presets");
+if (panelPresets) offerPresets(form, panelPresets);
+
 const payRate = form?.querySelector(".pay-rate");
 if (payRate) followPay(form, payRate);
+
+/** Let each button fill in the settings of a panel. */
+function offerPresets(settings, presets) {
+  presets.hidden = false;
+  for (const button of presets.querySelectorAll("[data-preset]")) {
+    button.addEventListener("click", () => {
+      for (const [name, value] of Object.entries(JSON.parse(button.dataset.preset))) settings.elements[name].value = value;
+      settings.elements.panel_title.value = button.textContent;
+      settings.dispatchEvent(new Event("input", { bubbles: true }));
+      settings.elements.panel_query.focus();
+    });
+  }
+}
 
 /** Show what the campaign adds up to with the entered numbers, which the server computes; until they are right, nothing new. */
 function updateTotals(settings) {

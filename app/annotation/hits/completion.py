@@ -14,7 +14,7 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
 from app.database.session import Driver, Record, fetch_first_row_or_none
 
-SELECT_CROWD_SETTINGS = text("SELECT crowd_settings FROM campaigns WHERE id = :campaign")
+SELECT_CROWD_SETTINGS = text("SELECT slug, crowd_settings FROM campaigns WHERE id = :campaign")
 
 
 def may_leave_after_any_hit(assignment: AssignmentState) -> bool:
@@ -64,5 +64,5 @@ async def load_completion_for_outcome(
 ) -> Completion:
     row = await fetch_first_row_or_none(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
     assert row is not None  # noqa: S101  (the assignment was found in this campaign)
-    crowd_settings = dict(CrowdSettings.model_construct(**row["crowd_settings"]))
+    crowd_settings = dict(CrowdSettings.model_construct(**row["crowd_settings"])) | {"slug": row["slug"]}
     return PLATFORMS[assignment.platform].build_completion(assignment.arrival, crowd_settings, outcome)

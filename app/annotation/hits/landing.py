@@ -1,8 +1,12 @@
 """Campaign and sample items for the welcome and preview pages, which store nothing."""
 
+from typing import Any
+
 from sqlalchemy import text
 
 from app.annotation.hits.served_campaign import SERVED_CAMPAIGN_COLUMNS, ServedCampaign
+from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.settings import CrowdSettings
 from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.errors import NotFound
@@ -10,7 +14,8 @@ from app.media.render_items import render_campaign_items
 
 # People cannot open a rehearsal: it is removed later, with all of its answers.
 SELECT_CAMPAIGN_BY_LINK = text(f"""
-    SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open
+    SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open,
+           c.crowd_settings
     FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)
 SELECT_SAMPLE_ITEMS = text("""
@@ -32,6 +37,7 @@ class LinkedCampaign(ServedCampaign):
     """A campaign found by its link key, and whether the links for platforms admit new people."""
 
     platforms_open: bool
+    crowd_settings: dict[str, Any]
 
 
 class SampleItem(Record):
@@ -55,6 +61,25 @@ async def load_campaign_by_link_or_refuse(connection: Driver, link_key: str) -> 
             code="campaign_not_found",
         )
     return row
+
+
+async def load_platform_of_campaign_or_refuse(connection: Driver, platform: Platform, link_key: str) -> Platform:
+    """Return the platform as the campaign with this link key sets it up.
+
+    Raises:
+        NotFound: `campaign_not_found`, or `platform_not_set_up` if the campaign does not describe the platform.
+
+    """
+    if platform.set_up_by_campaign is None:
+        return platform
+    campaign = await load_campaign_by_link_or_refuse(connection, link_key)
+    crowd_settings = dict(CrowdSettings.model_construct(**campaign.crowd_settings))
+    if (platform_of_campaign := platform.for_campaign_or_none(crowd_settings)) is None:
+        raise NotFound(
+            "This task takes nobody from another platform. Please check that the link is complete.",
+            code="platform_not_set_up",
+        )
+    return platform_of_campaign
 
 
 async def load_rendered_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:

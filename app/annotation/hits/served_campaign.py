@@ -36,6 +36,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     differences: str
     https_media: bool
     latex: bool
+    frame_origins: list[str] | None
     minutes_per_hit: float | None
     pay: str | None
     pay_per_hit: float | None
@@ -77,6 +78,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             "c",
             design_name="design",
             criteria_settings="criteria",
+            frame_origins="crowd_settings -> 'frame_origins'",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from app.annotation.platforms.result_format import ResultFileFormat
+from app.annotation.platforms.return_templates import placeholders_of_template
 from app.errors import Invalid
 from app.http.languages.catalogue import mark_message
 from app.settings import Settings
@@ -81,12 +82,15 @@ def ignore_query_and_return_no_arrival(_parameters: Mapping[str, str], _settings
     return None
 
 
-ReturnSettings = Mapping[str, str | None]  # a campaign's ways back, by the names of settings
+ReturnSettings = Mapping[str, Any]  # a campaign's ways back, by the names of settings, and its `slug`
 
 
 def code_or_url_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
-    """Return the campaign's code or address for an outcome."""
-    return return_settings[f"return_{outcome}"]
+    """Return the campaign's code or address for an outcome; None if only a panel can fill in its placeholders."""
+    code_or_url: str | None = return_settings[f"return_{outcome}"]
+    if code_or_url and return_settings.get("panel_query") and placeholders_of_template(code_or_url):
+        return None
+    return code_or_url
 
 
 def build_completion_by_code_or_url(
@@ -140,6 +144,8 @@ class Platform:
             ids together identify an answer.
         approves_by_list: True if a researcher approves submissions there by a list of their ids.
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
+        set_up_by_campaign: Return the platform as a campaign's settings describe it, or None if they do not; not set
+            if the platform is the same in all campaigns.
 
     """
 
@@ -162,6 +168,11 @@ class Platform:
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)
     result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False
+    set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None
+
+    def for_campaign_or_none(self, crowd_settings: Mapping[str, Any]) -> "Platform | None":
+        """Return the platform in a campaign with these settings; None if it is not set up there."""
+        return self.set_up_by_campaign(self, crowd_settings) if self.set_up_by_campaign else self
 
     def parse_arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
         """Return what `read_arrival` returns for a raw query. Raises `Invalid` also if an id is there twice."""

@@ -1,8 +1,9 @@
 """Registry of platforms by name. To add a platform, add a module with a `PLATFORM` and one line here."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from app.annotation.platforms import easel_results, link, personal, programs, prolific
+from app.annotation.platforms import easel_results, link, panel, personal, programs, prolific
 from app.annotation.platforms.mturk import platform as mturk
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ResultFileFormat
@@ -16,6 +17,7 @@ PLATFORMS: dict[str, Platform] = {
         link.PLATFORM,
         personal.PLATFORM,
         prolific.PLATFORM,
+        panel.PLATFORM,
         programs.API_PLATFORM,
         programs.SIMULATION_PLATFORM,
         mturk.PLATFORM,
@@ -29,14 +31,29 @@ def platforms_with_pages() -> list[Platform]:
     return [platform for platform in PLATFORMS.values() if platform.has_page]
 
 
-def annotator_url_by_platform(base_url: str, link_key: str) -> dict[str, str]:
+def platforms_of_campaign(crowd_settings: Mapping[str, Any]) -> list[Platform]:
+    """Return the platforms for people that are set up in a campaign, in the order in which researchers see them."""
+    platforms = [platform.for_campaign_or_none(crowd_settings) for platform in platforms_with_pages()]
+    return [platform for platform in platforms if platform]
+
+
+def platforms_of_experiment() -> list[Platform]:
+    """Return the platforms for people that need no settings or people of a single campaign."""
+    return [
+        platform
+        for platform in platforms_with_pages()
+        if not (platform.has_personal_links or platform.set_up_by_campaign)
+    ]
+
+
+def annotator_url_by_platform(base_url: str, link_key: str, platforms: Sequence[Platform]) -> dict[str, str]:
     """Return the addresses of a campaign for annotators, by platform, without personal links.
 
     `base_url` is the public address of this server.
     """
     return {
         platform.name: f"{base_url}{platform.entry_path(link_key)}{platform.link_parameters}"
-        for platform in platforms_with_pages()
+        for platform in platforms
         if not platform.has_personal_links
     }
 
@@ -51,7 +68,7 @@ def annotator_link_base_url_and_key(base_url: str, link_key: str, experiment_key
 def public_link(base_url: str, link_key: str) -> str:
     """Return the address of a campaign's open link."""
     open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
-    return annotator_url_by_platform(base_url, link_key)[open_platform.name]
+    return f"{base_url}{open_platform.entry_path(link_key)}"
 
 
 def simulated_platform_names() -> list[str]:

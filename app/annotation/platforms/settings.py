@@ -1,17 +1,29 @@
 """Settings of a campaign for working time, pay, and the way back to the platform."""
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
 
+from app.annotation.platforms.return_templates import (
+    PERSON_PLACEHOLDER,
+    VERIFICATION_PLACEHOLDER,
+    parameter_names_of_query,
+    placeholders_of_template,
+    refuse_unknown_placeholders,
+    validate_query_with_placeholders,
+)
 from app.designs.campaign import Campaign
-from app.designs.field_flags import EDITABLE, InputModel, OneLine
+from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 COMPLETION_CODE_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETION_CODE_MESSAGE = "only letters, digits, _ and - can be in this code, 64 at most"
+# Braces enclose a placeholder, which a panel fills in.
+CODE_TEMPLATE_PATTERN = re.compile(r"(?=.{1,200}$)[A-Za-z0-9_-]*(\{[A-Za-z][A-Za-z0-9_]*\}[A-Za-z0-9_-]*)*")
+# A host with an optional wildcard for its first part, and an optional port.
+FRAME_ORIGIN_PATTERN = re.compile(r"https://(\*\.)?([A-Za-z0-9-]{1,63}\.){1,10}[A-Za-z0-9-]{2,63}(:[0-9]{1,5})?")
 RETURN_URL_PATTERN = re.compile(r"https://[^\s\"'<>\\]{1,500}")
 Currency = Literal["USD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "CHF", "INR", "BRL", "MXN", "SEK", "PLN", "CZK"]
 
@@ -26,12 +38,24 @@ CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True), AfterV
 
 
 def validate_code_or_url(code_or_url: str) -> str:
-    if COMPLETION_CODE_PATTERN.fullmatch(code_or_url) or RETURN_URL_PATTERN.fullmatch(code_or_url):
+    code_pattern = CODE_TEMPLATE_PATTERN if "{" in code_or_url else COMPLETION_CODE_PATTERN
+    if code_pattern.fullmatch(code_or_url) or RETURN_URL_PATTERN.fullmatch(code_or_url):
         return code_or_url
     raise ValueError("enter a code of letters, digits, _ and -, or an address that begins with https://")
 
 
 ReturnCodeOrUrl = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_code_or_url)]
+
+
+def validate_frame_origin(origin: str) -> str:
+    """Return an origin such as `https://survey.example` without a path."""
+    origin = origin.removesuffix("/")
+    if not FRAME_ORIGIN_PATTERN.fullmatch(origin):
+        raise ValueError("enter the beginning of an address, such as https://survey.example, without a path")
+    return origin.lower()
+
+
+FrameOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_frame_origin)]
 
 
 class CrowdSettings(InputModel):
@@ -72,6 +96,31 @@ class CrowdSettings(InputModel):
         default=Campaign.prolific_completion_code, title="Prolific completion code", json_schema_extra=EDITABLE,
         description="From your study’s page on Prolific. People return with it when they are done.",
     )  # fmt: skip
+    panel_title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=60), OneLine] = Field(
+        default=Campaign.panel_title, title="Another platform: its name", json_schema_extra=EDITABLE,
+        description="Shown to you only, for example: SONA.",
+    )  # fmt: skip
+    panel_query: Annotated[
+        str, StringConstraints(strip_whitespace=True), AfterValidator(validate_query_with_placeholders)
+    ] = Field(
+        default=Campaign.panel_query, title="Another platform: end of its link", json_schema_extra=EDITABLE,
+        description="Parameters with the platform’s placeholders, for example: participant={{participant}}. The first "
+        "one identifies the person.",
+    )  # fmt: skip
+    panel_submission: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = Field(
+        default=Campaign.panel_submission, title="Another platform: parameter of the submission",
+        json_schema_extra=EDITABLE,
+        description="Parameter that is new for each visit of a person, if there is one. You pay by its value.",
+    )  # fmt: skip
+    panel_key: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
+        default=Campaign.panel_key, title="Another platform: key of verification codes",
+        json_schema_extra=EDITABLE | PRIVATE,
+        description="Secret that you share with the platform. {verification_code} in a code below is made with it.",
+    )  # fmt: skip
+    frame_origins: Annotated[list[FrameOrigin], Field(max_length=10)] = Field(
+        default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,
+        description="One per line, for example: https://survey.example. Without one, no site may.",
+    )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
         default=Campaign.return_completed, title="Completion code", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who have finished.",
@@ -89,7 +138,36 @@ class CrowdSettings(InputModel):
         description="Code or https:// address for people who arrive when all tasks are done.",
     )  # fmt: skip
 
+    @field_validator("panel_submission")
+    @classmethod
+    def validate_panel_submission(cls, name: str | None, info: ValidationInfo) -> str | None:
+        if name is not None and name not in (names := parameter_names_of_query(info.data.get("panel_query", ""))):
+            raise ValueError(f"this is not a parameter of the link; its parameters are {', '.join(names) or 'none'}")
+        return name
+
+    @field_validator("return_completed", "return_failed_checks", "return_screened_out", "return_nothing_left")
+    @classmethod
+    def validate_placeholders(cls, template: str | None, info: ValidationInfo) -> str | None:
+        """Check that the link has what a template needs. Without a panel, braces in an address are no placeholders."""
+        query: str = info.data.get("panel_query", "")
+        if template is None or (not query and template.startswith("https://")):
+            return template
+        names = [PERSON_PLACEHOLDER, *parameter_names_of_query(query)] if query else []
+        if query and info.data.get("panel_key"):
+            names.append(VERIFICATION_PLACEHOLDER)
+        if VERIFICATION_PLACEHOLDER in placeholders_of_template(template) and VERIFICATION_PLACEHOLDER not in names:
+            raise ValueError("verification codes need the end of the platform’s link, and a key")
+        refuse_unknown_placeholders(template, names)
+        return template
+
 
 RETURN_SETTING_NAMES = [
     name for name in CrowdSettings.model_fields if name.startswith("return_") or name.endswith("_code")
 ]
+PANEL_SETTING_NAMES = ("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins")
+
+
+def crowd_settings_of_campaign(campaign: Campaign) -> dict[str, Any]:
+    """Return the settings of a campaign that its platforms read, by name, and its `slug`."""
+    columns = campaign.column_values_of_campaign()
+    return {name: columns[name] for name in CrowdSettings.model_fields} | {"slug": campaign.slug}

@@ -11,7 +11,12 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program_token
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform
+from app.annotation.platforms.registry import (
+    annotator_link_base_url_and_key,
+    annotator_url_by_platform,
+    platforms_of_campaign,
+    platforms_of_experiment,
+)
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
 from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons
@@ -120,11 +125,13 @@ class CampaignSchema(BaseModel):
     def from_row(cls, row: Any, server_url: str) -> Self:
         """Return the campaign of a row of `summaries.load_campaign_list`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
+        settings = lifecycle.unchecked_settings_of_campaign(row)
         link_by_platform = annotator_url_by_platform(
-            *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key)
+            *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key),
+            platforms_of_experiment() if row.experiment_key else platforms_of_campaign(dict(settings)),
         )
         fields = {
-            "settings": lifecycle.unchecked_settings_of_campaign(row),
+            "settings": settings,
             "values": value_schema,
             "links": link_by_platform,
         }

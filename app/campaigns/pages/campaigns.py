@@ -12,7 +12,13 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
-from app.annotation.platforms.registry import annotator_url_by_platform, platforms_with_pages, public_link
+from app.annotation.platforms.registry import (
+    annotator_url_by_platform,
+    platforms_of_campaign,
+    platforms_of_experiment,
+    public_link,
+)
+from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
@@ -71,11 +77,12 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     server_url = request_base_url(request)
     arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
+    platforms = platforms_of_experiment() if arm else platforms_of_campaign(crowd_settings_of_campaign(campaign))
     context = {
         "campaign": campaign,
         "experiment": arm,
-        "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
-        "links": annotator_url_by_platform(*link_parts),
+        "platforms": platforms,
+        "links": annotator_url_by_platform(*link_parts, platforms),
         "code": qr_code_svg(public_link(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
@@ -118,7 +125,8 @@ def render_confirmation_page(
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
     context = {"campaign": campaign, "action": action, **(warnings or {})}
-    context |= {"platforms": platforms_with_pages(), "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
+    platforms = platforms_of_campaign(crowd_settings_of_campaign(campaign))
+    context |= {"platforms": platforms, "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
     context |= {
         "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
         "goal": hints.describe_goal_before_launch(campaign),

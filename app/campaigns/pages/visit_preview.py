@@ -18,8 +18,8 @@ from app.annotation.hits.pages.steps import PageState
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
-from app.annotation.platforms.registry import platforms_with_pages
-from app.annotation.platforms.settings import RETURN_SETTING_NAMES, CrowdSettings
+from app.annotation.platforms.registry import platforms_of_campaign
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES, crowd_settings_of_campaign
 from app.campaigns import preview_hit, visit_preview
 from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreviewState
 from app.database.session import driver_of
@@ -93,7 +93,7 @@ async def load_visit_preview(
     """Return the page that a state names. Raises `NotFound`."""
     hides_codes = not request.state.session.can(SEE_SETTINGS)
     campaign = await load_campaign_for_page(connection, slug)
-    platform = visit_preview.preview_platform_or_first(state.platform)
+    platform = visit_preview.preview_platform_or_first(campaign, state.platform)
     pages = visit_preview.build_visit_pages(campaign, platform)
     return VisitPreview(
         campaign,
@@ -333,8 +333,7 @@ def build_completion(settings: Settings, preview: VisitPreview, outcome: VisitOu
     """Return the way back to the platform for a participant with example ids."""
     identifiers = [(name, EXAMPLE_PLATFORM_ID) for name in preview.platform.identifiers.names]
     arrival = preview.platform.parse_arrival(identifiers, settings)
-    columns = preview.campaign.column_values_of_campaign()
-    crowd_settings = {name: columns[name] for name in CrowdSettings.model_fields}
+    crowd_settings = crowd_settings_of_campaign(preview.campaign)
     if preview.hides_codes:
         crowd_settings |= {name: EXAMPLE_CODE for name in RETURN_SETTING_NAMES if crowd_settings[name]}
     return preview.platform.build_completion(arrival.details if arrival else {}, crowd_settings, outcome)
@@ -367,7 +366,7 @@ def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, An
             "count": len(usual_pages),
             "usual_pages": usual_pages,
             "outcomes": [page for page in preview.pages if page.is_outcome],
-            "platforms": platforms_with_pages(),
+            "platforms": platforms_of_campaign(crowd_settings_of_campaign(preview.campaign)),
             "back": page_query(preview.neighbour(-1)),
             "next": page_query(preview.neighbour(1)),
             "here": page_query(preview.page),

@@ -17,7 +17,7 @@ from starlette.convertors import StringConvertor, register_url_convertor
 
 from app.annotation.hits import completion, drafts, gold_feedback, media_report, undo
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
-from app.annotation.hits.landing import load_campaign_by_link_or_refuse
+from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_platform_of_campaign_or_refuse
 from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hit
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
@@ -52,7 +52,7 @@ from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     ServingConnection,
-    allow_https_media_if_campaign_does,
+    allow_campaign_sources_and_frames,
     borrow_serving_connection,
     form_text_by_name_refusing_repeats,
     is_script_request,
@@ -133,6 +133,7 @@ async def show_annotator_page(
         worker_token = await read_token(request, connection, token, platform.name, link_key)
         reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
         return await await_reply_or_refuse_old_token(connection, worker_token, reply)
+    platform = await load_platform_of_campaign_or_refuse(connection, platform, link_key)
     arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
         return await check_passphrase_and_show_welcome(request, platform, link_key, connection, now=now)
@@ -361,7 +362,7 @@ async def render_next_hit(
     platform = PLATFORMS[assignment.platform]
     if next_hit.hit is not None:
         page_state = replace(page_state, form=rename_form_items_to_positions(page_state.form, next_hit.hit.items))
-    allow_https_media_if_campaign_does(request, assignment)
+    allow_campaign_sources_and_frames(request, assignment)
     set_request_language(request, assignment)
     (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
     context = {

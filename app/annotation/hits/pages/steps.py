@@ -21,7 +21,7 @@ from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Refusal
 from app.http.dependencies import (
-    allow_https_media_if_campaign_does,
+    allow_campaign_sources_and_frames,
     is_script_request,
     render_page,
     set_request_language,
@@ -66,7 +66,7 @@ async def render_onboarding_step(
     platform = PLATFORMS[assignment.platform]
     visit = await visit_progress.load_visit_or_refuse(connection, assignment.key)
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
-    allow_https_media_if_campaign_does(request, assignment)
+    allow_campaign_sources_and_frames(request, assignment)
     set_request_language(request, assignment)
     instructions, consent = await markdown_texts_to_safe_html(
         assignment.instructions, visit.settings.consent, mark_formulas=assignment.latex

@@ -23,7 +23,7 @@ from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
-    allow_https_media_if_campaign_does,
+    allow_campaign_sources_and_frames,
     client_network_or_empty,
     render_page,
     retry_after_headers,
@@ -87,7 +87,7 @@ async def render_welcome(
 ) -> HTMLResponse:
     """Return the welcome page for a new visitor; on a platform, this is the preview, without onboarding settings."""
     items = await load_rendered_sample_items(connection, campaign)
-    allow_https_media_if_campaign_does(request, campaign)
+    allow_campaign_sources_and_frames(request, campaign)
     set_request_language(request, campaign)
     asks_consent = visited is not None and has_consent_on_start_page(visited.settings, platform)
     instructions, consent = await markdown_texts_to_safe_html(

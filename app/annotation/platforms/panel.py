@@ -1,0 +1,115 @@
+"""Panel: any platform that a campaign's settings describe, by the query of its links and templates of the ways back.
+
+A way back is a code or address with placeholders in braces: `{id}` is the person, other names are parameters of the
+link, and `{verification_code}` proves that Easel saw this person finish.
+"""
+
+import hmac
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from typing import Any
+from urllib.parse import quote
+
+from app.annotation.platforms.platform import (
+    Arrival,
+    ArrivalParameters,
+    Completion,
+    Platform,
+    ReturnSettings,
+    VisitOutcome,
+    build_completion_by_code_or_url,
+)
+from app.annotation.platforms.return_templates import (
+    PERSON_PLACEHOLDER,
+    RETURN_PLACEHOLDER_PATTERN,
+    VERIFICATION_PLACEHOLDER,
+    parameter_names_of_query,
+)
+from app.settings import Settings
+
+VERIFICATION_CODE_LENGTH = 10
+ANNOTATOR_ADVICE = "Nothing was stored. Please go back to the page that sent you here and tell the researcher."
+RESEARCHER_ADVICE = (
+    "Take the link from the Share page as it is. The platform must put its own values into the places of the "
+    "placeholders. Each parameter must be in the link once."
+)
+
+
+def link_parameters_with_placeholders(query: str) -> str:
+    """Return what a researcher appends to the link. A parameter without placeholder is left to the platform."""
+    parts = [part for part in query.split("&") if "=" in part]
+    return "?" + "&".join(parts) if parts else ""
+
+
+def verification_code(key: str, person: str, campaign: str) -> str:
+    """Return the code by which the researcher can check offline that a person finished a campaign.
+
+    It is the beginning of HMAC-SHA256 of `person|campaign`, in hexadecimal capitals.
+    """
+    digest = hmac.new(key.encode(), f"{person}|{campaign}".encode(), sha256).hexdigest()
+    return digest[:VERIFICATION_CODE_LENGTH].upper()
+
+
+def read_panel_arrival(
+    parameters: Mapping[str, str],
+    _settings: Settings,
+    *,
+    identifiers: ArrivalParameters,
+    submission_parameter: str | None,
+) -> Arrival | None:
+    """Return the person by the first parameter, and their submission by the parameter that names it, if any."""
+    values = dict(zip(identifiers.names, identifiers.read_values(parameters), strict=True))
+    person = values[identifiers.names[0]]
+    submission = values[submission_parameter] if submission_parameter else person
+    return Arrival(person, submission, {PERSON_PLACEHOLDER: person} | values)
+
+
+def build_panel_completion(
+    details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
+) -> Completion:
+    """Return the campaign's code or address for an outcome, with its placeholders filled in."""
+    template: str | None = return_settings[f"return_{outcome}"]
+    if template is None:
+        return Completion()
+    values = dict(details)
+    if (key := return_settings.get("panel_key")) and PERSON_PLACEHOLDER in details:
+        code = verification_code(key, details[PERSON_PLACEHOLDER], return_settings["slug"])
+        values[VERIFICATION_PLACEHOLDER] = code
+    is_url = template.startswith("https://")
+
+    def filled_value(match: re.Match[str]) -> str:
+        value = values.get(match[1], "")
+        return quote(value, safe="") if is_url else value
+
+    filled = RETURN_PLACEHOLDER_PATTERN.sub(filled_value, template)
+    return build_completion_by_code_or_url(details, {f"return_{outcome}": filled}, outcome)
+
+
+def panel_of_campaign_or_none(platform: Platform, crowd_settings: Mapping[str, Any]) -> Platform | None:
+    """Return the platform that a campaign's settings describe; None if they describe none."""
+    query: str = crowd_settings["panel_query"]
+    if not query:
+        return None
+    identifiers = ArrivalParameters(parameter_names_of_query(query), ANNOTATOR_ADVICE, RESEARCHER_ADVICE)
+    return replace(
+        platform,
+        title=crowd_settings["panel_title"] or platform.title,
+        identifiers=identifiers,
+        link_parameters=link_parameters_with_placeholders(query),
+        read_arrival=partial(
+            read_panel_arrival, identifiers=identifiers, submission_parameter=crowd_settings["panel_submission"]
+        ),
+    )
+
+
+PLATFORM = Platform(
+    "panel",
+    "Another platform",
+    build_completion=build_panel_completion,
+    has_return_page=True,
+    approves_by_list=True,
+    set_up_by_campaign=panel_of_campaign_or_none,
+)

@@ -1,0 +1,61 @@
+"""Placeholders in the codes and addresses by which people return to a platform, and checks of settings with them."""
+
+import re
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+PERSON_PLACEHOLDER = "id"
+VERIFICATION_PLACEHOLDER = "verification_code"
+RETURN_PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
+
+MAX_QUERY_PARAMETERS = 10
+MAX_QUERY_CHARACTERS = 500
+PARAMETER_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,63})(=[^\s\"'\\&#?]{1,100})?")
+# Parameters of annotators' pages, and a name that stands for something else in a way back.
+RESERVED_PARAMETER_NAMES = frozenset({"t", "lang", VERIFICATION_PLACEHOLDER})
+
+
+def validate_query_with_placeholders(query: str) -> str:
+    """Return the query of a link without its question mark.
+
+    Raises:
+        ValueError: It is not `name=placeholder` or `name`, with `&` between several.
+
+    """
+    query = query.removeprefix("?")
+    if len(query) > MAX_QUERY_CHARACTERS:
+        raise ValueError(f"at most {MAX_QUERY_CHARACTERS} characters")
+    matches = [PARAMETER_PATTERN.fullmatch(part) for part in query.split("&")] if query else []
+    names = [match[1] for match in matches if match]
+    if len(names) < len(matches):
+        raise ValueError(
+            "write name=placeholder, or only the name if the platform adds the parameter itself, with & between "
+            "several; names have letters, digits and _"
+        )
+    if len(names) > MAX_QUERY_PARAMETERS:
+        raise ValueError(f"at most {MAX_QUERY_PARAMETERS} parameters")
+    if len(set(names)) < len(names):
+        raise ValueError("each parameter must be there once")
+    if reserved := RESERVED_PARAMETER_NAMES.intersection(names):
+        raise ValueError(f"Easel itself uses the parameter {min(reserved)}; choose another name")
+    if PERSON_PLACEHOLDER in names[1:]:
+        raise ValueError(f"{PERSON_PLACEHOLDER} stands for the person, so it can only be the first parameter")
+    return query
+
+
+def parameter_names_of_query(query: str) -> tuple[str, ...]:
+    """Return the names of the parameters in a campaign's `panel_query`, in their order."""
+    return tuple(part.partition("=")[0] for part in query.split("&") if part)
+
+
+def placeholders_of_template(template: str) -> list[str]:
+    return RETURN_PLACEHOLDER_PATTERN.findall(template)
+
+
+def refuse_unknown_placeholders(template: str, known: Collection[str]) -> None:
+    """Raise ValueError if a code or address has a placeholder that is not known, or one in its host."""
+    for name in placeholders_of_template(template):
+        if name not in known:
+            raise ValueError(f"nothing is known as {{{name}}}; known are {', '.join(f'{{{one}}}' for one in known)}")
+    if template.startswith("https://") and "{" in urlsplit(template).netloc:
+        raise ValueError("the host of an address cannot have placeholders")
