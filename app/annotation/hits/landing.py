@@ -56,18 +56,21 @@ async def load_campaign_by_link_or_refuse(connection: Driver, link_key: str) -> 
     """Return the campaign with this link key. Raises `NotFound` (`campaign_not_found`)."""
     row = await fetch_first_row_or_none(connection, SELECT_CAMPAIGN_BY_LINK, {"link_key": link_key}, LinkedCampaign)
     if row is None:
-        raise NotFound(
-            "There is no task at this address. Please check that the link is complete.",
-            code="campaign_not_found",
-        )
+        raise campaign_not_found_error()
     return row
+
+
+def campaign_not_found_error() -> NotFound:
+    return NotFound(
+        "There is no task at this address. Please check that the link is complete.", code="campaign_not_found"
+    )
 
 
 async def load_platform_of_campaign_or_refuse(connection: Driver, platform: Platform, link_key: str) -> Platform:
     """Return the platform as the campaign with this link key sets it up.
 
     Raises:
-        NotFound: `campaign_not_found`, or `platform_not_set_up` if the campaign does not describe the platform.
+        NotFound: `campaign_not_found`, also if the campaign does not describe the platform.
 
     """
     if platform.set_up_by_campaign is None:
@@ -75,10 +78,7 @@ async def load_platform_of_campaign_or_refuse(connection: Driver, platform: Plat
     campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     crowd_settings = dict(CrowdSettings.model_construct(**campaign.crowd_settings))
     if (platform_of_campaign := platform.for_campaign_or_none(crowd_settings)) is None:
-        raise NotFound(
-            "This task takes nobody from another platform. Please check that the link is complete.",
-            code="platform_not_set_up",
-        )
+        raise campaign_not_found_error()
     return platform_of_campaign
 
 

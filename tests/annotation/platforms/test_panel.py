@@ -85,7 +85,7 @@ async def test_a_link_without_usable_ids_lets_nobody_in(client, engine, query, c
 async def test_a_campaign_without_a_panel_takes_nobody_from_one(client, engine):
     campaign = await create_running_campaign(engine)
     reply = await client.get(f"/panel/{campaign.link_key}?{ARRIVAL}", headers={"accept": "application/json"})
-    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "platform_not_set_up")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (404, "campaign_not_found")
 
 
 async def test_people_who_started_can_go_on_after_the_link_was_changed(client, engine):
