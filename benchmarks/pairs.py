@@ -198,7 +198,7 @@ def time_draws(items: int, draws: int = 300) -> None:
     start = time.thread_time()
     if index.log is not None:
         index.log.add_hits(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), won.ravel(), tie_margin=0, ties=True)
-        index.log.take_over_fitted_posterior(*index.log.fit_that_is_due_or_none()())  # type: ignore[misc]  # it is due
+        index.log.replace_posterior_by_fitted_one(*index.log.due_posterior_fit_or_none()())  # type: ignore[misc]  # it is due
     build = time.thread_time() - start
     taken = [draw_and_learn(index, items, rng) for _ in range(draws)]
     (draw50, learn50), (draw95, _) = np.percentile(taken, (50, 95), axis=0) / 1000

@@ -656,7 +656,7 @@ def test_a_host_that_is_not_ours_is_named():
 
 
 def test_a_port_that_needs_more_rights_is_said():
-    problem = serve.listen_problem("127.0.0.1", 80, PermissionError(13, "Permission denied"))
+    problem = serve.startup_problem_of_listening("127.0.0.1", 80, PermissionError(13, "Permission denied"))
     assert "from 1024 on" in str(problem)
 
 

@@ -15,7 +15,7 @@ from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.database.bulk import open_snapshot
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
@@ -42,7 +42,7 @@ async def rehearsed(engine, hits=60, **settings):
         campaign,
         hits=hits,
         annotators=5,
-        population=population_of_plain_annotators(0.1),
+        population=population_with_random_bias_only(0.1),
         truth_column="truth",
         rng=rng,
         clock=clock,

@@ -299,7 +299,7 @@ def test_a_worker_that_holds_pythons_lock_on_a_busy_machine_is_not_replaced(monk
 
 def test_a_worker_that_has_not_answered_yet_is_given_time_to_start(monkeypatch):
     monkeypatch.setattr(processes, "HANGING_SECONDS", 0.1, raising=False)
-    monkeypatch.setattr(processes, "cpu_seconds", lambda _pid: 0.0, raising=False)
+    monkeypatch.setattr(processes, "cpu_seconds_of_process_or_none", lambda _pid: 0.0, raising=False)
     with two_workers(monkeypatch) as workers:
         workers.config.timeout_worker_healthcheck = PATIENT
         starting = workers.processes[0]
@@ -414,7 +414,7 @@ def test_a_busy_port_is_said_before_anything_else_is_done(tmp_path):
     assert result.returncode == 1
     assert result.stderr.count("\n") == 1
     assert f"Port {port} on 127.0.0.1 is in use" in result.stderr
-    assert f"EASEL_PORT={servers.number_of_neighbouring_port(port)} make run" in result.stderr
+    assert f"EASEL_PORT={servers.neighbouring_port_to_suggest(port)} make run" in result.stderr
     assert not (tmp_path / "data").exists()
 
 
@@ -502,7 +502,7 @@ def test_a_signal_whose_exception_python_drops_ends_it_too(data, how, workers):
 
 @pytest.mark.parametrize("to_a_person", [True, False])
 async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_url, to_a_person):
-    words, _ = await servers.prepare_database_and_welcome(
+    words, _ = await servers.prepare_database_and_return_welcome_and_key(
         database_url, "http://easel.test", with_demo=False, is_terminal=to_a_person
     )
     assert ("http://easel.test/login?token=" in words) is to_a_person
@@ -510,13 +510,13 @@ async def test_a_login_link_is_printed_to_a_terminal_and_into_no_log(database_ur
 
 
 async def test_only_campaigns_that_run_are_named_at_the_start(database_url, engine):
-    first, _ = await servers.prepare_database_and_welcome(
+    first, _ = await servers.prepare_database_and_return_welcome_and_key(
         database_url, "http://easel.test", with_demo=True, is_terminal=False
     )
     assert re.search(r"^  Annotators   http://easel\.test/link/\S+  \(Lexical frequency\)$", first, re.MULTILINE)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE campaigns SET status = 'finished', finished_at = now()"))
-    later, _ = await servers.prepare_database_and_welcome(
+    later, _ = await servers.prepare_database_and_return_welcome_and_key(
         database_url, "http://easel.test", with_demo=True, is_terminal=False
     )
     assert "Annotators" not in later

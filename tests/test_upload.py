@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.errors import Refusal, TooLarge
-from app.uploads import MAX_UPLOAD_ROWS, MAX_UPLOADED_CELL_CHARACTERS, limit_rows, read_table
+from app.uploads import MAX_UPLOAD_ROWS, MAX_UPLOADED_CELL_CHARACTERS, iterate_rows_up_to_limit, read_table
 
 
 def table(content: str | bytes, name: str = "items.csv", *, max_mb: int = 1) -> tuple[Any, list[Any]]:
@@ -118,7 +118,7 @@ def test_the_size_is_looked_at_first():
 
 def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
     record = table("id\n1\n")[1][0]
-    endless = limit_rows(record for _ in range(MAX_UPLOAD_ROWS + 1))
+    endless = iterate_rows_up_to_limit(record for _ in range(MAX_UPLOAD_ROWS + 1))
     with pytest.raises(TooLarge) as problem:
         for _ in endless:
             pass

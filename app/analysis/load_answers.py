@@ -18,7 +18,7 @@ from app.designs.criteria import Criterion
 from app.designs.design import Design
 from app.designs.unjudged import UNJUDGED_KEY
 from app.inference.ground.arrays import Array, Integers
-from app.record.answer_seconds import load_answer_second_columns
+from app.record.answer_seconds import load_answer_duration_columns
 from app.record.changes import Watermark
 from app.record.responses import COUNTING_RESPONSES_CONDITION, load_judgment_column_by_name
 
@@ -106,7 +106,7 @@ async def load_seconds_of_hits_or_none(
     """Return how long each answer took, (H,), NaN where it is unknown; None for designs that do not compare items."""
     if criterion.design.value_kind != "order":
         return None
-    answer_seconds = await load_answer_second_columns(connection, criterion.campaign.id)
+    answer_seconds = await load_answer_duration_columns(connection, criterion.campaign.id)
     return seconds_of_responses_or_nan(answers.seq, answer_seconds["seq"], answer_seconds["seconds"])
 
 

@@ -16,7 +16,7 @@ from app.goals.progress import describe_goal
 from app.goals.settings import BEST_RULE_FOR_GOAL, FEWER_JUDGMENTS_HINT, NO_GOAL, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
-from app.quality.rule_reach import failed_checks_hint
+from app.quality.rule_reach import hint_on_failed_checks_that_rules_need
 from app.quality.settings import parse_preset, rule_choice_by_name
 from app.selection.registry import SELECTION_RULES
 
@@ -141,7 +141,7 @@ def checks_hint(values: Mapping[str, str]) -> str:
     if hits < 0 or not 0 <= percent <= 100 or not 0 < false_alarms <= 100:
         return ""
     acting_rules = {name: rule for name, rule in rules.items() if rule.action != "nothing"}
-    return failed_checks_hint(acting_rules, hits or None, percent, false_alarms)
+    return hint_on_failed_checks_that_rules_need(acting_rules, hits or None, percent, false_alarms)
 
 
 def example_question_hint(design: type[Design]) -> str:

@@ -15,7 +15,7 @@ from app.errors import Conflict, pluralize
 from app.goals.settings import best_goal_covers_all_reason_or_empty
 from app.inference.ground.arrays import distinct_row_positions_with_codes
 from app.inference.online.law import Law, LawBeliefs, LawParameters
-from app.quality.checks import refuse_if_checks_do_not_fit, refuse_impossible_checks
+from app.quality.checks import refuse_checks_whose_answer_is_impossible, refuse_if_hits_cannot_show_checks
 from app.record import posterior_storage, replay
 from app.record.law_storage import Revision
 from app.record.retired import mark_retired_items_as_settled
@@ -42,8 +42,8 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     refuse_if_all_items_are_best(campaign, item_total)
     await always_shown.store_numbers_of_always_shown_items(connection, campaign)
     if campaign.checks_percent is not None:
-        refuse_if_checks_do_not_fit(campaign)
-        await refuse_impossible_checks(connection, campaign)
+        refuse_if_hits_cannot_show_checks(campaign)
+        await refuse_checks_whose_answer_is_impossible(connection, campaign)
     if campaign.segment_count:
         await systems_check.refuse_incomparable_systems(connection, campaign, item_total)
     else:

@@ -12,7 +12,7 @@ from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts
 from app.errors import Conflict, shorten_echo
 from app.media import media_store
-from app.media.media_problems import media_problems
+from app.media.media_problems import iterate_media_problems_of_item
 
 ITEMS_PER_MEDIA_CHECK = 5_000
 STREAM_SHOWN_CELLS = text("""
@@ -68,7 +68,9 @@ def refuse_rows_with_media_problems(
     content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
 ) -> None:
     for row in rows:
-        for problem in media_problems(content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)):
+        for problem in iterate_media_problems_of_item(
+            content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)
+        ):
             message = f"Item number {row.number + 1}: {problem.message} Change the settings, or import the items again."
             raise Conflict(message, code=problem.code, item=row.number)
 
@@ -112,7 +114,9 @@ def check_outputs_and_select_those_with_files(
 ) -> list[Row[Any]]:
     """Return the outputs that name files, after checking them by the content types of the stored files."""
     for row in rows:
-        for problem in media_problems(content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)):
+        for problem in iterate_media_problems_of_item(
+            content, content_type_by_name, ItemTexts(row.shown, row.source, row.reference)
+        ):
             system_phrase = f"of “{shorten_echo(row.of_system)}” " if row.of_system else ""
             raise Conflict(
                 f"The output {system_phrase}for the segment “{shorten_echo(row.of_segment)}”: {problem.message} "

@@ -21,9 +21,9 @@ from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
-from app.quality.checks import no_checks_hint, no_checks_reason
-from app.quality.expected_answers import default_tolerance_text
-from app.quality.rule_reach import describe_check_counts
+from app.quality.checks import hint_that_hits_cannot_show_checks, reason_hits_cannot_show_checks
+from app.quality.expected_answers import text_of_default_tolerance
+from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage
 
 FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
@@ -176,7 +176,7 @@ def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     """Return the reasons why goal or checks are unavailable, by form field."""
     return {
         "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
-        "checks_percent": no_checks_hint(campaign),
+        "checks_percent": hint_that_hits_cannot_show_checks(campaign),
     }
 
 
@@ -190,7 +190,7 @@ def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "range": design.value_range if design.value_kind == "points" else None,
             "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
-            "default_tolerance": default_tolerance_text(design),
+            "default_tolerance": text_of_default_tolerance(design),
         }
         for name, design in settings.practice_format.designs
     ]
@@ -203,7 +203,7 @@ async def load_check_counts_context(
 
     It is empty for steps without `checks_percent`, and if the campaign cannot have checks.
     """
-    if step != STEP_BY_SETTING["checks_percent"] or no_checks_reason(campaign):
+    if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks(campaign):
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)
-    return {"check_summary": describe_check_counts(campaign, campaign.item_count, check_counts)}
+    return {"check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts)}

@@ -78,7 +78,7 @@ def findings(slug: str, *, limit: int, as_json: bool) -> None:
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
         campaign = await load_campaign_by_slug(connection, slug)
-        return await listings.list_findings(connection, campaign.id, limit)
+        return await listings.load_newest_findings(connection, campaign.id, limit)
 
     rows = run_in_transaction(work)
     if as_json:

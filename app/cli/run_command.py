@@ -127,7 +127,7 @@ def given_or_likely_server_url(url: str | None = None) -> str:
     """Return the given address, else the address of the server."""
     from app.server import serve  # it takes a second to import, and most commands need no address
 
-    return url.rstrip("/") if url else serve.likely_server_url(read_settings())
+    return url.rstrip("/") if url else serve.probable_public_server_url(read_settings())
 
 
 # Output

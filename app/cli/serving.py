@@ -11,7 +11,7 @@ from app.accounts.login import create_one_time_login_secret, one_time_login_path
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server
-from app.server.serve import may_server_be_running, run_server
+from app.server.serve import may_server_run_on_same_data, run_server
 from app.settings import Settings, read_settings
 
 
@@ -45,7 +45,7 @@ def migrate() -> None:
 @click.option("--url", help="Address of the server, if it is not the default.")
 def login(url: str | None) -> None:
     """Print a new login link for researchers. It works once."""
-    is_served = may_server_be_running(read_settings())
+    is_served = may_server_run_on_same_data(read_settings())
     token = run_in_transaction(partial(create_one_time_login_secret, now=current_utc_time()))
     click.echo(given_or_likely_server_url(url) + one_time_login_path(token))
     if not is_served:

@@ -181,7 +181,7 @@ def missing_judgments_forecast_sentences(snapshot: CampaignSnapshot, findings: F
 def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
     """Return the judgments of those wanted, when the rest will be done, and how long a task takes."""
     done, wanted = snapshot.judgments_wanted - snapshot.judgments_left, snapshot.judgments_wanted
-    silence = pace.silence_in_words_or_none(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
+    silence = pace.text_on_time_without_answers_or_none(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
     notes = [
         pluralize(snapshot.hit_count, "task") if snapshot.hit_count else "",
@@ -215,7 +215,7 @@ def hours_left_at_recent_rate_or_none(snapshot: CampaignSnapshot) -> float | Non
     if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
     span = snapshot.as_of - snapshot.counts.first_at
-    return pace.hours_to_completion_or_none(
+    return pace.forecast_hours_to_completion_or_none(
         snapshot.judgments_left, snapshot.items_per_hit_without_always_shown, snapshot.recent_rate, span
     )
 

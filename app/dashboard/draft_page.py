@@ -15,5 +15,5 @@ async def load_draft_page_context(connection: AsyncConnection, slug: str) -> dic
     return {
         "campaign": campaign,
         "hits": count_planned_tasks(campaign, campaign.item_count),
-        "rehearsal": await rehearsal_offer.load_rehearsal_offer_if_possible(connection, campaign),
+        "rehearsal": await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
     }

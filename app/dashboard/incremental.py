@@ -28,7 +28,7 @@ from app.goals.settings import NO_GOAL
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
 from app.record import replay
-from app.record.campaign_law import hit_of_response_for_law
+from app.record.campaign_law import convert_response_to_hit_of_law
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import Response, count_responses_that_count, load_counted_responses
 
@@ -280,7 +280,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return the response as the campaign's law reads it."""
-        return hit_of_response_for_law(criterion, response)
+        return convert_response_to_hit_of_law(criterion, response)
 
     def state_after_hits(self, state: PosteriorHistory, hits: list[AnsweredHit], total: int) -> PosteriorHistory:  # noqa: ARG002  (it depends on no total)
         return history.posterior_history_after_hits(state, hits)

@@ -58,9 +58,7 @@ async def load_whole_campaign_context(
         "turned_away": await visit_limit.count_refused_visits_of_two_days(connection, campaign.id, now=now),
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
-        "rehearsal": None
-        if is_answered
-        else await rehearsal_offer.load_rehearsal_offer_if_possible(connection, campaign),
+        "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons(connection, campaign),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }

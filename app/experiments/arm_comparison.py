@@ -24,7 +24,7 @@ from app.experiments.runs import judgments_until_mean_reaches_goal
 from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import half_width_of_student_t_band
 from app.record import responses
-from app.record.campaign_law import hits_of_judging_responses_for_law
+from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_true_values
@@ -129,7 +129,9 @@ async def load_arm_record_or_refuse_draft(connection: AsyncConnection, campaign:
     shown = select(items.c.shown).where(items.c.campaign_id == campaign.id).order_by(items.c.number)
     names = [*await connection.scalars(shown)]
     (criterion,) = campaign.criteria
-    hits = hits_of_judging_responses_for_law(criterion, await responses.load_counted_responses(connection, campaign.id))
+    hits = convert_judging_responses_to_hits_of_law(
+        criterion, await responses.load_counted_responses(connection, campaign.id)
+    )
     record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 

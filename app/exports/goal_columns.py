@@ -21,7 +21,7 @@ from app.goals.progress import right_side_probability_or_nan_by_item
 from app.goals.settings import NO_GOAL
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import best_item_count_below_all
+from app.selection.threshold_line import number_of_best_items_but_not_all
 
 MAX_ITEMS_WITH_CHANCE = 100_000  # items, whose chances take up to two seconds
 SIDE_COLUMN_BY_GOAL = {"best": "among_best", "threshold": "above_threshold"}  # goals that draw a line
@@ -102,7 +102,9 @@ def build_side_probability_columns(
     item_intervals, item_sides = intervals.select_items(item_numbers), np.zeros(len(item_numbers), np.int8)
     if campaign.goal == "best":
         item_sides[
-            np.argsort(-scores, kind="stable")[: best_item_count_below_all(campaign.best_items, len(item_numbers))]
+            np.argsort(-scores, kind="stable")[
+                : number_of_best_items_but_not_all(campaign.best_items, len(item_numbers))
+            ]
         ] = 1
     else:
         item_sides[item_intervals.mean > campaign.threshold / MAX_POINTS] = 1

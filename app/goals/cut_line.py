@@ -10,7 +10,7 @@ from app.errors import pluralize
 from app.goals.progress import ITEM_PROBABILITIES_BY_GOAL, right_side_probability_or_nan_by_item
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import best_item_count_below_all
+from app.selection.threshold_line import number_of_best_items_but_not_all
 
 MAX_ITEMS_FOR_CUT_LINE = 5_000  # for more, the chance of each item takes longer than some milliseconds
 
@@ -56,7 +56,7 @@ def cut_line(campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_
     order = np.argsort(-scores, kind="stable")
     is_best_goal = campaign.goal == "best"
     above_count = (
-        best_item_count_below_all(campaign.best_items, len(scores))
+        number_of_best_items_but_not_all(campaign.best_items, len(scores))
         if is_best_goal
         else int(np.count_nonzero(scores > campaign.threshold / MAX_POINTS))
     )

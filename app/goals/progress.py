@@ -22,7 +22,7 @@ from app.inference.ratings.goal_probabilities import (
     item_chances_of_right_side_of_best,
 )
 from app.inference.ratings.moderated_means import ModeratedMeans
-from app.selection.threshold_line import best_item_count_below_all
+from app.selection.threshold_line import number_of_best_items_but_not_all
 
 MIN_DEGREES_OF_FREEDOM = 20  # then the estimated spread is half of the true one or less once in 3,600 times
 MAX_ITEMS_IN_ORDER = 1_000  # the order of more items is never settled in practice
@@ -191,7 +191,10 @@ def mask_of_items_with_narrow_interval(campaign: Campaign, estimates: ModeratedM
 
 def probability_that_best_set_is_right(campaign: Campaign, beliefs: BelievedMeans, scores: Array) -> float:
     return chance_best_are_highest(
-        beliefs, scores, best_item_count_below_all(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs,
+        scores,
+        number_of_best_items_but_not_all(campaign.best_items, len(scores)),
+        campaign.goal_within / MAX_POINTS,
     )
 
 
@@ -215,7 +218,10 @@ GOAL_MEASURES: Mapping[str, Callable[[Campaign, ModeratedMeans, Array], float]] 
 # Probability that each item, (N,), is on the right side of the goal's line.
 ITEM_PROBABILITIES_BY_GOAL: Mapping[str, Callable[[Campaign, BelievedMeans, Array], Array]] = {
     "best": lambda campaign, beliefs, scores: item_chances_of_right_side_of_best(
-        beliefs, scores, best_item_count_below_all(campaign.best_items, len(scores)), campaign.goal_within / MAX_POINTS
+        beliefs,
+        scores,
+        number_of_best_items_but_not_all(campaign.best_items, len(scores)),
+        campaign.goal_within / MAX_POINTS,
     ),
     "threshold": lambda campaign, beliefs, _: item_chances_of_believed_side(
         beliefs, campaign.threshold / MAX_POINTS, campaign.goal_within / MAX_POINTS

@@ -42,17 +42,17 @@ def read_campaign_file_or_zip(
 ) -> SentCampaign:
     """Return the campaign in an open file called `name`, which is a campaign file or a zip with one.
 
-    Settings in `overrides` replace those of the file. Raises what `parse_campaign_file`, `open_zip` and
-    `zip_entry_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
+    Settings in `overrides` replace those of the file. Raises what `parse_campaign_file`, `open_zip_or_refuse` and
+    `zip_entries_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
     Files of items are checked when they are stored.
     """
     start = file.read(len(ZIP_SIGNATURE))
     file.seek(0)
     if start != ZIP_SIGNATURE:
         return SentCampaign(campaign_file.parse_campaign_file(file.read(MAX_CAMPAIGN_FILE_BYTES + 1), name, overrides))
-    with media_zip.open_zip(file) as zip_:
-        members = media_zip.zip_entry_by_path(zip_)
-        folder = media_zip.common_root_folder(members)
+    with media_zip.open_zip_or_refuse(file) as zip_:
+        members = media_zip.zip_entries_by_path(zip_)
+        folder = media_zip.folder_around_all_paths_or_empty(members)
         if folder + CAMPAIGN_FILE_NAME not in members:
             raise Invalid(
                 f"There is no file {CAMPAIGN_FILE_NAME} in this zip. Nothing was created.", code="campaign_file_missing"
@@ -81,7 +81,7 @@ def read_campaign_file_or_zip(
 def unpack_table_to_temporary_file(zip_: zipfile.ZipFile, info: zipfile.ZipInfo, max_mb: int) -> BinaryIO:
     """Return the table that a campaign file names, as a temporary file.
 
-    Raises `TooLarge` (`file_too_large`) and what `unpack_to_temporary_file` raises.
+    Raises `TooLarge` (`file_too_large`) and what `unpack_zip_entry_to_temporary_file` raises.
     """
     if info.file_size > max_mb * MB:
         raise TooLarge(
@@ -89,7 +89,7 @@ def unpack_table_to_temporary_file(zip_: zipfile.ZipFile, info: zipfile.ZipInfo,
             "MB. Nothing was created.",
             code="file_too_large",
         )
-    return media_zip.unpack_to_temporary_file(zip_, info)
+    return media_zip.unpack_zip_entry_to_temporary_file(zip_, info)
 
 
 async def write_campaign_zip_to_temporary_file(
@@ -103,7 +103,7 @@ async def write_campaign_zip_to_temporary_file(
             for name in sorted(media_names):
                 # Stored: media formats are compressed already.
                 with zip_.open(zipfile.ZipInfo(MEDIA_FOLDER + name), "w") as part:
-                    async for data in media_store.stream_whole_file(connection, campaign_id, name):
+                    async for data in media_store.stream_bytes_of_media_file(connection, campaign_id, name):
                         await asyncio.to_thread(part.write, data)
         file.seek(0)
         stack.pop_all()

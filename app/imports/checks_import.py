@@ -10,9 +10,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.errors import Invalid
-from app.quality.checks import refuse_if_checks_do_not_fit
+from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.quality.expected_answers import ExpectedAnswer, answer_and_tolerance_cells, expected_answer_of_cells_or_none
-from app.uploads import UploadedRow, format_cell, refuse_line
+from app.uploads import UploadedRow, format_cell, refuse_upload_at_line
 
 ID_COLUMN = "id"
 CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN = "check", "expected", "tolerance"
@@ -59,7 +59,7 @@ def parse_check_of_row(row: UploadedRow, kind: str, external_id: str, shown_text
     try:
         expected = expected_answer_json(kind, cell, tolerance, design)
     except Invalid as problem:
-        refuse_line(problem.code, row.line, str(problem), **problem.details)
+        refuse_upload_at_line(problem.code, row.line, str(problem), **problem.details)
     return NewCheck(external_id, kind, shown_text, expected, json.dumps(row.values, ensure_ascii=False))
 
 
@@ -134,7 +134,7 @@ def iterate_item_rows_appending_checks(
     for record in rows:
         if kind := check_kind_of_row_or_default(record, default_kind):
             if not checks:
-                refuse_if_checks_do_not_fit(campaign)
+                refuse_if_hits_cannot_show_checks(campaign)
             checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), design))
         else:
             yield record

@@ -16,7 +16,7 @@ from app.imports import checks_import
 from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
 from app.imports.item_changes import item_not_found_error
 from app.imports.items import parse_item_prior_or_none
-from app.quality.checks import refuse_if_checks_do_not_fit
+from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.uploads import UploadedRow
 
 CHECKS_ARE_FIXED_MESSAGE = "checks can’t be changed after launch. Nothing was changed"
@@ -76,7 +76,7 @@ async def turn_draft_items_into_checks(
 
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
-    refuse_if_checks_do_not_fit(campaign)
+    refuse_if_hits_cannot_show_checks(campaign)
     for check in checks:
         new_check = await turn_item_into_check_and_remove_it(connection, campaign, check, kind=kind, keep=keep)
         await checks_import.insert_check_items(connection, campaign, [new_check])

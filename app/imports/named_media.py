@@ -10,17 +10,17 @@ from app.designs.content import Content, ItemTexts, NamedFile
 from app.errors import join_names, pluralize, shorten_echo
 from app.media import media_store
 from app.media.media_problems import (
-    problem_with_link_or_none,
-    problem_with_reading_length_or_none,
-    problem_with_stored_file_or_none,
+    problem_with_external_file_or_none,
+    problem_with_missing_or_wrong_file_or_none,
+    problem_with_too_long_texts_or_none,
 )
 from app.media.media_zip import (
     MediaZip,
     iterate_unpacked_media_pieces,
-    join_quoted_names,
+    join_names_in_quotation_marks,
     missing_and_unreferenced_names_of_zip,
 )
-from app.uploads import UploadedRow, format_cell, refuse_line
+from app.uploads import UploadedRow, format_cell, refuse_upload_at_line
 
 
 @dataclass
@@ -43,13 +43,13 @@ class NamedMedia:
 
     def collect_media_names_of_cells_or_refuse(self, line: int, cells: ItemTexts) -> None:
         """Collect the files that cells of a line name. Raises as `collect_media_names_of_row_or_refuse` does."""
-        if problem := problem_with_reading_length_or_none(cells):
-            refuse_line(problem.code, line, problem.message)
+        if problem := problem_with_too_long_texts_or_none(cells):
+            refuse_upload_at_line(problem.code, line, problem.message)
         if self.content.renders_to_nothing_visible(cells.shown):
-            refuse_line("shown_empty", line, "there is nothing to show to annotators.")
+            refuse_upload_at_line("shown_empty", line, "there is nothing to show to annotators.")
         for file in self.content.find_media_files_in_cells(cells):
-            if problem := problem_with_link_or_none(self.content, file):
-                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+            if problem := problem_with_external_file_or_none(self.content, file):
+                refuse_upload_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
                 self.first_line_by_file.setdefault(file, line)
 
@@ -81,15 +81,17 @@ class NamedMedia:
         }
         if len(missing) > 1:
             missing_names = [file.name for file in missing]
-            message = f"there are no files {join_quoted_names(missing_names)} in the zip or in the campaign."
+            message = (
+                f"there are no files {join_names_in_quotation_marks(missing_names)} in the zip or in the campaign."
+            )
             details = {
                 "file": shorten_echo(missing_names[0]),
                 "missing": [*map(shorten_echo, missing_names)],
             }
-            refuse_line("media_missing", next(iter(missing.values())), message, **details)
+            refuse_upload_at_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():
-            if problem := problem_with_stored_file_or_none(file, content_type_by_name):
-                refuse_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+            if problem := problem_with_missing_or_wrong_file_or_none(file, content_type_by_name):
+                refuse_upload_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
 
 
 class FileReport(NamedTuple):

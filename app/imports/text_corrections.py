@@ -20,7 +20,7 @@ from app.designs.field_flags import is_blank
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.imports.item_changes import item_not_found_error
 from app.media import media_store
-from app.media.media_problems import media_problems
+from app.media.media_problems import iterate_media_problems_of_item
 from app.record import law_storage
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import MAX_SHOWN_CHARACTERS
@@ -226,7 +226,7 @@ async def refuse_unshowable_or_unchanged_text(
     if content.is_plain_text:
         return
     stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign.id)
-    for problem in media_problems(content, stored_files.content_type_by_name, ItemTexts(new_text)):
+    for problem in iterate_media_problems_of_item(content, stored_files.content_type_by_name, ItemTexts(new_text)):
         raise Invalid(f"{problem.message[0].upper()}{problem.message[1:]} Nothing was changed.", code=problem.code)
 
 

@@ -37,7 +37,7 @@ CONTENT_TYPE_PREFIXES_BY_KIND = {
 }
 
 
-def content_type_of_bytes_or_none(first_bytes: bytes) -> str | None:
+def detect_content_type_or_none(first_bytes: bytes) -> str | None:
     """Return the type of a file with these first bytes; None if it is no image, audio or video.
 
     An SVG is none of them: it is a page that can hold scripts.
@@ -63,6 +63,6 @@ def is_mp3_frame(first_bytes: bytes) -> bool:
     return first_bytes[2] & 0xF0 not in (0x00, 0xF0) and first_bytes[2] & 0x0C != 0x0C
 
 
-def can_show_as_kind(kind: str, content_type: str) -> bool:
+def can_be_shown_as_media_kind(kind: str, content_type: str) -> bool:
     """Return whether a file of this type can be shown as an image, a recording or a video."""
     return content_type.startswith(CONTENT_TYPE_PREFIXES_BY_KIND[kind])

@@ -28,12 +28,12 @@ class PathMatches:
     ambiguous_name_by_path: dict[str, str] = field(default_factory=dict)
 
 
-def path_folded_for_matching(path: str) -> str:
+def normalise_path_for_matching(path: str) -> str:
     """Return a path without the differences in spelling that are allowed."""
     return normalize("NFC", path.strip()).replace("\\", "/").removeprefix("./").casefold()
 
 
-def path_matches_of_names(
+def match_names_to_paths(
     spellings_by_path: Mapping[str, Sequence[str]], referenced_names: Collection[str], existing_names: Collection[str]
 ) -> PathMatches:
     """Return which names mean which path.
@@ -54,11 +54,11 @@ def path_matches_of_names(
     paths_by_spelling, paths_by_suffix = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     for path, spellings in spellings_by_path.items():
         for way in spellings:
-            paths_by_spelling[path_folded_for_matching(way)].add(path)
-        for end in path_suffixes(path_folded_for_matching(path)):
+            paths_by_spelling[normalise_path_for_matching(way)].add(path)
+        for end in path_endings_after_each_folder(normalise_path_for_matching(path)):
             paths_by_suffix[end].add(path)
     for name in sorted(table_names - exact_names - set(existing_names)):
-        candidates = paths_that_name_may_mean(path_folded_for_matching(name), paths_by_spelling, paths_by_suffix)
+        candidates = paths_that_name_may_mean(normalise_path_for_matching(name), paths_by_spelling, paths_by_suffix)
         if len(candidates) == 1:
             names_by_path[candidates[0]].append(name)
             matches.path_by_respelled_name[name] = candidates[0]
@@ -75,12 +75,12 @@ def paths_that_name_may_mean(
     return sorted(
         equal_paths
         or paths_by_suffix.get(casefolded_name, set()).union(
-            *(paths_by_spelling.get(end, set()) for end in path_suffixes(casefolded_name))
+            *(paths_by_spelling.get(end, set()) for end in path_endings_after_each_folder(casefolded_name))
         )
     )
 
 
-def path_suffixes(path: str) -> list[str]:
+def path_endings_after_each_folder(path: str) -> list[str]:
     """Return a path without its first folder, without its first two, and so on."""
     parts = path.split("/")
     return ["/".join(parts[start:]) for start in range(1, len(parts))]

@@ -110,10 +110,10 @@ async def store_media_files_and_return_types(
     """
     content_type_by_name: dict[str, str] = {}
 
-    async def unpack_block() -> list[UnpackedPiece] | None:
+    async def unpack_next_batch_or_none() -> list[UnpackedPiece] | None:
         return await asyncio.to_thread(list, islice(unpacked_pieces, PIECES_PER_BATCH)) or None
 
-    async with aclosing(iterate_prefetching_next(unpack_block)) as blocks:
+    async with aclosing(iterate_prefetching_next(unpack_next_batch_or_none)) as blocks:
         async for block in blocks:
             first_pieces = [piece for piece in block if piece.piece_number == 0]
             file_rows = [
@@ -149,7 +149,7 @@ async def load_media_url_by_name(connection: Driver, campaign_id: int, names: Co
     return {row.name: f"/media/{row.address.hex}" for row in rows}
 
 
-async def stream_whole_file(connection: AsyncConnection, campaign_id: int, name: str) -> AsyncIterator[bytes]:
+async def stream_bytes_of_media_file(connection: AsyncConnection, campaign_id: int, name: str) -> AsyncIterator[bytes]:
     """Yield the bytes of a file, with a few pieces at a time in memory."""
     parameters = {"campaign": campaign_id, "name": name}
     async for row in await connection.stream(
@@ -158,7 +158,7 @@ async def stream_whole_file(connection: AsyncConnection, campaign_id: int, name:
         yield row.data
 
 
-async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
+async def find_media_file_at_address(engine: AsyncEngine, address: str) -> StoredFile:
     """Return the file at an address. Raises `NotFound` (`media_not_found`)."""
     if re.fullmatch("[0-9a-f]{32}", address):
         async with borrow_autocommit_driver(engine) as connection:
@@ -170,7 +170,9 @@ async def find_media_file(engine: AsyncEngine, address: str) -> StoredFile:
     raise NotFound("There is no such file.", code="media_not_found")
 
 
-async def stream_file_range(engine: AsyncEngine, file: StoredFile, byte_range: range) -> AsyncIterator[bytes]:
+async def stream_byte_range_of_media_file(
+    engine: AsyncEngine, file: StoredFile, byte_range: range
+) -> AsyncIterator[bytes]:
     """Yield some bytes of a file. Holds a connection only while it reads a piece, so slow readers block no one.
 
     Ends early if the file is deleted with its campaign meanwhile.

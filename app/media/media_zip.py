@@ -15,9 +15,9 @@ from unicodedata import normalize
 
 from app.designs.content import MAX_FILE_NAME_CHARS
 from app.errors import Invalid, TooLarge, shorten_echo
-from app.media.content_types import content_type_of_bytes_or_none
-from app.media.match_file_names import PathMatches, path_matches_of_names
-from app.uploads.containers import is_entry_from_person, refuse_too_dense_archive
+from app.media.content_types import detect_content_type_or_none
+from app.media.match_file_names import PathMatches, match_names_to_paths
+from app.uploads.containers import is_zip_entry_from_person, refuse_too_dense_archive
 
 MB = 2**20
 MEDIA_PIECE_BYTES = 2**18
@@ -87,9 +87,9 @@ def iterate_unpacked_media_pieces(
         TooLarge: `zip_too_many_files`, `media_file_too_large`, `media_too_large`.
 
     """
-    with open_zip(media_zip.file) as archive:
+    with open_zip_or_refuse(media_zip.file) as archive:
         entry_by_path = {
-            path: info for path, info in zip_entry_by_path(archive).items() if path.startswith(media_zip.folder or "")
+            path: info for path, info in zip_entries_by_path(archive).items() if path.startswith(media_zip.folder or "")
         }
         names_and_paths, respelled_paths = names_with_paths_and_respelled_names(
             entry_by_path, media_zip, referenced_names, existing_names
@@ -98,21 +98,21 @@ def iterate_unpacked_media_pieces(
             path_by_respelled_name |= {
                 name: path[len(media_zip.folder or "") :] for name, path in respelled_paths.items()
             }
-        check_media_sizes([entry_by_path[path] for _, path in names_and_paths], media_zip, existing_bytes)
+        refuse_too_large_media_files([entry_by_path[path] for _, path in names_and_paths], media_zip, existing_bytes)
         for file_number, (name, path) in enumerate(names_and_paths):
             yield from iterate_pieces_of_zip_entry(archive, entry_by_path[path], name, file_number)
 
 
-def join_quoted_names(names: Sequence[str]) -> str:
+def join_names_in_quotation_marks(names: Sequence[str]) -> str:
     """Return `“a”`, `“a” and “b”`, `“a”, “b” and “c”`."""
     *others, last = (f"“{shorten_echo(name)}”" for name in names)
     return f"{', '.join(others)} and {last}" if others else last
 
 
 @contextmanager
-def open_zip(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
+def open_zip_or_refuse(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
     """Open a zip for reading. Raises `Invalid` (`zip_unreadable`), also later; `TooLarge` (`zip_too_many_files`)."""
-    check_media_zip_directory(file)
+    refuse_media_zip_with_too_many_files(file)
     try:
         with zipfile.ZipFile(file) as archive:
             yield archive
@@ -120,7 +120,7 @@ def open_zip(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
         refuse_zip("zip_unreadable", f"This is not a readable zip ({problem}).")
 
 
-def check_media_zip_directory(file: BinaryIO) -> None:
+def refuse_media_zip_with_too_many_files(file: BinaryIO) -> None:
     """Check the end of a zip, which gives the length of its directory, before the directory is read."""
     size = file.seek(0, 2)
     file.seek(max(0, size - ZIP_END_BYTES - 2**16))
@@ -141,21 +141,21 @@ def check_media_zip_directory(file: BinaryIO) -> None:
         )
 
 
-def zip_entry_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
     """
     entry_by_path: dict[str, zipfile.ZipInfo] = {}
-    for entry in filter(is_entry_from_person, archive.infolist()):
-        path = safe_entry_path(entry)
+    for entry in filter(is_zip_entry_from_person, archive.infolist()):
+        path = path_of_zip_entry_or_refuse(entry)
         if path in entry_by_path:
             refuse_zip("media_twice", "is in the zip twice.", path)
         entry_by_path[path] = entry
     return entry_by_path
 
 
-def common_root_folder(paths: Collection[str]) -> str:
+def folder_around_all_paths_or_empty(paths: Collection[str]) -> str:
     """Return the one folder that contains all files, with a slash at its end; empty if there is none."""
     folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
     return f"{folders.pop()}/" if len(folders) == 1 and "" not in folders else ""
@@ -171,7 +171,7 @@ def names_with_paths_and_respelled_names(
     folder that contains everything.
     """
     spellings_by_path = possible_names_by_path(paths, media_zip.folder)
-    matches = path_matches_of_names(spellings_by_path, referenced_names, existing_names)
+    matches = match_names_to_paths(spellings_by_path, referenced_names, existing_names)
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
         if len(own_name) > MAX_FILE_NAME_CHARS:
@@ -199,7 +199,7 @@ def names_with_paths_and_respelled_names(
 
 def possible_names_by_path(paths: Collection[str], folder: str | None) -> dict[str, list[str]]:
     """Return by path the names that items may use for it; `folder` as in `MediaZip`."""
-    whole = common_root_folder(paths) if folder is None else folder
+    whole = folder_around_all_paths_or_empty(paths) if folder is None else folder
     return {path: ([path] if folder is None else []) + [path.removeprefix(whole)] for path in paths}
 
 
@@ -216,11 +216,11 @@ def missing_and_unreferenced_names_of_zip(
     """Compare the files of a zip with those that items name.
 
     Only the directory at the end of the zip is read; the bytes before it may be missing. Raises what
-    `zip_entry_by_path` and `open_zip` raise.
+    `zip_entries_by_path` and `open_zip_or_refuse` raise.
     """
-    with open_zip(media_zip.file) as archive:
-        paths = zip_entry_by_path(archive)
-    matches = path_matches_of_names(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
+    with open_zip_or_refuse(media_zip.file) as archive:
+        paths = zip_entries_by_path(archive)
+    matches = match_names_to_paths(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]
     return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])
@@ -238,8 +238,10 @@ def refuse_unreferenced_files(
                 f"could match the name “{name}” in the items, but so could another file. Use the exact file name.",
                 path,
             )
-    problem = f"No item names {join_quoted_names(unreferenced_paths)} in the zip."
-    missing_sentence = f" It lacks {join_quoted_names(missing_names)}, which items name." if missing_names else ""
+    problem = f"No item names {join_names_in_quotation_marks(unreferenced_paths)} in the zip."
+    missing_sentence = (
+        f" It lacks {join_names_in_quotation_marks(missing_names)}, which items name." if missing_names else ""
+    )
     pronoun = "them" if len(unreferenced_paths) > 1 else "it"
     advice = f" Take {pronoun} out of the zip, name {pronoun} in the table, or leave out files that no item names."
     if not any(matches.names_by_path.values()):
@@ -253,7 +255,7 @@ def refuse_unreferenced_files(
     )
 
 
-def safe_entry_path(entry: zipfile.ZipInfo) -> str:
+def path_of_zip_entry_or_refuse(entry: zipfile.ZipInfo) -> str:
     """Return the path of a file in a zip. Raises `Invalid` if it leads out of the zip or is no plain file."""
     path = normalize("NFC", entry.filename).replace("\\", "/")  # some programs on Windows write backslashes
     parts = PurePosixPath(path).parts
@@ -274,7 +276,9 @@ def safe_entry_path(entry: zipfile.ZipInfo) -> str:
     return path
 
 
-def check_media_sizes(entries: Collection[zipfile.ZipInfo], media_zip: MediaZip, existing_bytes: int) -> None:
+def refuse_too_large_media_files(
+    entries: Collection[zipfile.ZipInfo], media_zip: MediaZip, existing_bytes: int
+) -> None:
     """Refuse files that are too large by the zip's directory; `zipfile` unpacks no more of a file than that says."""
     for entry in entries:
         if entry.file_size > media_zip.max_file_mb * MB:
@@ -299,9 +303,9 @@ def iterate_pieces_of_zip_entry(
     """Yield the pieces of one file. Its checksum is verified at its end."""
     with archive.open(entry) as stream:
         data = stream.read(MEDIA_PIECE_BYTES)
-        file_type = content_type_of_bytes_or_none(data)
+        file_type = detect_content_type_or_none(data)
         if file_type is None:
-            refuse_zip("media_type_unknown", unsupported_type_sentence(data), entry.filename)
+            refuse_zip("media_type_unknown", sentence_on_unsupported_file_type(data), entry.filename)
         piece_number, bytes_left = 0, entry.file_size
         while data:
             yield UnpackedPiece(file_number, name, file_type, entry.file_size, piece_number, data)
@@ -311,7 +315,7 @@ def iterate_pieces_of_zip_entry(
         refuse_zip("zip_unreadable", "has a different size than the zip says.", entry.filename)
 
 
-def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
+def unpack_zip_entry_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:
     """Return a file of a zip as a temporary file on disk, open at its beginning: a small zip can hold a large one.
 
     Raises `TooLarge` (`zip_too_dense`).
@@ -327,10 +331,10 @@ def unpack_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -
     return cast("BinaryIO", file)
 
 
-def unsupported_type_sentence(start: bytes) -> str:
+def sentence_on_unsupported_file_type(first_bytes: bytes) -> str:
     """Return why a file is refused, with its apparent type."""
-    if b"<svg" in start[:1000].lower():
+    if b"<svg" in first_bytes[:1000].lower():
         return "is an SVG, which can hold scripts. Save it as PNG."
-    if not start:
+    if not first_bytes:
         return "is empty."
     return "is neither an image (PNG, JPEG, GIF, WebP, AVIF) nor audio or video for browsers, despite its name."

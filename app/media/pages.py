@@ -23,7 +23,7 @@ MEDIA_HEADERS = {
 @router.get("/media/{address}")
 async def get_media_file(request: Request, database: Database, address: str) -> Response:
     """Send a file or a range of it (RFC 9110, section 14); if several ranges are requested, the whole file."""
-    file = await media_store.find_media_file(database, address)
+    file = await media_store.find_media_file_at_address(database, address)
     etag = f'"{address}"'
     headers = MEDIA_HEADERS | {"ETag": etag}
     if etag in request.headers.get("if-none-match", ""):
@@ -36,7 +36,7 @@ async def get_media_file(request: Request, database: Database, address: str) -> 
     headers["Content-Length"] = str(len(sent_range))
     if requested_range:
         headers["Content-Range"] = f"bytes {requested_range[0]}-{requested_range[-1]}/{file.size}"
-    body = media_store.stream_file_range(database, file, sent_range)
+    body = media_store.stream_byte_range_of_media_file(database, file, sent_range)
     return StreamingResponse(body, 206 if requested_range else 200, headers, media_type=file.content_type)
 
 

@@ -62,22 +62,26 @@ async def render_campaign_items(
     rows = [
         ItemTexts(shown, *segment_context)
         if segment_context
-        else item_texts_with_context(shown, context_by_number.get(number))
+        else item_text_with_source_and_reference(shown, context_by_number.get(number))
         for number, shown in zip(item_numbers, item_texts, strict=True)
     ]
-    file_names = await run_in_thread_if_slow(content, rows, partial(shown_file_names, content, rows))
+    file_names = await run_in_thread_if_rendering_is_slow(
+        content, rows, partial(names_of_stored_files_in_items, content, rows)
+    )
     url_by_name = await load_media_url_by_name(connection, campaign.id, file_names) if file_names else {}
-    return await run_in_thread_if_slow(content, rows, partial(content.render_items, rows, url_by_name))
+    return await run_in_thread_if_rendering_is_slow(content, rows, partial(content.render_items, rows, url_by_name))
 
 
-async def run_in_thread_if_slow(content: Content, item_cells: Sequence[ItemTexts], function: Callable[[], T]) -> T:
+async def run_in_thread_if_rendering_is_slow(
+    content: Content, item_cells: Sequence[ItemTexts], render_items: Callable[[], T]
+) -> T:
     """Return the result of a function of these items, run in a thread if rendering them is slow."""
-    return await asyncio.to_thread(function) if content.is_slow_to_render(item_cells) else function()
+    return await asyncio.to_thread(render_items) if content.is_slow_to_render(item_cells) else render_items()
 
 
-def shown_file_names(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
+def names_of_stored_files_in_items(content: Content, item_cells: Sequence[ItemTexts]) -> set[str]:
     return {file.name for row in item_cells for file in content.find_media_files_in_cells(row) if not file.is_link}
 
 
-def item_texts_with_context(item_text: str, context: ItemContextRow | None) -> ItemTexts:
+def item_text_with_source_and_reference(item_text: str, context: ItemContextRow | None) -> ItemTexts:
     return ItemTexts(item_text, context.source, context.reference) if context else ItemTexts(item_text)

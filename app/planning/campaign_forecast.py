@@ -183,7 +183,7 @@ class CampaignForecast:
         """How long the goal takes, as a sentence; empty where that is unknown."""
         if self.hours_to_goal_or_none is None:
             return ""
-        duration = f"About {pace.format_hours(self.hours_to_goal_or_none)}"
+        duration = f"About {pace.format_hours_in_words(self.hours_to_goal_or_none)}"
         if self.hits_per_hour:
             return f"{duration}, at the current pace of {pluralize(round(self.hits_per_hour), 'task')} per hour."
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."

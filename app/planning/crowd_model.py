@@ -120,7 +120,9 @@ class LawReplay:
     annotators: Integers
 
 
-def replay_judgments_of_evidence(evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None) -> LawReplay:
+def replay_earlier_judgments_by_law(
+    evidence: GoalEvidence, items_per_hit: int, priors: Array | None = None
+) -> LawReplay:
     """Replay the judgments of the evidence by its law.
 
     Args:
@@ -132,7 +134,7 @@ def replay_judgments_of_evidence(evidence: GoalEvidence, items_per_hit: int, pri
     item_count = len(evidence.tally.total)
     judgments = evidence.judgments or LongJudgments.empty(item_count)
     annotators, annotator_index = np.unique(judgments.annotators, return_inverse=True)
-    hits = hits_of_consecutive_judgments(replace(judgments, annotators=annotator_index), items_per_hit)
+    hits = group_consecutive_judgments_into_hits(replace(judgments, annotators=annotator_index), items_per_hit)
     beliefs = evidence.law.initial_beliefs(
         [*(default_priors_of_law(evidence.law, item_count) if priors is None else priors)], LawParameters()
     )
@@ -140,7 +142,7 @@ def replay_judgments_of_evidence(evidence: GoalEvidence, items_per_hit: int, pri
     return LawReplay(hits, beliefs, annotators)
 
 
-def hits_of_consecutive_judgments(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
+def group_consecutive_judgments_into_hits(judgments: LongJudgments, items_per_hit: int) -> list[AnsweredHit]:
     """Group consecutive judgments by one annotator into HITs of at most `items_per_hit` items, none repeated."""
     hits: list[AnsweredHit] = []
     for item, annotator, value in zip(
@@ -178,7 +180,7 @@ def fit_crowd_or_none(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd 
     return FittedCrowd(fitted, mixture.at_random, bias, mixture.noise)
 
 
-def make_annotator_source_by_law(
+def make_source_of_annotators_by_law(
     tally: Tally,
     crowd: FittedCrowd | None,
     fallback: Population | GoalEvidence,
@@ -205,38 +207,38 @@ def make_annotator_source_by_law(
     earlier_crowd = (
         None
         if isinstance(fallback, Population)
-        else fit_crowd_or_none(fallback, replay_judgments_of_evidence(fallback, items_per_hit))
+        else fit_crowd_or_none(fallback, replay_earlier_judgments_by_law(fallback, items_per_hit))
     )
     if earlier_crowd is None:
-        return make_annotator_source_by_means(tally, fallback, annotator_count)
+        return make_source_of_identical_annotators(tally, fallback, annotator_count)
 
-    def draw_like_earlier(rng: np.random.Generator) -> SimulatedAnnotators:
+    def draw_annotators_like_earlier_ones(rng: np.random.Generator) -> SimulatedAnnotators:
         truth, factor = draw_true_values_and_error_factor(earlier_crowd.estimates, rng)
         return earlier_crowd.draw_annotators(
             rng, rng.choice(truth, len(tally.total)), factor, annotator_count, keep_known=False
         )
 
-    return draw_like_earlier
+    return draw_annotators_like_earlier_ones
 
 
-def make_annotator_source_by_means(
+def make_source_of_identical_annotators(
     tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
 ) -> AnnotatorSource:
-    """As `make_annotator_source_by_law`, assuming identical annotators, or the fallback.
+    """As `make_source_of_annotators_by_law`, assuming identical annotators, or the fallback.
 
     The source raises `Inestimable` (`too_few_judgments`).
     """
     item_count = len(tally.total)
 
     def draw_annotators(rng: np.random.Generator) -> SimulatedAnnotators:
-        if (own_annotators := estimate_alike_annotators_or_none(tally, rng, annotator_count)) is not None:
+        if (own_annotators := estimate_identical_annotators_or_none(tally, rng, annotator_count)) is not None:
             return own_annotators
         if isinstance(fallback, Population):
             return HabitAnnotators(
                 fallback.draw_habits(annotator_count, rng),
                 rng.beta(TRUTH_PRIOR_PARAMETER, TRUTH_PRIOR_PARAMETER, item_count),
             )
-        if (earlier := estimate_alike_annotators_or_none(fallback.tally, rng, annotator_count)) is None:
+        if (earlier := estimate_identical_annotators_or_none(fallback.tally, rng, annotator_count)) is None:
             raise Inestimable("The earlier campaign has too few judgments.", code="too_few_judgments")
         drawn_items = rng.integers(len(earlier.truth), size=item_count)
         return EstimatedAnnotators(earlier.truth[drawn_items], earlier.noise[drawn_items], annotator_count)
@@ -244,7 +246,7 @@ def make_annotator_source_by_means(
     return draw_annotators
 
 
-def estimate_alike_annotators_or_none(
+def estimate_identical_annotators_or_none(
     tally: Tally, rng: np.random.Generator, annotator_count: int
 ) -> EstimatedAnnotators | None:
     """Estimate identical annotators and item values from the judgments; None where there are too few."""

@@ -41,7 +41,7 @@ from app.planning.goal_simulation import (
     forecast_goal,
     is_forecast_measured_by_law,
 )
-from app.planning.participation import chosen_or_likely_annotator_count, sentence_on_origin_of_annotator_count
+from app.planning.participation import chosen_or_likely_total_annotators, sentence_on_origin_of_annotator_count
 from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour_or_none
 from app.record.campaign import load_campaign_by_slug
@@ -97,13 +97,13 @@ async def forecast_cost_of_goal(
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
         )
-        hits_per_hour = await load_hits_per_hour_if_running(connection, campaign, now=now)
+        hits_per_hour = await load_present_hits_per_hour_or_none(connection, campaign, now=now)
         pool_parameters = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
         priors = await load_forecast_priors(connection, campaign)
-    settings, evidence, items = restrict_to_goal_items(campaign, evidence, gone_items)
+    settings, evidence, items = restrict_campaign_and_evidence_to_goal_items(campaign, evidence, gone_items)
     sample = min(count_simulated_items(campaign), len(evidence.tally.total))
-    total_annotators = chosen_or_likely_annotator_count(settings, evidence.tally, annotators)
+    total_annotators = chosen_or_likely_total_annotators(settings, evidence.tally, annotators)
     try:
         goal_forecast = forecast_goal(
             settings,
@@ -138,11 +138,13 @@ async def forecast_cost_of_goal(
         goal_forecast=goal_forecast,
         annotators=total_annotators,
         annotators_note="" if is_reached else note,
-        caution="" if is_reached else measurement_caution(settings, evidence, goal_forecast),
+        caution="" if is_reached else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast),
     )
 
 
-def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecast: GoalForecast) -> str:
+def caution_on_how_forecast_measures_goal(
+    campaign: Campaign, evidence: GoalEvidence, goal_forecast: GoalForecast
+) -> str:
     """Return a caution where simulated campaigns measure the goal differently than the campaign does.
 
     If they measure it by the law, and some do not reach it, caution that more annotators may make the difference.
@@ -163,7 +165,7 @@ def measurement_caution(campaign: Campaign, evidence: GoalEvidence, goal_forecas
     )
 
 
-def restrict_to_goal_items(
+def restrict_campaign_and_evidence_to_goal_items(
     campaign: Campaign, evidence: GoalEvidence, gone_items: Sequence[int]
 ) -> tuple[Campaign, GoalEvidence, Integers]:
     """Return settings, evidence and numbers of the items that count for the goal.
@@ -201,19 +203,19 @@ def text_on_duration_of_planning(campaign: CampaignWithProgress) -> str:
         f"{simulated:,} of the {campaign.item_count:,} items" if simulated < campaign.item_count else "all items"
     )
     usual_text = f"Simulating {DEFAULT_FORECAST_RUNS} campaigns with {sample_text} takes about "
-    usual_text += humanize_seconds(usual_seconds)
+    usual_text += format_seconds_in_words(usual_seconds)
     max_seconds = usual_seconds * MAX_NEW_JUDGMENTS_PER_ITEM / USUAL_JUDGMENTS_PER_ITEM
     if max_seconds > MAX_FORECAST_SECONDS:
         return (
             f"{usual_text}, and longer if the goal is far. This page waits at most "
-            f"{humanize_seconds(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” has no time limit."
+            f"{format_seconds_in_words(MAX_FORECAST_SECONDS)}; “easel plan {campaign.slug}” has no time limit."
         )
-    max_text = humanize_seconds(max_seconds)
-    is_same = max_text == humanize_seconds(usual_seconds)
+    max_text = format_seconds_in_words(max_seconds)
+    is_same = max_text == format_seconds_in_words(usual_seconds)
     return f"{usual_text}." if is_same else f"{usual_text}, and up to {max_text} if the goal is far."
 
 
-def humanize_seconds(seconds: float) -> str:
+def format_seconds_in_words(seconds: float) -> str:
     """Return a duration in words: "15 seconds", "2 minutes"."""
     return f"{max(5, 5 * round(seconds / 5))} seconds" if seconds < 90 else pluralize(round(seconds / 60), "minute")
 
@@ -243,7 +245,7 @@ def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
         raise Conflict(f"{name} cannot be planned: {reason}", code="too_large_to_plan")
 
 
-async def load_hits_per_hour_if_running(
+async def load_present_hits_per_hour_or_none(
     connection: AsyncConnection, campaign: Campaign, *, now: datetime
 ) -> float | None:
     """Load the HITs answered per hour now; None where no annotator can answer, or too few did."""
@@ -306,7 +308,9 @@ class ForecastRunner:
         try:
             async with asyncio.timeout(self.max_seconds), self.lock:
                 on_run(0)
-                return await run_in_process(forecast_campaign_at_url, address, slug, request, now, on_progress=on_run)
+                return await run_in_process(
+                    forecast_cost_of_goal_at_database_url, address, slug, request, now, on_progress=on_run
+                )
         except TimeoutError as problem:
             message = (
                 f"The plan was not ready after {self.max_seconds:g} seconds: there are many items, or other plans are "
@@ -315,7 +319,7 @@ class ForecastRunner:
             raise Conflict(message, code="plan_takes_long") from problem
 
 
-async def forecast_campaign_at_url(
+async def forecast_cost_of_goal_at_database_url(
     database_url: str, slug: str, request: ForecastRequest, now: datetime
 ) -> CampaignForecast:
     """Run `forecast_cost_of_goal` in a process that has no engine."""

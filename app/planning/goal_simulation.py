@@ -30,9 +30,9 @@ from app.planning.crowd_model import (
     AnnotatorSource,
     default_priors_of_law,
     fit_crowd_or_none,
-    make_annotator_source_by_law,
-    make_annotator_source_by_means,
-    replay_judgments_of_evidence,
+    make_source_of_annotators_by_law,
+    make_source_of_identical_annotators,
+    replay_earlier_judgments_by_law,
 )
 from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
@@ -97,7 +97,7 @@ def count_simulated_items(campaign: CampaignWithProgress) -> int:
     return int(min(campaign.item_count, MAX_SAMPLE_ITEMS, max(DEFAULT_SAMPLE_ITEMS, enough)))
 
 
-def settings_for_share_of_items(campaign: Campaign, share: float) -> Campaign:
+def campaign_with_share_of_items(campaign: Campaign, share: float) -> Campaign:
     """Return the campaign's settings for this share of its items, 0 to 1, with the corresponding part of the goal."""
     goal_percent = (
         campaign.goal_percent if campaign.goal == "intervals" else 100 * (campaign.goal_percent / 100) ** share
@@ -138,7 +138,7 @@ class ForecastStart:
         initial_state = self.beliefs.copy(), judgments
         repeats_items = self.campaign.repeat_items
         campaign = SimulatedCampaign(
-            rule_of_forecast(self.campaign),
+            selection_rule_of_forecast(self.campaign),
             self.evidence.law,
             asking,
             LawParameters(),
@@ -155,7 +155,7 @@ class ForecastStart:
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
 
-def rule_of_forecast(campaign: Campaign) -> Rule:
+def selection_rule_of_forecast(campaign: Campaign) -> Rule:
     """Return the rule that simulated campaigns ask by: the campaign's own, or `scores` for rules that read comparisons.
 
     Which items were compared before the forecast is not known here, and `scores` needs as many judgments or more.
@@ -168,7 +168,7 @@ def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> b
     return evidence.is_measured_by_law(campaign) and len(evidence.tally.total) <= MAX_ITEMS_MEASURED_BY_LAW
 
 
-def prepare_forecast(
+def prepare_start_of_forecast(
     campaign: Campaign,
     evidence: GoalEvidence,
     fallback: Population | GoalEvidence,
@@ -189,24 +189,24 @@ def prepare_forecast(
     participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
     seen_items = items_seen_by_annotator_place(participation, evidence.tally)
     if not by_law_estimates:
-        annotator_source = make_annotator_source_by_means(evidence.tally, fallback, participation.annotator_count)
+        annotator_source = make_source_of_identical_annotators(evidence.tally, fallback, participation.annotator_count)
         return ForecastStart(
             campaign,
             GoalEvidence(MEANS_LAW, evidence.tally, None),
-            easl_beliefs_from_tally(evidence.tally, priors),
+            easl_beliefs_from_judgment_tally(evidence.tally, priors),
             annotator_source,
             participation,
             seen_items,
         )
     n = campaign.selection_settings.items_per_hit
-    law_replay = replay_judgments_of_evidence(evidence, n, priors)
-    annotator_source = make_annotator_source_by_law(
+    law_replay = replay_earlier_judgments_by_law(evidence, n, priors)
+    annotator_source = make_source_of_annotators_by_law(
         evidence.tally, fit_crowd_or_none(evidence, law_replay), fallback, n, participation.annotator_count
     )
     return ForecastStart(campaign, evidence, law_replay.beliefs, annotator_source, participation, seen_items)
 
 
-def easl_beliefs_from_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
+def easl_beliefs_from_judgment_tally(tally: Tally, priors: Array | None) -> LawBeliefs:
     """Return the beliefs of `easl`, which adds scores to one number and their complements to the other.
 
     Args:
@@ -249,18 +249,18 @@ def forecast_goal(
     if share < 1:
         sampled_items = np.sort(np.random.default_rng([seed, item_count]).choice(item_count, sample, replace=False))
         campaign, evidence = (
-            settings_for_share_of_items(campaign, share),
+            campaign_with_share_of_items(campaign, share),
             GoalEvidence(MEANS_LAW, evidence.tally.select_items(sampled_items), None),
         )
         priors = None if priors is None else priors[:, sampled_items]
-    forecast_start = prepare_forecast(campaign, evidence, fallback, annotators, priors)
-    checkpoints = hit_counts_at_goal_checks(
+    forecast_start = prepare_start_of_forecast(campaign, evidence, fallback, annotators, priors)
+    checkpoints = numbers_of_hits_before_each_goal_check(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,
     )
     progress_values, ran_out = np.empty((runs, len(checkpoints))), np.zeros(runs, bool)
     for k in range(runs):
-        progress_values[k], ran_out[k] = simulate_progress_and_running_out(
+        progress_values[k], ran_out[k] = simulate_goal_progress_and_exhaustion(
             forecast_start, checkpoints, np.random.default_rng([seed, k])
         )
         on_run(k + 1)
@@ -270,7 +270,7 @@ def forecast_goal(
     return GoalForecast(judgments_at_checkpoints, progress_values, needed, ran_out)
 
 
-def hit_counts_at_goal_checks(max_hits: int, *, is_costly: bool) -> Integers:
+def numbers_of_hits_before_each_goal_check(max_hits: int, *, is_costly: bool) -> Integers:
     """Return after how many HITs the goal is checked, (L,), the last time after `max_hits`.
 
     If checks are costly, they get rarer later, when they matter less.
@@ -280,7 +280,7 @@ def hit_counts_at_goal_checks(max_hits: int, *, is_costly: bool) -> Integers:
     return np.unique(evenly[kept] if is_costly else evenly)
 
 
-def simulate_progress_and_running_out(
+def simulate_goal_progress_and_exhaustion(
     forecast_start: ForecastStart, checkpoints: Integers, rng: np.random.Generator
 ) -> tuple[list[float], bool]:
     """Return the progress at each checkpoint, (L,), NaN once the goal is reached, and whether annotators ran out

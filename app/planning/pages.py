@@ -48,7 +48,7 @@ async def show_forecast(
     async with database.connect() as connection:
         campaign = await summaries.load_campaign_with_progress(connection, slug)
         crowd_names = crowd_names_by_form_value(await summaries.load_campaign_list(connection, access=access), slug)
-        has_pace = bool(await forecast.load_hits_per_hour_if_running(connection, campaign, now=now))
+        has_pace = bool(await forecast.load_present_hits_per_hour_or_none(connection, campaign, now=now))
     context = {
         "campaign": campaign,
         "crowds": crowd_names,
@@ -97,7 +97,7 @@ async def show_forecast(
     if is_script_request(request):
         lines = stream_forecast_progress_json_lines(request, {"campaign": campaign}, job)
         return StreamingResponse(lines, media_type="application/x-ndjson")
-    return StreamingResponse(stream_forecast_html_page(request, context, job), media_type="text/html")
+    return StreamingResponse(stream_forecast_page_when_done(request, context, job), media_type="text/html")
 
 
 def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, str]:
@@ -142,7 +142,7 @@ async def stream_forecast_progress_json_lines(
             yield json.dumps(line) + "\n"
 
 
-async def stream_forecast_html_page(
+async def stream_forecast_page_when_done(
     request: Request, context: dict[str, Any], job: ReportingJob[CampaignForecast]
 ) -> AsyncIterator[bytes]:
     """Yield the page in one piece at the end; closing the connection before stops the computation."""

@@ -92,19 +92,19 @@ def items_seen_by_annotator_place(participation: Participation, tally: Tally) ->
     return items_by_place
 
 
-def chosen_or_likely_annotator_count(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
+def chosen_or_likely_total_annotators(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
     """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
     Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.
     """
     hits_done = annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[1]
-    minimum, reason = min_annotator_count_and_reason(campaign, tally)
+    minimum, reason = fewest_possible_annotators_and_reason(campaign, tally)
     if chosen_count is None:
         return max(
             minimum,
-            estimate_annotator_count_by_chao1(hits_done)
+            estimate_total_annotators_by_chao1(hits_done)
             if (hits_done > 1).any()
-            else max(DEFAULT_ANNOTATORS_IN_TOTAL, estimate_annotator_count_by_chao1(hits_done)),
+            else max(DEFAULT_ANNOTATORS_IN_TOTAL, estimate_total_annotators_by_chao1(hits_done)),
         )
     if chosen_count < minimum:
         message = f"Too few annotators: {reason}. Enter {minimum:,} or more, or leave the number empty."
@@ -125,7 +125,7 @@ def sentence_on_origin_of_annotator_count(
     return f"Assumes {pluralize(annotator_count, 'annotator')}; {so_far}. Enter the number if you know it."
 
 
-def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[int, str]:
+def fewest_possible_annotators_and_reason(campaign: Campaign, tally: Tally) -> tuple[int, str]:
     """Return the fewest annotators who can give every item the judgments that it wants, and the reason in words."""
     asking = campaign.selection_settings
     known_annotators, hits_done = annotator_numbers_and_hits_done(tally, asking.items_per_hit)
@@ -147,7 +147,7 @@ def min_annotator_count_and_reason(campaign: Campaign, tally: Tally) -> tuple[in
     return max(bounds)
 
 
-def estimate_annotator_count_by_chao1(hits_done: Integers) -> int:
+def estimate_total_annotators_by_chao1(hits_done: Integers) -> int:
     """Estimate how many people answer in all, from how many answered once and twice.
 
     This is the estimator of Chao (1984, "Nonparametric estimation of the number of classes in a population"), in the

@@ -240,7 +240,7 @@ async def load_annotator_lines(
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
-        order = await annotator_ids_in_order_of_median_seconds(
+        order = await annotator_ids_sorted_by_median_seconds(
             connection,
             campaign.id,
             median_seconds or MedianSecondsCache(),
@@ -270,17 +270,17 @@ async def load_annotator_lines(
     usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
     complete_lines = [
         replace(
-            complete_annotator_line(
+            add_statistics_to_annotator_line(
                 campaign, line, answer_summaries, finding_texts, histograms_by_annotator, usual_seconds=usual_seconds
             ),
             left=failed_visits.get(line.id),
         )
         for line in lines
     ]
-    return lines_with_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
+    return annotator_lines_with_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
 
 
-async def annotator_ids_in_order_of_median_seconds(
+async def annotator_ids_sorted_by_median_seconds(
     connection: AsyncConnection,
     campaign_id: int,
     median_seconds: MedianSecondsCache,
@@ -309,7 +309,7 @@ def annotator_line_from_row(row: Row[Any]) -> AnnotatorLine:
     return AnnotatorLine(arrived_at=row.created_at, **{name: getattr(row, name) for name in names})
 
 
-def complete_annotator_line(
+def add_statistics_to_annotator_line(
     campaign: Campaign,
     line: AnnotatorLine,
     answer_summaries: Mapping[int, Row[Any]],
@@ -333,7 +333,9 @@ def complete_annotator_line(
     )
 
 
-def lines_with_check_counts(lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]) -> list[AnnotatorLine]:
+def annotator_lines_with_check_counts(
+    lines: Sequence[AnnotatorLine], outcomes: Sequence[CheckOutcome]
+) -> list[AnnotatorLine]:
     """Return the lines with the number of checks answered and of checks met."""
     check_counts, met_counts = (
         Counter(outcome.annotator_id for outcome in outcomes),

@@ -110,8 +110,8 @@ async def decide_on_annotators(
     }
     states_before: dict[str, str] = {}
     for name, row in rows.items():
-        steps = decisions_for_bulk_action(action, row.state, (states_to_restore or {}).get(name))
-        if steps and await apply_decisions_unless_state_changed(
+        steps = decisions_that_bulk_action_needs(action, row.state, (states_to_restore or {}).get(name))
+        if steps and await apply_decisions_unless_annotator_state_changed(
             engine, slug, name, steps, reason=reasons[name], now=now
         ):
             states_before[name] = row.state
@@ -125,7 +125,7 @@ def parse_bulk_action(value: str) -> BulkAction:
     return cast("BulkAction", value)
 
 
-def decisions_for_bulk_action(action: BulkAction, state: str, state_to_restore: str | None) -> Sequence[str]:
+def decisions_that_bulk_action_needs(action: BulkAction, state: str, state_to_restore: str | None) -> Sequence[str]:
     """Return the decisions about an annotator in this state; none if the action does not apply to them."""
     if action == "undo":
         return DECISIONS_BETWEEN.get((state, state_to_restore), ()) if state_to_restore else ()
@@ -133,11 +133,11 @@ def decisions_for_bulk_action(action: BulkAction, state: str, state_to_restore: 
     return DECISIONS_BETWEEN[state, new_state] if state in old_states else ()
 
 
-async def apply_decisions_unless_state_changed(
-    engine: AsyncEngine, slug: str, name: str, steps: Sequence[str], *, reason: str, now: datetime
+async def apply_decisions_unless_annotator_state_changed(
+    engine: AsyncEngine, slug: str, name: str, decisions: Sequence[str], *, reason: str, now: datetime
 ) -> bool:
     """Apply decisions to an annotator; return False if somebody else has changed their state meanwhile."""
-    for step in steps:
+    for step in decisions:
         try:
             await actions.apply_decision_and_return_campaign_id(engine, slug, name, step, reason=reason, now=now)
         except Conflict as conflict:

@@ -32,7 +32,7 @@ def draw_placed_checks_for_hit(
     item_numbers: Sequence[int],
     item_count: int,
     rng: np.random.Generator,
-    read_numbers: Collection[int] = (),
+    numbers_read_before: Collection[int] = (),
 ) -> list[PlacedCheck] | None:
     """Place checks at random among the items of a HIT, under numbers of other items.
 
@@ -41,8 +41,8 @@ def draw_placed_checks_for_hit(
         item_numbers: The items of the HIT, numbers below `item_count`.
         item_count: Number of items in the campaign.
         rng: Source of the random places and numbers.
-        read_numbers: Numbers under which the annotator has read other texts. They are taken last, since the annotator
-            could recognize a check by them.
+        numbers_read_before: Numbers under which the annotator has read other texts. They are taken last, since the
+            annotator could recognize a check by them.
 
     Returns:
         The checks by place; None if too few item numbers are free.
@@ -54,7 +54,7 @@ def draw_placed_checks_for_hit(
     numbers = list(dict.fromkeys(number for number in candidates if number not in set(item_numbers)))
     if len(numbers) < len(check_numbers):
         return None
-    numbers.sort(key={*read_numbers}.__contains__)
+    numbers.sort(key={*numbers_read_before}.__contains__)
     places = rng.permutation(len(item_numbers) + len(check_numbers))[: len(check_numbers)].tolist()
     return sorted(map(PlacedCheck, places, check_numbers, numbers))
 
@@ -69,7 +69,7 @@ def insert_checks_at_their_places(
     return shown
 
 
-def page_numbers_of_items_and_checks(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
+def shown_numbers_of_items_and_checks(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
     """Return the numbers under which a page shows items and checks, as presented."""
     return insert_checks_at_their_places(
         item_numbers, placed_checks, {placed.check_number: placed.shown_number for placed in placed_checks}

@@ -104,7 +104,7 @@ class CheckOutcome(NamedTuple):
     met: bool
 
 
-def number_of_checks_in_a_hit(campaign: LabelledCampaign) -> int:
+def number_of_checks_per_hit(campaign: LabelledCampaign) -> int:
     """Return how many checks a HIT has if it has any: one in the place of an item, or only checks if HITs are too small
     for that or if the answer is an order.
     """
@@ -112,7 +112,7 @@ def number_of_checks_in_a_hit(campaign: LabelledCampaign) -> int:
     return campaign.items_per_hit if fills_whole_hit else 1
 
 
-def no_checks_reason(campaign: Campaign) -> str:
+def reason_hits_cannot_show_checks(campaign: Campaign) -> str:
     """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
     if campaign.segment_count:
         return "it shows outputs of systems, and a check has none"
@@ -127,20 +127,20 @@ def no_checks_reason(campaign: Campaign) -> str:
     return ""
 
 
-def no_checks_hint(campaign: Campaign) -> str:
+def hint_that_hits_cannot_show_checks(campaign: Campaign) -> str:
     """Return a sentence for pages that this campaign cannot have checks; empty if it can."""
-    reason = no_checks_reason(campaign)
+    reason = reason_hits_cannot_show_checks(campaign)
     return reason and f"This campaign cannot have gold or attention items: {reason}."
 
 
-def refuse_if_checks_do_not_fit(campaign: Campaign) -> None:
+def refuse_if_hits_cannot_show_checks(campaign: Campaign) -> None:
     """Raise `Conflict` (`no_checks_here`) with advice if this campaign's HITs cannot show checks."""
-    if not (reason := no_checks_reason(campaign)):
+    if not (reason := reason_hits_cannot_show_checks(campaign)):
         return
     raise Conflict(f"“{campaign.name}” cannot have checks: {reason}. Nothing was changed.", code="no_checks_here")
 
 
-async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campaign) -> None:
+async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, campaign: Campaign) -> None:
     """Raise `Conflict` (`expected_impossible`) if a check expects an answer that the design, chosen since, does not
     have.
     """
@@ -221,18 +221,18 @@ async def store_first_check_answers(
     all items and checks shown.
     """
     key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
-    await execute_statement(connection, STORE_CHECK_ANSWERS, key | check_answer_arrays_for_sql(placed_checks, values))
+    await execute_statement(connection, STORE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
-async def change_check_answers(
+async def replace_stored_check_answers(
     connection: Driver, campaign_id: int, hit_id: int, placed_checks: Sequence[PlacedCheck], values: Sequence[float]
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
     key = {"campaign": campaign_id, "hit": hit_id}
-    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | check_answer_arrays_for_sql(placed_checks, values))
+    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
-def check_answer_arrays_for_sql(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
+def sql_arrays_of_check_answers(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
     return {
         "numbers": [placed.check_number for placed in placed_checks],
         "values": [values[placed.place] for placed in placed_checks],

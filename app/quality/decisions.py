@@ -126,7 +126,7 @@ async def exclude_annotator(
     await set_annotator_blocked_state(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
-    return await record_log_and_number_decision(
+    return await store_and_log_decision_and_return_number(
         connection, campaign, "exclude", annotator_id, reason=reason, now=now, actor=actor
     )
 
@@ -144,7 +144,7 @@ async def restore_annotator(
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
     await clear_annotator_blocked_state(connection, campaign, annotator_id, "excluded", reason)
-    return await record_log_and_number_decision(
+    return await store_and_log_decision_and_return_number(
         connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor
     )
 
@@ -171,7 +171,7 @@ async def exclude_answer(
     answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
-    return await record_log_and_number_decision(
+    return await store_and_log_decision_and_return_number(
         connection, campaign, "exclude", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -197,7 +197,7 @@ async def restore_answer(
             code="not_excluded",
             answer=answer_number,
         )
-    return await record_log_and_number_decision(
+    return await store_and_log_decision_and_return_number(
         connection, campaign, "include", answer_state.annotator, answer_number, reason=reason, now=now, actor=actor
     )
 
@@ -232,7 +232,7 @@ async def set_annotator_blocked_state(
         "as": new_state,
         "before": allowed_states,
         "reason": strip_and_check_reason(reason),
-        "by": actor_name(actor),
+        "by": name_of_actor_or_current_user(actor),
         "now": now,
     }
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
@@ -299,7 +299,7 @@ def answer_not_found_error(campaign: Campaign, answer_number: int) -> NotFound:
     return NotFound(f"“{campaign.name}” has no answer {answer_number}.", code="response_not_found")
 
 
-async def record_log_and_number_decision(
+async def store_and_log_decision_and_return_number(
     connection: AsyncConnection,
     campaign: Campaign,
     kind: DecisionKind,
@@ -316,7 +316,14 @@ async def record_log_and_number_decision(
     if answer_number is not None:
         target, number, details = "response", answer_number, {"answer": answer_number}
     seq = await store_decision_and_return_number(
-        connection, campaign, kind, target, number, reason=reason.strip(), actor=actor_name(actor), now=now
+        connection,
+        campaign,
+        kind,
+        target,
+        number,
+        reason=reason.strip(),
+        actor=name_of_actor_or_current_user(actor),
+        now=now,
     )
     await log_decision(connection, f"answers.{kind}", campaign, annotator_id, reason=reason, actor=actor, **details)
     return seq
@@ -336,7 +343,7 @@ async def log_decision(
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 
 
-def actor_name(actor: Actor | None) -> str:
+def name_of_actor_or_current_user(actor: Actor | None) -> str:
     """Return the decider's name; without `actor`, the person behind the request or command."""
     return (actor or CURRENT_ACTOR.get()).name
 

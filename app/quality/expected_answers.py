@@ -24,7 +24,7 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-def default_tolerance_text(design: Design) -> str:
+def text_of_default_tolerance(design: Design) -> str:
     """Return the tolerance of an expected answer that names none; empty if the design has no tolerance."""
     defaults = {
         "points": f"{DEFAULT_TOLERANCE_POINTS:g}",
@@ -119,7 +119,7 @@ def feedback_on_item(design: Design, position: int, expected: ExpectedAnswer, va
             abs(value - number) <= largest_accepted_class_distance(expected)
             for number in numbers_of_expected_classes(design, expected)
         )
-        return Feedback("class", position, met, unjudged, labels=accepted_labels(design, expected))
+        return Feedback("class", position, met, unjudged, labels=labels_of_accepted_classes(design, expected))
     low, high = lowest_and_highest_accepted_value(design, expected)
     return Feedback("score", position, low <= value <= high, unjudged, low, high)
 
@@ -145,7 +145,7 @@ def numbers_of_expected_classes(design: Design, expected: ExpectedAnswer) -> lis
     return [number for number, label in enumerate(design.classes) if label in expected.labels]
 
 
-def accepted_labels(design: Design, expected: ExpectedAnswer) -> list[str]:
+def labels_of_accepted_classes(design: Design, expected: ExpectedAnswer) -> list[str]:
     """Return the labels of all classes that are near enough to an expected one."""
     class_numbers = numbers_of_expected_classes(design, expected)
     return [
@@ -164,7 +164,7 @@ def feedback_on_order(
     }
     unjudged = any(values[position] != values[position] for position in positions)
     met = not unjudged and not any(
-        do_values_contradict_order(design, values, better, worse)
+        do_values_rank_worse_item_higher(design, values, better, worse)
         for better, worse in permutations(positions, 2)
         if place_by_position[better] < place_by_position[worse]
     )
@@ -175,7 +175,7 @@ def feedback_on_order(
     return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
-def do_values_contradict_order(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
+def do_values_rank_worse_item_higher(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
     """Return whether the values contradict that one item is better than another. Values that say nothing about two
     items do not.
     """
@@ -211,8 +211,8 @@ def expected_answer_of_cells_or_none(
         place = parse_nonnegative_int_or_none(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
             raise unreadable_expectation_error(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
-        return checked_possible_expectation(design, ExpectedAnswer(place=place))
-    return checked_possible_expectation(
+        return require_possible_expectation(design, ExpectedAnswer(place=place))
+    return require_possible_expectation(
         design,
         parse_expected_labels(design, expected_text, margin)
         if design.classes
@@ -222,15 +222,15 @@ def expected_answer_of_cells_or_none(
 
 def answer_and_tolerance_cells(expected: ExpectedAnswer) -> tuple[str, str]:
     """Return the two cells that `expected_answer_of_cells_or_none` reads as this answer."""
-    tolerance = "" if expected.tolerance is None else format_number_exactly(expected.tolerance)
+    tolerance = "" if expected.tolerance is None else format_number_without_rounding(expected.tolerance)
     if expected.place is not None:
         return f"{PLACE_PREFIX}{expected.place}", tolerance
     if expected.labels:
         return f" {LABEL_SEPARATOR} ".join(expected.labels), tolerance
-    return format_number_exactly(expected.value or 0.0), tolerance
+    return format_number_without_rounding(expected.value or 0.0), tolerance
 
 
-def format_number_exactly(number: float) -> str:
+def format_number_without_rounding(number: float) -> str:
     """Return the shortest text that reads as the same number."""
     short = f"{number:g}"
     return short if float(short) == number else repr(number)
@@ -250,7 +250,7 @@ def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
         raise unreadable_expectation_error(text, "it is not a number") from None
 
 
-def checked_possible_expectation(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
+def require_possible_expectation(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
     for problem in iterate_reasons_expectation_is_impossible(design, expected):
         raise Invalid(

@@ -132,7 +132,7 @@ class QualityInbox:
     left_early: int
 
 
-async def load_quality_inbox(
+async def load_page_of_quality_inbox(
     connection: AsyncConnection,
     campaign: Campaign,
     *,
@@ -147,7 +147,7 @@ async def load_quality_inbox(
     key: dict[str, Any] = {"campaign": campaign.id}
     counts = (await connection.execute(COUNT_INBOX_ROWS, key)).one()
     rows = (await connection.execute(LIST_INBOX_ROWS, key | {"limit": limit, "offset": offset})).all()
-    findings, work = await load_findings_and_work(connection, key | {"those": [row.id for row in rows]})
+    findings, work = await load_findings_and_work_of_annotators(connection, key | {"those": [row.id for row in rows]})
     largest = (await connection.execute(LIST_LARGEST_WORK, key | {"limit": 1 + MIN_OTHER_ANNOTATORS})).all()
     rate = campaign.false_alarms / 1000
     requirements = {
@@ -171,7 +171,7 @@ async def load_quality_inbox(
     )
 
 
-async def load_findings_and_work(
+async def load_findings_and_work_of_annotators(
     connection: AsyncConnection, parameters: Mapping[str, Any]
 ) -> tuple[dict[tuple[int, str], str], dict[int, AnnotatorWork]]:
     """Return the newest finding by annotator and rule, and the work by annotator."""

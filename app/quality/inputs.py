@@ -22,7 +22,7 @@ from app.inference.ratings.annotator_evidence import ScoredJudgments
 from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.checks import CheckKind, CheckOutcome, load_check_outcomes
 from app.record import law_storage, responses
-from app.record.answer_seconds import load_answer_second_columns
+from app.record.answer_seconds import load_answer_duration_columns
 from app.record.law_storage import Revision
 
 MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
@@ -109,7 +109,7 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
     if criterion.number:
         return RuleInputs(judgments, NO_SECONDS, random_answer_probabilities)
     arguments = (campaign.id,)
-    seconds = await load_answer_second_columns(connection, campaign.id)
+    seconds = await load_answer_duration_columns(connection, campaign.id)
     checks = await load_check_outcomes(connection, campaign)
     if not campaign.plays_media:
         return RuleInputs(judgments, seconds, random_answer_probabilities, checks)
@@ -141,8 +141,8 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
     ends = np.searchsorted(annotator_index[order], np.arange(len(annotator_ids) + 1))
     columns = behaviour_column_by_name(design, inputs.judgments, annotator_index, len(annotator_ids))
     sorted_columns = {name: column[order] for name, column in columns.items()}
-    seconds = column_values_by_annotator(inputs.answer_seconds, "seconds")
-    played_shares = column_values_by_annotator(inputs.played_shares, "played_share")
+    seconds = split_column_by_annotator(inputs.answer_seconds, "seconds")
+    played_shares = split_column_by_annotator(inputs.played_shares, "played_share")
     checks = outcomes_without_probably_wrong_checks(inputs.check_outcomes)
     behaviours = {}
     for place, number in enumerate(annotator_ids.tolist()):
@@ -189,7 +189,7 @@ def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], 
     )
 
 
-def column_values_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:
+def split_column_by_annotator(columns: Mapping[str, NumberColumn], name: str) -> dict[int, Array]:
     """Return the values of the column `name` by annotator, in the order of their answers."""
     annotator_ids, annotator_index = np.unique(columns["annotator"], return_inverse=True)
     order = np.lexsort((columns["seq"], annotator_index))

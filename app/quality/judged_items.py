@@ -113,7 +113,7 @@ async def load_judged_items_and_total(
     )
     row_by_seq = {row.seq: row for row in rows}
     return [
-        judged_item(
+        build_judged_item_for_page(
             design,
             judgment,
             row_by_seq[judgment.seq],
@@ -161,7 +161,7 @@ async def load_item_id_and_content_by_number(
     return {row.number: (row.external_id, content) for row, content in zip(rows, rendered.items, strict=True)}
 
 
-def judged_item(
+def build_judged_item_for_page(
     design: Design,
     judgment: JudgmentPlace,
     row: Row[Any],

@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes
-from app.quality.expected_answers import ExpectedAnswer, accepted_labels, lowest_and_highest_accepted_value
+from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import numbers_of_probably_wrong_checks
 from app.quality.registry import QUALITY_RULES
 from app.quality.value_histograms import histogram_bin_count, value_count_by_bin
@@ -66,7 +66,7 @@ class CheckLine:
     histogram: Sequence[int] = ()
 
 
-async def list_findings(
+async def load_newest_findings(
     connection: AsyncConnection, campaign_id: int, limit: int = MAX_FINDINGS_SHOWN
 ) -> Sequence[Row[Any]]:
     """Return the newest findings, newest first, each with `barred`, the state of its annotator now."""
@@ -78,7 +78,7 @@ async def load_annotators_to_review(connection: AsyncConnection, campaign_id: in
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
 
-def rule_title(rule_name: str) -> str:
+def title_of_quality_rule(rule_name: str) -> str:
     """Return the title of a rule; its name if the rule does not exist any more."""
     return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
@@ -172,6 +172,6 @@ def describe_expected_answer(design: Design, expected: ExpectedAnswer) -> str:
     if expected.place is not None:
         return f"place {expected.place}"
     if expected.labels:
-        return " or ".join(accepted_labels(design, expected))
+        return " or ".join(labels_of_accepted_classes(design, expected))
     low, high = lowest_and_highest_accepted_value(design, expected)
     return f"{low:g} to {high:g}"

@@ -195,7 +195,7 @@ async def checks_page(
     campaign = await load_campaign_for_page(connection, slug)
     silent = campaign.status == "draft" or not active_rule_choice_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
-    quality_inbox = await inbox.load_quality_inbox(
+    quality_inbox = await inbox.load_page_of_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
     )
     rules = rule_choice_by_name(campaign.quality_preset, campaign.quality_rules)
@@ -204,7 +204,7 @@ async def checks_page(
         "campaign": campaign,
         "inbox": quality_inbox,
         "page": Page[Any](number, size, quality_inbox.total),
-        "states_before": annotator_states_before_by_name(before),
+        "states_before": parse_annotator_states_before_decision(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
         "max_reason_length": MAX_REASON_CHARACTERS,
         "bins": campaign.design.classes,
@@ -247,7 +247,7 @@ async def post_bulk_decision(
     return RedirectResponse(f"/admin/campaigns/{slug}/checks?{query}", status_code=303)
 
 
-def annotator_states_before_by_name(before: str) -> dict[str, str]:
+def parse_annotator_states_before_decision(before: str) -> dict[str, str]:
     """Return the states by annotator's name in a text such as `A1.active,A7.held`; anything else in it is ignored."""
     pairs = [part.partition(".")[::2] for part in before.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
     states = get_args(AnnotatorState)

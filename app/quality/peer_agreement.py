@@ -217,7 +217,7 @@ def fit_reliability_and_bias_by_annotator(
         return {}
     try:
         fitted = annotator_aware.fit(
-            *item_annotator_and_share_columns(behaviours), max_iterations=MAX_COMPARISON_ITERATIONS
+            *item_annotator_and_scale_share_columns(behaviours), max_iterations=MAX_COMPARISON_ITERATIONS
         )
     except Inestimable:
         return {}
@@ -230,7 +230,7 @@ def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int,
     """
     if not behaviours:
         return {}
-    items, annotator_index, shares = item_annotator_and_share_columns(behaviours)
+    items, annotator_index, shares = item_annotator_and_scale_share_columns(behaviours)
     if answer_kind_of_behaviours(behaviours) == "classes":
         labels = shares.astype(np.intp)
         equal = share_of_equal_labels_with_others(
@@ -261,7 +261,9 @@ def answer_kind_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> J
     return next((behaviour.answer_kind for behaviour in behaviours.values()), None)
 
 
-def item_annotator_and_share_columns(behaviours: Mapping[int, AnnotatorBehaviour]) -> tuple[Integers, Integers, Array]:
+def item_annotator_and_scale_share_columns(
+    behaviours: Mapping[int, AnnotatorBehaviour],
+) -> tuple[Integers, Integers, Array]:
     """Return item, annotator and share of each judgment, (J,); items and annotators are numbered from 0."""
     ordered_behaviours = [*behaviours.values()]
     item_index = np.unique(np.concatenate([each.item for each in ordered_behaviours]), return_inverse=True)[1]

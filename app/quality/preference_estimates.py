@@ -18,7 +18,9 @@ MAX_FITTED_JUDGMENTS = 100_000  # the newest ones; a scan with more would take m
 MAX_ROUNDS, TOLERANCE = 100, 0.01  # a probability of .99 does not need the last digits of scores
 
 
-def random_answer_probability_by_annotator(design: Design, judgments: Mapping[str, NumberColumn]) -> dict[int, float]:
+def estimate_random_answer_probability_by_annotator(
+    design: Design, judgments: Mapping[str, NumberColumn]
+) -> dict[int, float]:
     """Return each annotator's probability of answering at random, by annotator id, from the newest judgments.
 
     Annotators with fewer than three decided pairs are left out, and so are all if an annotator has fewer than

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.quality.checks import number_of_checks_in_a_hit
+from app.quality.checks import number_of_checks_per_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
 from app.quality.settings import RuleChoice, active_rule_choice_by_name
@@ -97,10 +97,12 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
     workload = max_annotator_workload(campaign, item_count, {row.kind: row.items for row in rows})
     false_alarm_rate = campaign.false_alarms / 1000
     by_rule = {
-        name: replace(describe_rule_reach(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title)
+        name: replace(
+            rule_reach_in_campaign(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title
+        )
         for name, choice in active_rule_choice_by_name(campaign).items()
     }
-    return ReachSummary(by_rule, describe_expected_checks(workload))
+    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person(workload))
 
 
 def expected_checks(workload: AnnotatorWorkload, kind: str) -> float | None:
@@ -116,7 +118,7 @@ def expected_checks(workload: AnnotatorWorkload, kind: str) -> float | None:
     return min(workload.max_hits * workload.checks_percent / 100 * available / check_total, float(available))
 
 
-def describe_expected_checks(workload: AnnotatorWorkload) -> str:
+def sentence_on_checks_met_by_one_person(workload: AnnotatorWorkload) -> str:
     """Return how many checks one person meets, as a sentence; empty if the campaign has none or HITs are unlimited."""
     expected = {kind: expected_checks(workload, kind) for kind in CHECK_KINDS}
     meets = [f"{number:.1f} {kind} items" for kind, number in expected.items() if number]
@@ -126,7 +128,7 @@ def describe_expected_checks(workload: AnnotatorWorkload) -> str:
     return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
-def describe_check_counts(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> str:
+def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> str:
     """Return how many checks of each kind a campaign has, how many one annotator meets, and how many failures the rule
     about them needs. Attention items are left out if there are none.
     """
@@ -188,12 +190,12 @@ def max_annotator_workload(
     max_checks = (
         {}
         if check_counts is None
-        else {kind: check_counts.get(kind, 0) // number_of_checks_in_a_hit(campaign) for kind in CHECK_KINDS}
+        else {kind: check_counts.get(kind, 0) // number_of_checks_per_hit(campaign) for kind in CHECK_KINDS}
     )
     return AnnotatorWorkload(max_hits, judgments_per_hit, max_checks, campaign.checks_percent or 0.0)
 
 
-def describe_rule_reach(
+def rule_reach_in_campaign(
     rule: QualityRule, campaign: Campaign, workload: AnnotatorWorkload, false_alarm_rate: float
 ) -> RuleReach:
     """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""
@@ -219,7 +221,7 @@ def describe_rule_reach(
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
-def failed_checks_hint(
+def hint_on_failed_checks_that_rules_need(
     rule_choices: Mapping[str, RuleChoice], hits_per_annotator: int | None, checks_percent: float, false_alarms: float
 ) -> str:
     """Return how many failed checks the rules need from one person, and whether anyone meets that many, for the form.

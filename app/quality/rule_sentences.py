@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.errors import Invalid
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule
-from app.quality.settings import QualityPreset, build_rule, parse_rule_action, preset_action
+from app.quality.settings import QualityPreset, build_rule_with_thresholds, parse_rule_action, preset_action
 
 ACTION_FIELD = "action"
 THRESHOLD_PATTERN = re.compile(r"\{(\w+)\}")
@@ -24,9 +24,9 @@ class SentencePart(NamedTuple):
 
 def parts_of_rule_sentence(rule: QualityRule) -> list[SentencePart]:
     """Return the sentence of a rule after its action, with the rule's thresholds in their places."""
-    texts_and_thresholds = [*THRESHOLD_PATTERN.split(sentence_template(rule)), ""]
+    texts_and_thresholds = [*THRESHOLD_PATTERN.split(template_of_rule_sentence(rule)), ""]
     return [
-        SentencePart(text, threshold, field_title(rule, threshold), f"{getattr(rule, threshold):g}")
+        SentencePart(text, threshold, title_of_threshold_field(rule, threshold), f"{getattr(rule, threshold):g}")
         if threshold
         else SentencePart(text)
         for text, threshold in zip(texts_and_thresholds[::2], texts_and_thresholds[1::2], strict=True)
@@ -34,14 +34,14 @@ def parts_of_rule_sentence(rule: QualityRule) -> list[SentencePart]:
     ]
 
 
-def sentence_template(rule: QualityRule) -> str:
+def template_of_rule_sentence(rule: QualityRule) -> str:
     """Return the rule's own sentence, or one made of its title and the titles of its thresholds."""
     fields = type(rule).model_fields
     thresholds = "; ".join(f"{field.title}: {{{name}}}" for name, field in fields.items())
     return rule.condition or f"the rule “{rule.title}” finds an annotator{f' ({thresholds})' if thresholds else ''}"
 
 
-def field_title(rule: QualityRule, threshold: str) -> str:
+def title_of_threshold_field(rule: QualityRule, threshold: str) -> str:
     return f"{rule.title}: {type(rule).model_fields[threshold].title}"
 
 
@@ -76,7 +76,7 @@ def custom_lines_of_one_rule(name: str, preset_action: str, fields: Mapping[str,
         for threshold in QUALITY_RULES[name].model_fields
         if f"{name}.{threshold}" in fields
     }
-    rule = build_rule(name, thresholds)
+    rule = build_rule_with_thresholds(name, thresholds)
     changed = [
         f"{name}.{threshold}: {getattr(rule, threshold):g}"
         for threshold in thresholds

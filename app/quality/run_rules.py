@@ -23,7 +23,7 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.quality import decisions, inputs
 from app.quality.behaviour import AnnotatorBehaviour
-from app.quality.preference_estimates import random_answer_probability_by_annotator
+from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
 from app.quality.rule import RuleFinding
 from app.quality.settings import RuleChoice, active_rule_choice_by_name
 from app.record import revisions
@@ -103,7 +103,9 @@ async def load_new_findings_and_watermark(
     findings: list[AnnotatorFinding] = []
     for criterion in campaign.criteria:
         rule_inputs = await inputs.load_rule_inputs(connection, criterion)
-        findings += await asyncio.to_thread(findings_of_rules, criterion, rule_inputs, rule_choices, annotator_ids)
+        findings += await asyncio.to_thread(
+            evaluate_rules_and_return_findings, criterion, rule_inputs, rule_choices, annotator_ids
+        )
     new_findings = [
         finding
         for finding in findings
@@ -112,7 +114,7 @@ async def load_new_findings_and_watermark(
     return new_findings, changes.watermark
 
 
-def findings_of_rules(
+def evaluate_rules_and_return_findings(
     criterion: Criterion[Campaign],
     rule_inputs: inputs.RuleInputs,
     rule_choices: Mapping[str, RuleChoice],
@@ -122,7 +124,7 @@ def findings_of_rules(
     share a rule's false alarms; a rule that does not read values is applied to the first criterion only.
     """
     if criterion.design.value_kind == "order" and "at_random" in rule_choices:
-        probabilities = random_answer_probability_by_annotator(criterion.design, rule_inputs.judgments)
+        probabilities = estimate_random_answer_probability_by_annotator(criterion.design, rule_inputs.judgments)
         rule_inputs = replace(rule_inputs, random_answer_probabilities=probabilities)
     behaviours = inputs.build_behaviours_by_annotator(criterion.design, rule_inputs)
     criterion_count = len(criterion.campaign.criteria)
@@ -132,7 +134,9 @@ def findings_of_rules(
         false_alarm_rate = (
             criterion.campaign.false_alarms / 1000 / (criterion_count if rule_choice.rule.reads_values else 1)
         )
-        rule_findings = findings_of_rule(name, rule_choice, behaviours, annotator_ids, false_alarm_rate)
+        rule_findings = evaluate_rule_and_return_findings(
+            name, rule_choice, behaviours, annotator_ids, false_alarm_rate
+        )
         findings += (
             [prefix_criterion_name(criterion, finding) for finding in rule_findings]
             if criterion.name and rule_choice.rule.reads_values
@@ -146,7 +150,7 @@ def prefix_criterion_name(criterion: Criterion[Campaign], finding: AnnotatorFind
     return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
 
 
-def findings_of_rule(
+def evaluate_rule_and_return_findings(
     rule_name: str,
     rule_choice: RuleChoice,
     behaviours: Mapping[int, AnnotatorBehaviour],

@@ -37,16 +37,16 @@ def log_bayes_factor(events: int, cases: int, max_share: float) -> float:
     return float(betaln(a, b) + math.log(above) - expected)
 
 
-def is_share_exceeded(events: int, cases: int, max_share: float, false_alarm_rate: float) -> bool:
+def is_event_share_above_limit(events: int, cases: int, max_share: float, false_alarm_rate: float) -> bool:
     """Return whether the event occurred too often for a share of `max_share`. The answer is wrong with a probability of
     at most `false_alarm_rate`, however often it is asked.
     """
     return cases > 0 and log_bayes_factor(events, cases, max_share) >= -math.log(false_alarm_rate)
 
 
-def min_consecutive_events(max_share: float, false_alarm_rate: float) -> int:
+def min_consecutive_events_above_limit(max_share: float, false_alarm_rate: float) -> int:
     """Return the number of consecutive events, with no other case, that is too large for a share of `max_share`."""
-    return next(times for times in count(1) if is_share_exceeded(times, times, max_share, false_alarm_rate))
+    return next(times for times in count(1) if is_event_share_above_limit(times, times, max_share, false_alarm_rate))
 
 
 def pearson_correlation_or_zero(x: Array, y: Array) -> float:
@@ -86,7 +86,7 @@ NARROWEST_AT_JUDGMENTS = 80.0
 """Number of judgments of one annotator around which intervals are narrowest."""
 
 
-def median_of_others(values: Array) -> float:
+def median_of_other_annotators_or_nan(values: Array) -> float:
     """Median of the others' known values, NaN if there are too few. Up to half of the values may be arbitrary."""
     known_values = values[~np.isnan(values)]
     return float(np.median(known_values)) if len(known_values) >= MIN_OTHER_ANNOTATORS else math.nan

@@ -95,7 +95,9 @@ def rule_choice_by_name(preset: QualityPreset, lines: Sequence[str]) -> dict[str
             thresholds[name][threshold] = value
         else:
             actions[name] = parse_rule_action(value)
-    return {name: RuleChoice(build_rule(name, thresholds[name]), actions[name]) for name in QUALITY_RULES}
+    return {
+        name: RuleChoice(build_rule_with_thresholds(name, thresholds[name]), actions[name]) for name in QUALITY_RULES
+    }
 
 
 def rule_threshold_and_value_of_line(line: str) -> tuple[str, str, str]:
@@ -117,7 +119,7 @@ def parse_rule_action(value: str) -> RuleAction:
     raise ValueError(f"“{value}” is not an action; choose {', '.join(RULE_ACTIONS)}")
 
 
-def build_rule(name: str, thresholds: dict[str, str]) -> QualityRule:
+def build_rule_with_thresholds(name: str, thresholds: dict[str, str]) -> QualityRule:
     """Return a rule with these thresholds. Raises `ValueError`."""
     try:
         return QUALITY_RULES[name].model_validate(thresholds)

@@ -21,7 +21,7 @@ LOAD_ANSWER_SECONDS = f"""
 """
 
 
-async def load_answer_second_columns(connection: AsyncConnection, campaign_id: int) -> dict[str, NumberColumn]:
+async def load_answer_duration_columns(connection: AsyncConnection, campaign_id: int) -> dict[str, NumberColumn]:
     """Return the columns `seq`, `annotator` and `seconds`, (R,) each, of the answers that count and were given here."""
     return await fetch_array_by_column(
         connection, LOAD_ANSWER_SECONDS, (campaign_id,), seq="i8", annotator="i8", seconds="f8"

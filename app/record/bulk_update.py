@@ -11,7 +11,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
 from app.record import law_storage
-from app.record.campaign_law import hits_of_judging_responses_for_law
+from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS
@@ -77,7 +77,7 @@ async def apply_answers_and_count_by_item(
     if not answers:
         return {}
     runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
-    await runner.apply_hits(hits_of_judging_responses_for_law(criterion, answers), criterion.law_parameters)
+    await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
     judgment_counts = {
         row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
     }

@@ -8,19 +8,19 @@ from app.inference.online.law import AnsweredHit
 from app.record.responses import Response
 
 
-def hit_of_response_for_law(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
+def convert_response_to_hit_of_law(criterion: Criterion[LearningCampaign], response: Response) -> AnsweredHit:
     """Return a response as the criterion's law reads it. Without judgments the HIT has no items: no law accepts it."""
-    return hits_of_responses_for_law(criterion, [response])[0]
+    return convert_responses_to_hits_of_law(criterion, [response])[0]
 
 
-def hits_of_judging_responses_for_law(
+def convert_judging_responses_to_hits_of_law(
     criterion: Criterion[LearningCampaign], responses: Sequence[Response]
 ) -> list[AnsweredHit]:
     """Return responses as the criterion's law reads them, without those that judge no item."""
-    return hits_of_responses_for_law(criterion, [response for response in responses if response.items])
+    return convert_responses_to_hits_of_law(criterion, [response for response in responses if response.items])
 
 
-def hits_of_responses_for_law(
+def convert_responses_to_hits_of_law(
     criterion: Criterion[LearningCampaign], responses: Sequence[Response]
 ) -> list[AnsweredHit]:
     if criterion.law.reads in CLASS_KINDS:

@@ -32,7 +32,7 @@ WATERMARK_COLUMNS = """
     pg_postmaster_start_time() AS server_started"""
 
 
-def watermark_order(watermark: str) -> tuple[int, int]:
+def sort_key_of_watermark(watermark: str) -> tuple[int, int]:
     """Return a key that grows with the answers that a reader with this watermark knows, within one run of the server.
 
     Later snapshots end at higher ids, or at the same id with fewer transactions still running before it.

@@ -15,7 +15,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import (
     LOCAL_REVISION_LOCK,
     PROCESS_REVISION_LOCK,
-    is_revision_due_and_needs_process,
+    is_revision_due_and_does_it_need_process,
     make_and_switch_to_revision,
     open_engine,
 )
@@ -62,7 +62,7 @@ async def move_to_newest_edition_and_return_former(engine: AsyncEngine, slug: st
 
     """
     campaign, before = await load_movable_campaign_and_edition(engine, slug)
-    _, needs_process = await is_revision_due_and_needs_process(engine, campaign.id)
+    _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign.id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
         # Another request may have moved the campaign while this one waited for the lock.
         await load_movable_campaign_and_edition(engine, slug)

@@ -153,7 +153,7 @@ async def load_annotator_state_by_number(
         {**revision.sql_parameters, "kind": "annotator", "numbers": list(numbers)},
         StateRow,
     )
-    return {row.number: bytes_to_floats(row.state).tolist() for row in rows}
+    return {row.number: decode_floats_from_bytes(row.state).tolist() for row in rows}
 
 
 async def load_item_head_and_tail_length_by_number(
@@ -163,14 +163,16 @@ async def load_item_head_and_tail_length_by_number(
     rows = await fetch_rows(
         connection, FIND_ITEM_HEADS, {**revision.sql_parameters, "numbers": list(numbers)}, ItemHeadRow
     )
-    return {row.number: (bytes_to_floats(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows}
+    return {
+        row.number: (decode_floats_from_bytes(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows
+    }
 
 
 async def load_item_tail_by_number(connection: Driver, revision: Revision, numbers: Iterable[int]) -> dict[int, Floats]:
     """Return the tails of these items, without items that have none."""
     parameters = {**revision.sql_parameters, "kind": "item", "numbers": list(numbers)}
     return {
-        row.number: bytes_to_floats(row.state)
+        row.number: decode_floats_from_bytes(row.state)
         for row in await fetch_rows(connection, FIND_NUMBERED_STATES, parameters, StateRow)
     }
 
@@ -181,7 +183,9 @@ async def load_next_item_heads(
     """Return the next items after `last_number`, wrapping around: number, head, number of floats in the tail."""
     parameters = {**revision.sql_parameters, "last": last_number, "limit": limit}
     rows = await fetch_rows(connection, FIND_NEXT_ITEM_HEADS, parameters, ItemHeadRow)
-    return [(row.number, bytes_to_floats(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows]
+    return [
+        (row.number, decode_floats_from_bytes(row.since).tolist(), row.length // STORED_FLOAT.itemsize) for row in rows
+    ]
 
 
 async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence[int]) -> list[tuple[float, ...]]:
@@ -219,25 +223,25 @@ def decoded_law_state_of_campaign_or_none(row: CampaignStateRow | None, layout: 
             "Nothing was changed.",
             code="states_of_another_version",
         )
-    return None if row is None else bytes_to_floats(row.state).tolist()
+    return None if row is None else decode_floats_from_bytes(row.state).tolist()
 
 
 async def load_whole_law_state(connection: Driver, revision: Revision) -> LawState:
     """Return all law state of a revision."""
     rows = await fetch_rows(connection, FIND_ALL_STATES, revision.sql_parameters, AnyStateRow)
-    campaign = [bytes_to_floats(row.state).tolist() for row in rows if row.kind == "campaign"]
+    campaign = [decode_floats_from_bytes(row.state).tolist() for row in rows if row.kind == "campaign"]
     return LawState(
         campaign[0] if campaign else None,
-        {row.number: bytes_to_floats(row.state).tolist() for row in rows if row.kind == "annotator"},
+        {row.number: decode_floats_from_bytes(row.state).tolist() for row in rows if row.kind == "annotator"},
         {
-            row.number: (bytes_to_floats(row.since).tolist(), bytes_to_floats(row.state))
+            row.number: (decode_floats_from_bytes(row.since).tolist(), decode_floats_from_bytes(row.state))
             for row in rows
             if row.kind == "item"
         },
     )
 
 
-def iterate_parts_of_law_state(law_state: LawState) -> Iterator[LawState]:
+def split_law_state_into_storable_parts(law_state: LawState) -> Iterator[LawState]:
     """Split law state into parts small enough for one statement each; the campaign's is in the first."""
     numbers = list(law_state.items)
     yield LawState(
@@ -253,25 +257,27 @@ def iterate_parts_of_law_state(law_state: LawState) -> Iterator[LawState]:
 
 async def store_law_states(connection: Driver, revision: Revision, law_state: LawState, *, layout: int) -> None:
     """Store changed law state; an item without a tail keeps its stored one."""
-    rows = [("campaign", 0, floats_to_bytes(law_state.campaign), b"")] if law_state.campaign is not None else []
-    rows += [("annotator", number, floats_to_bytes(state), b"") for number, state in law_state.annotators.items()]
+    rows = [("campaign", 0, encode_floats_as_bytes(law_state.campaign), b"")] if law_state.campaign is not None else []
     rows += [
-        ("item", number, floats_to_bytes(long), floats_to_bytes(short))
+        ("annotator", number, encode_floats_as_bytes(state), b"") for number, state in law_state.annotators.items()
+    ]
+    rows += [
+        ("item", number, encode_floats_as_bytes(long), encode_floats_as_bytes(short))
         for number, (short, long) in law_state.items.items()
         if long is not None
     ]
     kinds, numbers, values, since = zip(*rows, strict=True) if rows else ((), (), (), ())
     heads_without_tail = {
-        number: floats_to_bytes(short) for number, (short, long) in law_state.items.items() if long is None
+        number: encode_floats_as_bytes(short) for number, (short, long) in law_state.items.items() if long is None
     }
     parameters = {**revision.sql_parameters, "layout": layout, "kinds": kinds, "numbers": numbers, "states": values}
     parameters |= {"since": since, "longer": [*heads_without_tail], "longer_since": [*heads_without_tail.values()]}
     await execute_statement(connection, STORE_LAW_STATES, parameters)
 
 
-def bytes_to_floats(stored: bytes) -> Floats:
+def decode_floats_from_bytes(stored: bytes) -> Floats:
     return np.frombuffer(stored, STORED_FLOAT)
 
 
-def floats_to_bytes(state: npt.ArrayLike) -> bytes:
+def encode_floats_as_bytes(state: npt.ArrayLike) -> bytes:
     return np.asarray(state, STORED_FLOAT).tobytes()

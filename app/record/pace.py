@@ -74,7 +74,7 @@ def recent_hit_count_and_hourly_rate(
     return hits, hourly_rate_after_first_hit(hits, now - first_answer_time)
 
 
-def hours_to_completion_or_none(
+def forecast_hours_to_completion_or_none(
     judgments_left: int, items_per_hit: int, recent_rate: tuple[int, float] | None, time_since_first_answer: timedelta
 ) -> float | None:
     """Return how many hours the rest takes at the recent rate, or None if there is too little to forecast from.
@@ -96,19 +96,19 @@ def hours_to_completion_or_none(
     return judgments_left / items_per_hit / recent_rate[1]
 
 
-def silence_in_words_or_none(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:
+def text_on_time_without_answers_or_none(hits_by_minute: Mapping[int, int], now_minute: int) -> str | None:
     """Return how long no answer came, in words, or None while answers come in."""
     minutes = now_minute - max(hits_by_minute, default=now_minute - PACE_HOURS_SHOWN * 60)
     if minutes < MIN_SILENT_MINUTES:
         return None
     return (
-        f"no answer for {format_hours(minutes / 60)}"
+        f"no answer for {format_hours_in_words(minutes / 60)}"
         if minutes < PACE_HOURS_SHOWN * 60
         else "no answer for a day or more"
     )
 
 
-def format_hours(hours: float) -> str:
+def format_hours_in_words(hours: float) -> str:
     """Return hours in words: `40 min`, `6 h`, `3 days`."""
     if hours < 1.5:
         return f"{max(1, round(hours * 60))} min"

@@ -16,7 +16,7 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict
 from app.inference.online.law import Law, LawBeliefs, LawState
 from app.record import law_storage, responses, unjudged
-from app.record.campaign_law import hits_of_judging_responses_for_law
+from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_storage import Revision
 
 REPLAYED_RESPONSES_PER_BATCH = 5_000
@@ -142,7 +142,7 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
         else {}
     )
     replayed_columns = await asyncio.to_thread(
-        expected_posterior_column_by_name, law, beliefs, judgments, unjudged_counts
+        replayed_posterior_column_by_name, law, beliefs, judgments, unjudged_counts
     )
     count, beyond_rounding_count, column_mismatches = await asyncio.to_thread(
         count_and_list_differing_posteriors, stored, replayed_columns
@@ -172,7 +172,7 @@ def state_columns_sql(law: Law, state: str) -> str:
     return ", ".join(f"coalesce({state}[{k}], 'NaN')" for k, _ in enumerate(law.family.parameter_names, start=1))
 
 
-def expected_posterior_column_by_name(
+def replayed_posterior_column_by_name(
     law: Law, beliefs: LawBeliefs, judgments: NumberColumn, unjudged_counts: Mapping[int, int]
 ) -> dict[str, NumberColumn]:
     """Return the expected columns of the posteriors; `unjudged_counts` counts annotators unable to judge each item."""
@@ -240,7 +240,10 @@ async def replay_to_beliefs_counts_and_last_number(
         The beliefs, the number of judgments of each item, (N,), and the number of responses.
 
     """
-    beliefs, count = await initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition), 0
+    beliefs, count = (
+        await initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition),
+        0,
+    )
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
     batches = responses.iterate_batches_of_responses(
         connection,
@@ -250,7 +253,7 @@ async def replay_to_beliefs_counts_and_last_number(
         criterion=criterion.number,
     )
     async for chunk in batches:
-        hits = hits_of_judging_responses_for_law(criterion, chunk)
+        hits = convert_judging_responses_to_hits_of_law(criterion, chunk)
         try:
             await asyncio.to_thread(beliefs.apply_hits, hits)
         except ValueError as problem:
@@ -276,7 +279,7 @@ def count_and_list_differing_posteriors(
     """
     count, beyond_rounding_count, mismatches = 0, 0, []
     for column, values in replayed.items():
-        different = np.flatnonzero(integer_bits_of_numbers(stored[column]) != integer_bits_of_numbers(values))
+        different = np.flatnonzero(bit_patterns_of_numbers(stored[column]) != bit_patterns_of_numbers(values))
         count += len(different)
         beyond_rounding_count += int(
             np.count_nonzero(~rounding_difference_mask(stored[column][different], values[different]))
@@ -348,6 +351,6 @@ def first_differing_pair_or_none(stored: Any, replayed: Any) -> tuple[float, flo
     return (float(pairs[0, different[0]]), float(pairs[1, different[0]])) if len(different) else None
 
 
-def integer_bits_of_numbers(values: NumberColumn) -> NumberColumn:
+def bit_patterns_of_numbers(values: NumberColumn) -> NumberColumn:
     """Return the bits of numbers as integers, so that comparisons are exact and a NaN equals an identical NaN."""
     return np.ascontiguousarray(values).view(f"i{values.itemsize}")

@@ -197,9 +197,9 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
     present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
     revisions of this process. Raises as `replay_to_beliefs_counts_and_last_number` and `run_in_process` do.
     """
-    _, needs_process = await is_revision_due_and_needs_process(engine, campaign_id)
+    _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
+        is_due, _ = await is_revision_due_and_does_it_need_process(engine, campaign_id)
         if is_due and needs_process:
             url = engine.url.render_as_string(hide_password=False)
             await run_in_process(make_revision_at_url, url, campaign_id, now)
@@ -207,7 +207,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
             await make_and_switch_to_revision(engine, campaign_id, now=now)
 
 
-async def is_revision_due_and_needs_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
+async def is_revision_due_and_does_it_need_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:
     """Return whether the present revision misses a decision, and whether a replay needs a process of its own."""
     async with engine.connect() as connection:
         row = (
@@ -272,7 +272,7 @@ async def make_and_switch_to_revision(
         async with connection.begin():
             await finish_campaign_if_complete(connection, campaign_id, now=now)
         # Writers that began before the switch still use the rows of the old revision.
-        while not await try_with_lock_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
+        while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
             pass
         async with connection.begin():
             await delete_other_revisions(connection, draft.revision)
@@ -284,7 +284,7 @@ async def catch_up_and_try_to_switch_to_draft(connection: AsyncConnection, draft
     while answers_left > draft.max_answers_left:
         before, answers_left = answers_left, await apply_new_answers_to_draft_and_count(connection, draft)
         draft.failed_attempts += answers_left >= before
-    return await try_with_lock_timeout(try_switch_to_draft(connection, draft), draft)
+    return await try_locking_work_with_timeout(try_switch_to_draft(connection, draft), draft)
 
 
 async def wait_for_storing_transactions_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
@@ -295,7 +295,7 @@ async def wait_for_storing_transactions_to_end(connection: AsyncConnection, draf
     return True
 
 
-async def try_with_lock_timeout(locking_work: Awaitable[bool], draft: RevisionDraft) -> bool:
+async def try_locking_work_with_timeout(locking_work: Awaitable[bool], draft: RevisionDraft) -> bool:
     """Return the result of the work, or False, after a pause, if it waited too long for a lock."""
     try:
         return await locking_work

@@ -28,37 +28,39 @@ class BalancedPlan:
         self._difference_counts: npt.NDArray[np.int64] | None = None
         self._arrangements: dict[int, tuple[ItemNumbers, ItemNumbers]] = {}
 
-    def hits_of_round(self, number: int) -> list[list[int]]:
+    def hits_of_round(self, round_number: int) -> list[list[int]]:
         """Return the HITs of a round, numbered from 0, each led by its first item."""
-        return [self._hit_at(number, row) for row in range(min(self.hits_per_round, self.item_count))]
+        return [
+            self._hit_led_in_row_of_round(round_number, row) for row in range(min(self.hits_per_round, self.item_count))
+        ]
 
-    def hit_led_by_or_none(self, leader: int, number: int) -> list[int] | None:
+    def hit_led_by_or_none(self, leader: int, round_number: int) -> list[int] | None:
         """Return the HIT of a round that an item leads, the leader first; None if it leads none."""
-        row = int(self._arrangement(number)[1][leader])
-        return self._hit_at(number, row) if row < self.hits_per_round else None
+        row = int(self._item_order_and_places_of_round(round_number)[1][leader])
+        return self._hit_led_in_row_of_round(round_number, row) if row < self.hits_per_round else None
 
-    def _hit_at(self, number: int, row: int) -> list[int]:
-        items, _ = self._arrangement(number)
-        rows = (row + self._shifts_of_round(number)) % self.hits_per_round
+    def _hit_led_in_row_of_round(self, round_number: int, row: int) -> list[int]:
+        items, _ = self._item_order_and_places_of_round(round_number)
+        rows = (row + self._shifts_of_round(round_number)) % self.hits_per_round
         places = rows + self.hits_per_round * np.arange(self.size)
         hit: list[int] = items[places[places < self.item_count]].tolist()
         return hit
 
-    def _arrangement(self, number: int) -> tuple[ItemNumbers, ItemNumbers]:
+    def _item_order_and_places_of_round(self, round_number: int) -> tuple[ItemNumbers, ItemNumbers]:
         """Return the items in the order of columns, and the place of each item; new once all shifts were used."""
-        cycle = number // self.hits_per_round
+        cycle = round_number // self.hits_per_round
         if cycle not in self._arrangements:
             order = np.random.default_rng([PLAN_SEED, cycle]).permutation(self.item_count)
             self._arrangements[cycle] = order, np.argsort(order)
         return self._arrangements[cycle]
 
-    def _shifts_of_round(self, number: int) -> ItemNumbers:
-        step = number % self.hits_per_round
+    def _shifts_of_round(self, round_number: int) -> ItemNumbers:
+        step = round_number % self.hits_per_round
         while len(self._shifts) <= step:
-            self._shifts.append(self._choose_shifts(len(self._shifts)))
+            self._shifts.append(self._choose_least_used_shifts(len(self._shifts)))
         return self._shifts[step]
 
-    def _choose_shifts(self, step: int) -> ItemNumbers:
+    def _choose_least_used_shifts(self, step: int) -> ItemNumbers:
         """Return the shift of each column, (size,), whose differences came up least so far."""
         rows = self.hits_per_round
         if self._difference_counts is None:

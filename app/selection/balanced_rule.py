@@ -109,7 +109,7 @@ class BalancedRule(AlgorithmOne):
         hits = hits_with_items_that_have_room(planned_hits(plan, settings, iteration), room)
         if not hits:  # the plan has passed the items that fell behind
             hits = [[item] for item in np.flatnonzero(room > 0).tolist()]
-        hits = regroup_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
+        hits = regroup_items_of_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
         return [
             make_draw_in_random_order(hit, rng, FIRST_PLAN_REASON) for hit in hits if len(hit) >= settings.min_items
         ]
@@ -137,7 +137,7 @@ def hits_with_items_that_have_room(hits: list[list[int]], room: Counts) -> list[
     return kept_hits
 
 
-def regroup_short_hits(hits: list[list[int]], size: int, rng: np.random.Generator) -> list[list[int]]:
+def regroup_items_of_short_hits(hits: list[list[int]], size: int, rng: np.random.Generator) -> list[list[int]]:
     """Return the full HITs, and HITs about as long as each other of the items in short ones."""
     full = [hit for hit in hits if len(hit) == size]
     rest = [item for hit in hits if len(hit) < size for item in hit]

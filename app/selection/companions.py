@@ -105,10 +105,14 @@ class Companions:
         items drawn so far, just as further tries would.
         """
         drawn = (
-            self._draw_by_rejection(leader, count, barred, chosen, rng) if self._size > MAX_ITEMS_FOR_FULL_PASS else []
+            self._draw_companions_by_rejection_sampling(leader, count, barred, chosen, rng)
+            if self._size > MAX_ITEMS_FOR_FULL_PASS
+            else []
         )
         if len(drawn) < count:
-            drawn += self._draw_by_full_pass(leader, count - len(drawn), barred, {*chosen, *drawn}, rng)
+            drawn += self._draw_companions_by_weighing_all_items(
+                leader, count - len(drawn), barred, {*chosen, *drawn}, rng
+            )
         return drawn
 
     def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
@@ -136,7 +140,7 @@ class Companions:
         """Number of cells that there is room for."""
         return len(self._cells)
 
-    def _draw_by_rejection(
+    def _draw_companions_by_rejection_sampling(
         self, leader: int, count: int, barred: set[int], chosen: Collection[int], rng: np.random.Generator
     ) -> list[int]:
         log_bound = self._log_match_quality_bound_of_each_cell(leader)
@@ -156,7 +160,7 @@ class Companions:
                         return drawn
         return drawn
 
-    def _draw_by_full_pass(
+    def _draw_companions_by_weighing_all_items(
         self, leader: int, count: int, barred: set[int], chosen: set[int], rng: np.random.Generator
     ) -> list[int]:
         free = filterfalse(barred.__contains__, chain.from_iterable(self._cells))
@@ -196,7 +200,7 @@ class Companions:
     def _open_cell_and_return_number(self, row: int, column: int) -> int:
         """Open a cell at this row and column, with an unused number."""
         if not self._unused:
-            self._add_cell_numbers()
+            self._allocate_more_cell_numbers()
         cell = self._unused.pop()
         self._keys[cell] = row, column
         self._number[row, column] = cell
@@ -208,7 +212,7 @@ class Companions:
         self._borders[:, cell] = EMPTY_CELL_BORDERS
         self._unused.append(cell)
 
-    def _add_cell_numbers(self) -> None:
+    def _allocate_more_cell_numbers(self) -> None:
         """Add cell numbers, a quarter at a time so that growing stays cheap."""
         added = 16 + len(self._cells) // 4
         self._unused += range(len(self._cells), len(self._cells) + added)

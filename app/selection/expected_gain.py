@@ -53,11 +53,11 @@ def log_gain_at_distance(distance: Array, variance: Array, variance_after: Array
 
     Arrays that broadcast: distances from the line, s^2 and s'^2 < s^2.
     """
-    gain: Array = log_gain_at_line(variance, variance_after) - distance * distance / (2.0 * variance)
+    gain: Array = log_gain_at_distance_zero(variance, variance_after) - distance * distance / (2.0 * variance)
     return gain
 
 
-def log_gain_at_line(variance: Array, variance_after: Array) -> Array:
+def log_gain_at_distance_zero(variance: Array, variance_after: Array) -> Array:
     """Return `log_gain_at_distance` at distance 0."""
     gain: Array = np.log(np.sqrt(variance) - np.sqrt(variance_after))
     return gain

@@ -19,7 +19,7 @@ def make_scale_line_below_best_items(settings: SelectionSettings, values: ItemVa
     return BelowBestLine(values, settings.best_count, settings.never_drawn)
 
 
-def threshold_line(settings: SelectionSettings, _values: ItemValues) -> ScaleLine:
+def make_scale_line_at_threshold(settings: SelectionSettings, _values: ItemValues) -> ScaleLine:
     """Return the line at the campaign's threshold, whatever the scores are."""
     return ThresholdLine(settings.threshold)
 
@@ -53,7 +53,7 @@ THRESHOLD_RULE = AlgorithmOne(
     "Threshold: focus on items not yet clearly above or below it",
     needs_ordered_scores=True,
     needs_bounded_scores=True,
-    make_pools=partial(make_near_line_pools, threshold_line),
-    leader_worth=partial(log_gain_of_each_item_at_line, threshold_line),
+    make_pools=partial(make_near_line_pools, make_scale_line_at_threshold),
+    leader_worth=partial(log_gain_of_each_item_at_line, make_scale_line_at_threshold),
     reason="near_the_threshold",
 )

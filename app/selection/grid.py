@@ -31,7 +31,7 @@ class SparseGrid(Generic[K]):
     def open_new_cell_and_return_number(self, key: K) -> int:
         """Return the number of a new cell: one that is unused."""
         if not self._unused:
-            self._add_cell_numbers(key)
+            self._allocate_more_cell_numbers(key)
         cell = self._unused.pop()
         self.keys[cell] = key
         self.number_by_key[key] = cell
@@ -44,7 +44,7 @@ class SparseGrid(Generic[K]):
         self.values[:, cell] = self._nowhere
         self._unused.append(cell)
 
-    def _add_cell_numbers(self, key: K) -> None:
+    def _allocate_more_cell_numbers(self, key: K) -> None:
         """Add numbers, a quarter at a time so that growing stays cheap."""
         added = 16 + len(self.keys) // 4
         self._unused += range(len(self.keys), len(self.keys) + added)

@@ -49,12 +49,14 @@ def mask_of_implied_pairs_asked_anyway(
     """Return which pairs of an item with others, (n,), this annotator is asked although they are implied."""
     pair = np.asarray(others, np.int64)
     low, high = np.minimum(pair, item).astype(np.uint64), np.maximum(pair, item).astype(np.uint64)
-    words = _splitmix64(_splitmix64(np.array([seed], np.uint64)) ^ np.uint64(annotator))
-    hashes = _splitmix64(_splitmix64(words ^ low) ^ high)
+    words = _pseudorandom_splitmix64_words(
+        _pseudorandom_splitmix64_words(np.array([seed], np.uint64)) ^ np.uint64(annotator)
+    )
+    hashes = _pseudorandom_splitmix64_words(_pseudorandom_splitmix64_words(words ^ low) ^ high)
     return hashes % np.uint64(100) < np.uint64(asked_percent)
 
 
-def _splitmix64(words: Uint64Array) -> Uint64Array:
+def _pseudorandom_splitmix64_words(words: Uint64Array) -> Uint64Array:
     """Return pseudo-random whole numbers: splitmix64 (Steele, Lea & Flood 2014, "Fast splittable pseudorandom number
     generators"). It wraps around at 2 ** 64.
     """

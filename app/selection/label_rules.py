@@ -90,7 +90,7 @@ class LabelIndex(OpenItems):
         for item, labels in zip(numbers, label_counts_of_each_posterior(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
-                self._move_to_labels(item, labels)
+                self._move_item_to_bucket_of_labels(item, labels)
         if self._count_labels() >= REFIT_GROWTH * self._fitted_to:
             self._refit_model()
 
@@ -112,8 +112,8 @@ class LabelIndex(OpenItems):
         seen_or_full = read_only_union_of_sets(seen, full)
         for barred in (seen_or_full, full) if allow_seen else (seen_or_full,):
             if not chosen and (
-                leader := self._draw_first(read_only_union_of_sets(barred, leading), rng)
-                or self._draw_first(barred, rng)
+                leader := self._draw_first_item_or_none(read_only_union_of_sets(barred, leading), rng)
+                or self._draw_first_item_or_none(barred, rng)
             ):
                 chosen, reason = [leader.item], (self._reason, leader.probability)
             if chosen:
@@ -131,7 +131,7 @@ class LabelIndex(OpenItems):
         if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
             raise ValueError("the counts of labels are not those of the items")
 
-    def _draw_first(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def _draw_first_item_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, ties at random."""
         for _, labels in self._order:
             if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
@@ -151,7 +151,7 @@ class LabelIndex(OpenItems):
             self._bags.remove_item(item, self._open[self._labels[item]])
             self._size -= 1
 
-    def _move_to_labels(self, item: int, labels: LabelCounts) -> None:
+    def _move_item_to_bucket_of_labels(self, item: int, labels: LabelCounts) -> None:
         before, self._labels[item] = self._labels[item], labels
         self._alike[labels] += 1
         self._alike[before] -= 1

@@ -88,23 +88,23 @@ class ComparisonLog:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 
-    def fit_that_is_due_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
+    def due_posterior_fit_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
         """Return the fit that is due, or None. It may run in a thread; pass its result to
-        `take_over_fitted_posterior`.
+        `replace_posterior_by_fitted_one`.
         """
-        size = self._size_of_due_fit()
+        size = self._comparison_count_of_due_fit()
         if size == self._fits_begun_to:
             return None
         self._fits_begun_to = size
-        return partial(fit_and_learn_rest, self._comparisons.copy(), size, self.item_count)
+        return partial(fit_posterior_and_learn_later_comparisons, self._comparisons.copy(), size, self.item_count)
 
-    def take_over_fitted_posterior(self, joint: JointScores, learned_count: int) -> None:
+    def replace_posterior_by_fitted_one(self, joint: JointScores, learned_count: int) -> None:
         """Take a fitted posterior that has learned the first `learned_count` comparisons."""
         for comparison in self._comparisons[learned_count:]:
             joint.learn_comparison(*comparison)
         self.joint = joint
 
-    def _size_of_due_fit(self) -> int:
+    def _comparison_count_of_due_fit(self) -> int:
         """Return the number of comparisons that the posterior is fitted to; 0 while there are too few."""
         size, due = self.item_count * MIN_COMPARISONS_PER_ITEM / 2, 0
         while size <= len(self._comparisons):
@@ -112,7 +112,9 @@ class ComparisonLog:
         return due
 
 
-def fit_and_learn_rest(comparisons: Sequence[Comparison], size: int, item_count: int) -> tuple[JointScores, int]:
+def fit_posterior_and_learn_later_comparisons(
+    comparisons: Sequence[Comparison], size: int, item_count: int
+) -> tuple[JointScores, int]:
     """Return the posterior fitted to the first `size` comparisons and updated by the others, and their number."""
     joint = fit_joint_scores(*np.array(comparisons[:size], np.intp).T, item_count=item_count)
     for comparison in comparisons[size:]:
@@ -156,7 +158,7 @@ class MostInformativeLeaders(LeastJudgedLeaders):
             return super().draw(barred, rng)
         free = np.array(sorted(self._open - barred), np.intp)
         if len(free) < 2 or self.always_shown:
-            information_with = partial(joint_information, joint, free)
+            information_with = partial(comparison_information_by_joint_posterior, joint, free)
             first = most_informative_additions(information_with, self.always_shown, free, 1)
             return Pick(first[0], 1.0) if first else None
         leader, companion = most_informative_pair(joint, free)
@@ -207,7 +209,7 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         planned = self._leaders.planned_companion.pop(leader, leader)
         drawn = [planned] if planned in free and count else []
         candidates = np.array(sorted(free.difference(drawn)), np.intp)
-        information_with = partial(joint_information, joint, candidates)
+        information_with = partial(comparison_information_by_joint_posterior, joint, candidates)
         return drawn + most_informative_additions(information_with, [*before, *drawn], candidates, count - len(drawn))
 
 
@@ -227,16 +229,18 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
             return super().draw(leader, count, barred, rng, chosen=chosen)
         candidates = super().draw(leader, max(count, CANDIDATES_OF_LARGE_CAMPAIGNS), barred, rng, chosen=chosen)
         numbers = np.array(candidates, np.intp)
-        information_with = partial(independent_information, self._known, self._gamma, numbers)
+        information_with = partial(comparison_information_of_independent_scores, self._known, self._gamma, numbers)
         return most_informative_additions(information_with, [*dict.fromkeys((leader, *chosen))], numbers, count)
 
 
-def joint_information(joint: JointScores, items: ItemNumbers, other: int) -> Floats:
+def comparison_information_by_joint_posterior(joint: JointScores, items: ItemNumbers, other: int) -> Floats:
     """Return the information of comparing each item, (n,), with another one."""
     return comparison_information(joint.mean[items] - joint.mean[other], joint.difference_variance[other, items])
 
 
-def independent_information(values: ItemValues, gamma: float, items: ItemNumbers, other: int) -> Floats:
+def comparison_information_of_independent_scores(
+    values: ItemValues, gamma: float, items: ItemNumbers, other: int
+) -> Floats:
     """Return the information of comparing each item, (n,), with another one, as if scores were independent."""
     noise = 2 * gamma * gamma
     distance = (values.score[items] - values.score[other]) / np.sqrt(noise)
@@ -260,8 +264,8 @@ class PairsIndex(SelectionIndex):
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
             self.log.add_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
-            if (fit := self.log.fit_that_is_due_or_none()) is not None:
-                self.log.take_over_fitted_posterior(*fit())
+            if (fit := self.log.due_posterior_fit_or_none()) is not None:
+                self.log.replace_posterior_by_fitted_one(*fit())
 
     @property
     def reason(self) -> str:

@@ -39,7 +39,7 @@ class SegmentIndex:
     def systems(self) -> int:
         return self.first_with_same_output.shape[1]
 
-    def update_segment_use_counts(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
+    def update_segment_judgment_counts(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:
         """Update how often segments were judged: pairs of a number and a count, which only grow."""
         for segment, count in segments_with_use_count:
             self.uses[segment] = max(self.uses[segment], count)
@@ -69,13 +69,15 @@ class SegmentIndex:
         )
         return is_comparable
 
-    def can_compare(self, wanted: Collection[int], always: Collection[int], *, n: int, min_outputs: int) -> bool:
+    def can_compare(
+        self, wanted_systems: Collection[int], always_shown_systems: Collection[int], *, n: int, min_outputs: int
+    ) -> bool:
         """Return whether any HIT of n of these systems, and those always shown, has this many different outputs."""
         return any(
             self.mask_of_comparable_segments(
-                [leader, *always], {*wanted} - {leader}, max_others=n - 1, min_outputs=min_outputs
+                [leader, *always_shown_systems], {*wanted_systems} - {leader}, max_others=n - 1, min_outputs=min_outputs
             ).any()
-            for leader in wanted
+            for leader in wanted_systems
         )
 
     def systems_with_already_shown_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
@@ -141,11 +143,11 @@ class SegmentIndex:
         if not len(candidates):
             return None
         if not self.complete:
-            candidates = candidates_with_highest_value(
+            candidates = candidates_of_highest_value(
                 candidates, (self.first_with_same_output[candidates][:, [*systems]] != NO_OUTPUT).sum(axis=1)
             )
         if not self.all_differ:
-            candidates = candidates_with_highest_value(
+            candidates = candidates_of_highest_value(
                 candidates,
                 np.minimum(
                     count_distinct_outputs_of_each_row(self.first_with_same_output[candidates][:, [*systems]]),
@@ -156,7 +158,7 @@ class SegmentIndex:
         for segment, count in open_hit_counts.items():
             if segment < len(uses):
                 uses[segment] += count
-        return int(rng.choice(candidates_with_highest_value(candidates, -uses[candidates])))
+        return int(rng.choice(candidates_of_highest_value(candidates, -uses[candidates])))
 
     def count_different_outputs(self, segment: int, systems: Sequence[int]) -> int:
         """Return how many different outputs these systems have for a segment."""
@@ -182,7 +184,7 @@ class SegmentIndex:
         return fresh
 
 
-def candidates_with_highest_value(candidates: NumberArray, values: NumberArray) -> NumberArray:
+def candidates_of_highest_value(candidates: NumberArray, values: NumberArray) -> NumberArray:
     """Return the candidates with the highest value, (M,) each."""
     return np.compress(values == values.max(), candidates)
 
@@ -195,19 +197,19 @@ def count_distinct_outputs_of_each_row(outputs: NumberArray) -> NumberArray:
     return counts
 
 
-def shown_items_of_hit(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
+def items_of_hit_with_distinct_outputs(items: Sequence[int], representatives: Sequence[int] | None) -> list[int]:
     """Return the items of a HIT that are shown: the first of those with the same output. None: all are."""
     return [*items] if representatives is None else [item for item in items if item in representatives]
 
 
-def values_spread_to_equal_outputs(
+def copy_values_to_items_with_equal_output(
     values: Mapping[K, T], items: Iterable[K], representatives: Iterable[K]
 ) -> dict[K, T]:
     """Return the values of the shown items for all items of the HIT with the same output."""
     return {item: values[first] for item, first in zip(items, representatives, strict=True) if first in values}
 
 
-def value_of_each_item_from_shown_ones(
+def value_of_each_item_by_its_shown_item(
     values: Mapping[int, T], items: Sequence[int], representatives: Sequence[int] | None
 ) -> list[T]:
     """Return the value of each item of the HIT, in order, given the values of the shown items."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets, Pick
-from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_line
+from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_distance_zero
 from app.selection.grid import SparseGrid
 from app.selection.leaders import iterate_bucket
 from app.selection.rule import ItemValues
@@ -71,7 +71,7 @@ class NearLineLeaders:
         columns = judgments[items], score[items]
         differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
         for bag in self._bags.make_bucket_of_each_run(items, np.flatnonzero(differs)):
-            self._store_bucket(bag[0], bag)
+            self._store_bucket_of_same_score(bag[0], bag)
 
     def __len__(self) -> int:
         """How many items may lead."""
@@ -81,7 +81,7 @@ class NearLineLeaders:
         """Allow an item to lead, by its present values."""
         self._bounds = None
         alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
-        self._bags.add_item(item, self._store_bucket(item, []) if alike is None else alike.bucket)
+        self._bags.add_item(item, self._store_bucket_of_same_score(item, []) if alike is None else alike.bucket)
         self._size += 1
 
     def remove(self, item: int) -> None:
@@ -166,7 +166,7 @@ class NearLineLeaders:
         if self._bounds is None:  # a HIT's companions are found in the same order as its leader
             low, high, judgments = self._cells.values
             variance, after = self.noise.error_variances(judgments)
-            highest, steepness = log_gain_at_line(variance, after), 0.5 / variance
+            highest, steepness = log_gain_at_distance_zero(variance, after), 0.5 / variance
             distance = np.maximum(np.maximum(low - position, position - high), 0.0)
             bounds = highest - distance * distance * steepness
             self._bounds = bounds, highest, steepness, LazyDescendingOrder(bounds)
@@ -176,7 +176,7 @@ class NearLineLeaders:
                 return
             yield bounds.item(number), number, highest.item(number), steepness.item(number)
 
-    def _store_bucket(self, item: int, bucket: Bucket) -> Bucket:
+    def _store_bucket_of_same_score(self, item: int, bucket: Bucket) -> Bucket:
         score = self._score.item(item)
         self._scores_in_cell_of_item(item)[score] = SameScoreItems(score, bucket)
         return bucket

@@ -19,7 +19,7 @@ class ScaleLine(Protocol):
         """Update an item whose score has changed, or that has left the pool or come back."""
 
 
-def best_item_count_below_all(wanted: int, size: int) -> int:
+def number_of_best_items_but_not_all(wanted: int, size: int) -> int:
     """Return how many of `size` items are the best: as many as are wanted, but never all of them."""
     return max(1, min(wanted, size - 1))
 
@@ -44,8 +44,8 @@ class BelowBestLine:
     def __init__(self, values: ItemValues, best_count: int, never_drawn: Collection[int] = ()) -> None:
         """Arrange the items; their values are shared with the caller.
 
-        `best_count` is k, see `best_item_count_below_all`. `never_drawn` are the numbers of items that are not asked
-        about.
+        `best_count` is k, see `number_of_best_items_but_not_all`. `never_drawn` are the numbers of items that are not
+        asked about.
         """
         self._score, self._status = values.score, values.status
         self._wanted, self._never = best_count, frozenset(never_drawn)
@@ -55,7 +55,7 @@ class BelowBestLine:
     @property
     def position(self) -> float:
         if self._at is None:  # a HIT's companions are drawn at the same line as its leader
-            self._at = self._compute_position()
+            self._at = self._compute_line_position()
         return self._at
 
     def update_item(self, item: int) -> None:
@@ -65,16 +65,16 @@ class BelowBestLine:
         self._size += counts - self._counts.item(item)
         self._counts[item] = counts
         if counts:
-            self._push_to_heap(item)
+            self._push_item_to_heap_of_its_side(item)
         elif self._is_best[item]:
-            self._set_side(item, best=False)
+            self._set_is_best_and_count(item, best=False)
         if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
             self._rebuild_heaps()
 
-    def _compute_position(self) -> float:
+    def _compute_line_position(self) -> float:
         if self._size < 2:  # nobody has to be told apart
             return float(self._score[self._counts].sum())
-        self._rebalance()
+        self._rebalance_heaps()
         middle: float = (self._best[0][0] - self._rest[0][0]) / 2  # the scores of the others are kept as negative ones
         return middle
 
@@ -83,7 +83,10 @@ class BelowBestLine:
         self._counts[[*self._never]] = False
         counting = np.flatnonzero(self._counts)
         order = counting[np.argsort(-self._score[counting], kind="stable")]
-        self._size, self._bests = len(order), min(best_item_count_below_all(self._wanted, len(order)), len(order))
+        self._size, self._bests = (
+            len(order),
+            min(number_of_best_items_but_not_all(self._wanted, len(order)), len(order)),
+        )
         self._is_best = np.zeros(len(self._score), dtype=bool)
         self._is_best[order[: self._bests]] = True
         scores = self._score.tolist()
@@ -92,21 +95,21 @@ class BelowBestLine:
         heapify(self._best)
         heapify(self._rest)
 
-    def _push_to_heap(self, item: int) -> None:
+    def _push_item_to_heap_of_its_side(self, item: int) -> None:
         score = self._score.item(item)
         if self._is_best[item]:
             heappush(self._best, (score, item))
         else:
             heappush(self._rest, (-score, item))
 
-    def _set_side(self, item: int, *, best: bool) -> None:
+    def _set_is_best_and_count(self, item: int, *, best: bool) -> None:
         self._bests += best - self._is_best.item(item)
         self._is_best[item] = best
 
-    def _rebalance(self) -> None:
+    def _rebalance_heaps(self) -> None:
         """Move items between the heaps until the number of best items and the order are right."""
-        k = best_item_count_below_all(self._wanted, self._size)
-        self._drop_stale_entries()
+        k = number_of_best_items_but_not_all(self._wanted, self._size)
+        self._drop_stale_heap_entries()
         while self._bests < k:
             self._move_last_to_other_heap(self._rest, best=True)
         while self._bests > k:
@@ -118,11 +121,11 @@ class BelowBestLine:
     def _move_last_to_other_heap(self, heap: list[tuple[float, int]], *, best: bool) -> None:
         """Move the last item of one heap to the other."""
         _, item = heappop(heap)
-        self._set_side(item, best=best)
-        self._push_to_heap(item)
-        self._drop_stale_entries()
+        self._set_is_best_and_count(item, best=best)
+        self._push_item_to_heap_of_its_side(item)
+        self._drop_stale_heap_entries()
 
-    def _drop_stale_entries(self) -> None:
+    def _drop_stale_heap_entries(self) -> None:
         while self._best and not self._is_current_entry(self._best[0][1], self._best[0][0], best=True):
             heappop(self._best)
         while self._rest and not self._is_current_entry(self._rest[0][1], -self._rest[0][0], best=False):

@@ -50,7 +50,7 @@ class StopRequest:
 
     def __init__(self) -> None:
         self.is_requested = False
-        for number in unignored_stop_signals():
+        for number in stop_signals_that_are_not_ignored():
             signal.signal(number, self.interrupt)
 
     def interrupt(self, _signal: int, _frame: object) -> NoReturn:
@@ -58,7 +58,7 @@ class StopRequest:
         raise KeyboardInterrupt
 
 
-def unignored_stop_signals() -> list[signal.Signals]:
+def stop_signals_that_are_not_ignored() -> list[signal.Signals]:
     """Return the `STOP_SIGNALS` that this process does not ignore; `nohup`, for example, lets it ignore one."""
     return [number for number in STOP_SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
 
@@ -78,7 +78,7 @@ class OrderlyServer(uvicorn.Server):
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        for number in unignored_stop_signals():
+        for number in stop_signals_that_are_not_ignored():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
@@ -91,7 +91,9 @@ class OrderlyServer(uvicorn.Server):
         """
         loop = asyncio.get_running_loop()
         waiting = [
-            connection for listener in sockets or [] for connection in stop_and_accept_waiting_connections(listener)
+            connection
+            for listener in sockets or []
+            for connection in refuse_new_and_accept_waiting_connections(listener)
         ]
         for server in self.servers:
             server.close()  # without an `await` before, so that no connection comes in between
@@ -105,7 +107,7 @@ class OrderlyServer(uvicorn.Server):
         )
 
 
-def stop_and_accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
+def refuse_new_and_accept_waiting_connections(listener: socket.socket) -> list[socket.socket]:
     """Stop new connections to a socket, and accept those that wait."""
     drop_new_connections(listener)
     listener.settimeout(0)
@@ -143,9 +145,9 @@ class WorkerProcess(Process):
         """
         if not self.process.is_alive():
             return False
-        used = cpu_seconds(self.pid)
+        used = cpu_seconds_of_process_or_none(self.pid)
         if not self.ping(HANGING_SECONDS):
-            used_now = cpu_seconds(self.pid)
+            used_now = cpu_seconds_of_process_or_none(self.pid)
             idle = used is not None and used_now is not None and used_now - used < IDLE_SHARE * HANGING_SECONDS
             if (self.has_answered and idle) or not self.ping(timeout - HANGING_SECONDS):
                 return False
@@ -175,8 +177,8 @@ class WorkerSupervisor(Multiprocess):
 
         """
         self.listeners = listeners
-        self.port = bound_socket_on_same_port(listeners[0])  # reserves the port, even while no worker lives
-        ignored = set(STOP_SIGNALS).difference(unignored_stop_signals())
+        self.port = bind_another_socket_to_same_port(listeners[0])  # reserves the port, even while no worker lives
+        ignored = set(STOP_SIGNALS).difference(stop_signals_that_are_not_ignored())
         super().__init__(config, [])
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
@@ -204,7 +206,7 @@ class WorkerSupervisor(Multiprocess):
                 self.should_exit.set()
                 return
             log.warning("Server process %s ended (exit code %s) and is replaced.", worker.pid, worker.exitcode)
-            self.processes[index] = self.start_worker(bound_socket_on_same_port(self.port))
+            self.processes[index] = self.start_worker(bind_another_socket_to_same_port(self.port))
 
     def handle_ttin(self) -> None:
         """Ignore the signal: an additional worker would have no socket."""
@@ -213,7 +215,7 @@ class WorkerSupervisor(Multiprocess):
         """Ignore the signal: connections at the socket of a removed worker would wait forever."""
 
 
-def cpu_seconds(pid: int | None) -> float | None:
+def cpu_seconds_of_process_or_none(pid: int | None) -> float | None:
     """Return the CPU time used by all threads of a process, if the system tells."""
     if sys.platform != "linux" or pid is None:
         return None
@@ -222,7 +224,7 @@ def cpu_seconds(pid: int | None) -> float | None:
     return None
 
 
-def bound_socket_on_same_port(listener: socket.socket) -> socket.socket:
+def bind_another_socket_to_same_port(listener: socket.socket) -> socket.socket:
     """Return another socket on the port of one that shares it, which does not listen yet."""
     other = socket.socket(listener.family, listener.type, listener.proto)
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT):

@@ -47,7 +47,9 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
             listener.listen(2048)  # from here on, connections wait instead of being refused
         base_url = server_url(settings, listeners[0].getsockname()[1])
         welcome_text, key = asyncio.run(
-            prepare_database_and_welcome(url, base_url, with_demo=with_demo, is_terminal=sys.stdout.isatty())
+            prepare_database_and_return_welcome_and_key(
+                url, base_url, with_demo=with_demo, is_terminal=sys.stdout.isatty()
+            )
         )
         click.echo(welcome_text)
         # Workers are new processes and get these values from the environment, so they need no database to start: a
@@ -92,7 +94,7 @@ def bind_worker_sockets(host: str, port: int, workers: int) -> Iterator[list[soc
                 shared = (create_bound_socket(host, port, socket.SO_REUSEPORT) for _ in range(workers))
                 listeners = [stack.enter_context(listener) for listener in shared]
         except OSError as problem:
-            raise listen_problem(host, port, problem) from None
+            raise startup_problem_of_listening(host, port, problem) from None
         yield listeners
 
 
@@ -109,11 +111,11 @@ def create_bound_socket(host: str, port: int, *options: int) -> socket.socket:
     return listener
 
 
-def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
+def startup_problem_of_listening(host: str, port: int, problem: OSError) -> StartupProblem:
     if problem.errno == errno.EADDRINUSE:
         return StartupProblem(
             f"Port {port} on {host} is in use by another program, perhaps another Easel. Choose another, "
-            f"such as `EASEL_PORT={number_of_neighbouring_port(port)} make run`, or with --port; 0 takes a free one."
+            f"such as `EASEL_PORT={neighbouring_port_to_suggest(port)} make run`, or with --port; 0 takes a free one."
         )
     if problem.errno == errno.EACCES:
         return StartupProblem(
@@ -122,7 +124,7 @@ def listen_problem(host: str, port: int, problem: OSError) -> StartupProblem:
     return StartupProblem(f"Easel cannot listen on {host}: {problem.strerror}. Set --host or EASEL_HOST.")
 
 
-def number_of_neighbouring_port(port: int) -> int:
+def neighbouring_port_to_suggest(port: int) -> int:
     return port + 1 if port < MAX_PORT else port - 1
 
 
@@ -163,12 +165,12 @@ def published_server_url_or_none(settings: Settings) -> str | None:
     return None
 
 
-def may_server_be_running(settings: Settings) -> bool:
+def may_server_run_on_same_data(settings: Settings) -> bool:
     """Return whether a server may run on this data; always True for the operator's database, where none is known."""
     return settings.database_url is not None or published_server_url_or_none(settings) is not None
 
 
-def likely_server_url(settings: Settings) -> str:
+def probable_public_server_url(settings: Settings) -> str:
     """Return the URL at which people probably reach Easel, as seen from outside the server."""
     return settings.public_url or published_server_url_or_none(settings) or server_url(settings, settings.port)
 
@@ -176,7 +178,7 @@ def likely_server_url(settings: Settings) -> str:
 # What is said at the start
 
 
-async def prepare_database_and_welcome(
+async def prepare_database_and_return_welcome_and_key(
     url: str, base_url: str, *, with_demo: bool, is_terminal: bool
 ) -> tuple[str, str]:
     """Prepare the database for serving, and return the welcome text and the signing key.

@@ -55,7 +55,7 @@ class Habits:
     context: float = 0.0
     careless: CarelessKind | None = None
 
-    def perceive_values(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
+    def values_as_perceived_by_annotator(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
         """Return perceived values of items on the scale, (n,), perhaps beyond its ends; anywhere for a careless
         annotator.
 
@@ -66,7 +66,7 @@ class Habits:
 
         """
         if self.careless is not None:
-            return scores_by_careless_annotator(self.careless, rng.random(len(true_values)), rng)
+            return careless_scores_of_kind(self.careless, rng.random(len(true_values)), rng)
         noise = self.noise * (1 + self.fatigue * hits_done / 100) * (1 + self.learning * np.exp(-hits_done / 5))
         noise = noise * (1 - self.context * similarity_to_most_similar_other(true_values))
         perceived: Array = (
@@ -77,10 +77,10 @@ class Habits:
     def score_items(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
         """Return scores of items with these true values, (n,), on the steps of a slider, 0 to 1."""
         if self.careless is not None:
-            return round_to_slider_steps(self.perceive_values(true_values, hits_done, rng))
-        perceived = 0.5 + (np.clip(self.perceive_values(true_values, hits_done, rng), 0.0, 1.0) - 0.5) * (
-            1 - self.end_aversion
-        )
+            return round_to_slider_steps(self.values_as_perceived_by_annotator(true_values, hits_done, rng))
+        perceived = 0.5 + (
+            np.clip(self.values_as_perceived_by_annotator(true_values, hits_done, rng), 0.0, 1.0) - 0.5
+        ) * (1 - self.end_aversion)
         step = np.array([1.0, 5.0, 10.0])[rng.choice(3, len(true_values), p=self.probabilities_of_rounding_steps)]
         return round_to_slider_steps(perceived, step)
 
@@ -103,7 +103,7 @@ def similarity_to_most_similar_other(true_values: Array) -> Array:
     return near
 
 
-def scores_by_careless_annotator(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
+def careless_scores_of_kind(kind: CarelessKind, random_scores: Array, rng: np.random.Generator) -> Array:
     """Return scores of a careless annotator, (n,).
 
     They are `random_scores`, or all equal to the first of these, or about the middle of the scale.
@@ -166,7 +166,7 @@ class Population:
 SHARED_HABITS = ("end_aversion", "to_5", "to_10", "fatigue", "learning", "context")
 
 
-def population_of_plain_annotators(noise: float, careless_share: float = 0.0) -> Population:
+def population_with_random_bias_only(noise: float, careless_share: float = 0.0) -> Population:
     """Annotators who differ in bias alone, by half their noise; a share of them answers at random."""
     return Population(bias_sd=noise / 2, noise=noise, careless={"random": careless_share})
 
@@ -198,7 +198,7 @@ def build_population(
             code="population_unknown",
         )
     return replace(
-        POPULATIONS[population_name] if population_name else population_of_plain_annotators(noise),
+        POPULATIONS[population_name] if population_name else population_with_random_bias_only(noise),
         careless={careless_kind: careless_share},
     )
 

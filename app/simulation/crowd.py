@@ -146,7 +146,11 @@ def simulate_answer_by_criterion(
 
     """
     judged = [item for item in items if item not in unjudgeable_items]
-    respond = annotator.habits.score_items if design.value_kind == "points" else annotator.habits.perceive_values
+    respond = (
+        annotator.habits.score_items
+        if design.value_kind == "points"
+        else annotator.habits.values_as_perceived_by_annotator
+    )
     scores = respond(true_values[judged], annotator.hits_done, rng).tolist() if judged else []
     values = dict(zip(judged, design.simulate_answer(scores), strict=True)) if judged else {}
     touches = {
@@ -157,7 +161,7 @@ def simulate_answer_by_criterion(
     return Answer(values, touches, source=SIMULATION_PLATFORM.name, unjudged=unjudged)
 
 
-def refuse_unless_running(campaign: Campaign) -> None:
+def refuse_simulation_unless_running(campaign: Campaign) -> None:
     """Raise `Conflict` (`not_running`) when the campaign hands out no HITs."""
     if campaign.status != "running":
         state = "a draft: launch it first" if campaign.status == "draft" else f"{campaign.status}: it hands out no HITs"
@@ -182,7 +186,7 @@ async def refuse_if_people_answered(connection: AsyncConnection, campaign: Campa
         )
 
 
-def simulated_worker_id(number: int) -> str:
+def worker_id_of_simulated_annotator(number: int) -> str:
     """Return the worker id of a simulated annotator by their number from 0."""
     return f"simulated {number}"
 
@@ -192,7 +196,7 @@ async def create_simulated_annotators(
 ) -> list[SimulatedAnnotator]:
     """Create an admitted annotator for each of these habits."""
     driver = await driver_of(connection)
-    arrivals = [Arrival(simulated_worker_id(k), SIMULATION_PLATFORM.name) for k in range(len(all_habits))]
+    arrivals = [Arrival(worker_id_of_simulated_annotator(k), SIMULATION_PLATFORM.name) for k in range(len(all_habits))]
     return [
         SimulatedAnnotator(
             await find_or_create_assignment(
@@ -253,7 +257,7 @@ async def simulate(
         on_answer: Awaited after every HIT.
 
     """
-    refuse_unless_running(campaign)
+    refuse_simulation_unless_running(campaign)
     cache, names = PosteriorCache(), campaign.criterion_names
     designs = [criterion.design for criterion in campaign.criteria]
     async with database.begin() as connection:

@@ -30,7 +30,7 @@ async def rehearsal_crowd_of_form(
     return RehearsalCrowd(annotators, build_population(like, noise / 100, careless / 100, careless_how), truth or None)
 
 
-def get_rehearsals(request: Request) -> RehearsalCrowds:
+def rehearsal_crowds_of_server(request: Request) -> RehearsalCrowds:
     crowds: RehearsalCrowds = request.app.state.rehearsals
     return crowds
 
@@ -44,7 +44,7 @@ async def rehearse(
     now: Now,
 ) -> Response:
     """Start a rehearsal, or show the existing one; continue it if the process that led it has died."""
-    crowds = get_rehearsals(request)
+    crowds = rehearsal_crowds_of_server(request)
     crowds.refuse_if_crowds_are_busy()
     async with database.begin() as connection:
         campaign, led_crowd = await rehearsals.create_or_find_rehearsal_and_led_crowd(connection, slug, crowd, now=now)
@@ -56,7 +56,9 @@ async def rehearse(
 @router.get("/rehearsed")
 async def redirect_to_rehearsed_campaign(connection: Transaction, slug: str) -> Response:
     """Redirect from a rehearsal to its campaign."""
-    source = await rehearsal_offer.find_campaign_of_rehearsal(connection, await load_campaign_by_slug(connection, slug))
+    source = await rehearsal_offer.load_campaign_of_rehearsal_or_refuse(
+        connection, await load_campaign_by_slug(connection, slug)
+    )
     return redirect_to(campaign_page_url(source.slug))
 
 
@@ -65,8 +67,8 @@ async def post_remove_rehearsal(request: Request, database: Database, slug: str)
     """Delete a rehearsal with all of its answers, and redirect to its campaign."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-    await get_rehearsals(request).end_crowd(campaign.id)
+    await rehearsal_crowds_of_server(request).end_crowd(campaign.id)
     async with database.begin() as connection:
         removed = await rehearsals.delete_rehearsal(connection, slug)
-        source = await rehearsal_offer.find_campaign_of_rehearsal(connection, removed)
+        source = await rehearsal_offer.load_campaign_of_rehearsal_or_refuse(connection, removed)
     return redirect_to(campaign_page_url(source.slug, notice="rehearsal-removed"))

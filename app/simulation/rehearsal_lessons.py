@@ -15,7 +15,7 @@ from app.http.languages.catalogue import ENGLISH, format_money
 from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
-from app.selection.threshold_line import best_item_count_below_all
+from app.selection.threshold_line import number_of_best_items_but_not_all
 from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record
 from app.simulation.rehearsals import MAX_REHEARSAL_HITS
 
@@ -96,7 +96,7 @@ def compute_rehearsal_figures(campaign: Campaign, record: RehearsalRecord) -> Re
 def count_best_items(campaign: Campaign, item_count: int) -> int:
     """Return how many items the goal asks for as the best, or else a tenth."""
     wanted = campaign.best_items if campaign.goal == "best" else round(BEST_SHARE * item_count)
-    return best_item_count_below_all(wanted, item_count)
+    return number_of_best_items_but_not_all(wanted, item_count)
 
 
 def count_best_items_found(true_values: Array, scores: Array, best_count: int) -> int:
@@ -117,20 +117,20 @@ def rank_correlation(true_values: Array, scores: Array) -> float | None:
         return None
 
 
-def list_lessons(campaign: Campaign, figures: RehearsalFigures) -> list[Lesson]:
+def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigures) -> list[Lesson]:
     """Return the lessons that the figures allow, one sentence each."""
     lessons = [
-        Lesson(work_sentence(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
-        Lesson(cost_sentence(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
-        Lesson(correlation_sentence(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
-        Lesson(best_items_sentence(figures), "#scores", "Scores", SEE_CAMPAIGN),
-        Lesson(careless_sentence(figures), "/checks", "Quality", SEE_PEOPLE),
-        Lesson(careful_sentence(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(sentence_on_work_done(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
+        Lesson(sentence_on_cost_of_people(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
+        Lesson(sentence_on_correlation_with_truth(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
+        Lesson(sentence_on_best_items_found(figures), "#scores", "Scores", SEE_CAMPAIGN),
+        Lesson(sentence_on_noticed_careless_annotators(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(sentence_on_held_careful_annotators(figures), "/checks", "Quality", SEE_PEOPLE),
     ]
     return [lesson for lesson in lessons if lesson.sentence]
 
 
-def work_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
+def sentence_on_work_done(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return who answered how much, and how long people would work for that if the campaign says so."""
     sentence = f"{pluralize(figures.annotators, 'annotator')} answered {pluralize(figures.hits, 'task')}"
     if not campaign.minutes_per_hit:
@@ -140,7 +140,7 @@ def work_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
     return f"{sentence}: {time} of work for people, at {campaign.minutes_per_hit:g} min each."
 
 
-def cost_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
+def sentence_on_cost_of_people(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what people would cost; empty if pay is not set."""
     if not campaign.pay_per_hit:
         return ""
@@ -149,14 +149,14 @@ def cost_sentence(campaign: Campaign, figures: RehearsalFigures) -> str:
     return f"With people, these tasks would cost {cost}, at {pay} each."
 
 
-def correlation_sentence(figures: RehearsalFigures) -> str:
+def sentence_on_correlation_with_truth(figures: RehearsalFigures) -> str:
     """Return how near scores are to the truth; empty if that cannot be computed."""
     if figures.correlation is None:
         return ""
     return f"The rank correlation of scores and true values is {figures.correlation:.2f}."
 
 
-def best_items_sentence(figures: RehearsalFigures) -> str:
+def sentence_on_best_items_found(figures: RehearsalFigures) -> str:
     """Return how many of the best items were found; empty if scores have no order."""
     if figures.best_count is None:
         return ""
@@ -166,14 +166,14 @@ def best_items_sentence(figures: RehearsalFigures) -> str:
     return f"{figures.best_found:,} of the {count} truly best items are among the {count} with the highest scores."
 
 
-def careless_sentence(figures: RehearsalFigures) -> str:
+def sentence_on_noticed_careless_annotators(figures: RehearsalFigures) -> str:
     """Return how many careless annotators the rules noticed; empty if there were none."""
     if not figures.careless:
         return ""
     return f"Rules noticed {figures.careless_noticed:,} of {pluralize(figures.careless, 'careless annotator')}."
 
 
-def careful_sentence(figures: RehearsalFigures) -> str:
+def sentence_on_held_careful_annotators(figures: RehearsalFigures) -> str:
     """Return how many careful annotators were held; empty if there were none."""
     if not figures.careful:
         return ""
@@ -182,7 +182,7 @@ def careful_sentence(figures: RehearsalFigures) -> str:
     return f"Rules held {figures.careful_held:,} of {pluralize(figures.careful, 'careful annotator')} by mistake."
 
 
-def first_advice_on_campaign(campaign: Campaign, figures: RehearsalFigures) -> str:
+def most_urgent_advice_on_campaign(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to change first in the campaign; empty if nothing is wrong."""
     return (
         advice_on_missing_judgments(campaign, figures)
@@ -229,4 +229,6 @@ async def load_rehearsal_lessons(connection: AsyncConnection, campaign: Campaign
     if record is None or not record.hit_count:
         return None
     figures = compute_rehearsal_figures(campaign, record)
-    return RehearsalLessons(list_lessons(campaign, figures), first_advice_on_campaign(campaign, figures))
+    return RehearsalLessons(
+        sentences_on_lessons_of_rehearsal(campaign, figures), most_urgent_advice_on_campaign(campaign, figures)
+    )

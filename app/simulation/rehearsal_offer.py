@@ -61,17 +61,19 @@ class RehearsalOffer:
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
 
-async def load_rehearsal_offer_if_possible(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
+async def load_rehearsal_offer_or_none(connection: AsyncConnection, campaign: Campaign) -> RehearsalOffer | None:
     """Return the offer for a campaign; None if it is a rehearsal itself."""
     if campaign.rehearsal_of is not None:
         return None
     item_total = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     rehearsal, number_columns = (
-        await find_rehearsal_of_campaign(connection, campaign.id),
+        await load_rehearsal_of_campaign_or_none(connection, campaign.id),
         await load_names_of_numeric_columns(connection, campaign.id),
     )
     crowd_gone = rehearsal is not None and await is_rehearsal_crowd_gone(connection, rehearsal)
-    return RehearsalOffer(rehearsal, crowd_gone, number_columns, *fewest_annotators_and_reason(campaign, item_total))
+    return RehearsalOffer(
+        rehearsal, crowd_gone, number_columns, *fewest_annotators_for_rehearsal_and_reason(campaign, item_total)
+    )
 
 
 async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campaign) -> bool:
@@ -81,7 +83,7 @@ async def is_rehearsal_crowd_gone(connection: AsyncConnection, rehearsal: Campai
     return bool((await connection.execute(IS_CROWD_GONE, {"campaign": rehearsal.id})).scalar_one())
 
 
-def fewest_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
+def fewest_annotators_for_rehearsal_and_reason(campaign: Campaign, item_total: int) -> tuple[int, str]:
     """Return how many annotators a campaign with this many items needs, and why, as a sentence; 1 if any will do."""
     always_shown_count, judgments_per_item = len(campaign.design.always_shown), campaign.judgments_per_item
     hits_needed = ceil(
@@ -116,14 +118,14 @@ def fewest_annotators_and_reason(campaign: Campaign, item_total: int) -> tuple[i
     return fewest, f"Fewer than {fewest:,} annotators may be too few: {reason}. {advice}."
 
 
-async def find_rehearsal_of_campaign(connection: AsyncConnection, campaign_id: int) -> Campaign | None:
+async def load_rehearsal_of_campaign_or_none(connection: AsyncConnection, campaign_id: int) -> Campaign | None:
     """Return the rehearsal of a campaign, if it has one."""
     rows = await connection.execute(select(campaigns).where(campaigns.c.rehearsal_of == campaign_id))
     columns = rows.mappings().one_or_none()
     return None if columns is None else Campaign.from_columns(columns)
 
 
-async def find_campaign_of_rehearsal(connection: AsyncConnection, rehearsal: Campaign) -> Campaign:
+async def load_campaign_of_rehearsal_or_refuse(connection: AsyncConnection, rehearsal: Campaign) -> Campaign:
     """Return the campaign that this one rehearses. Raises `NotFound` (`campaign_not_found`) if it is no rehearsal."""
     if rehearsal.rehearsal_of is None:
         raise NotFound(f"“{rehearsal.name}” is not a rehearsal.", code="campaign_not_found")

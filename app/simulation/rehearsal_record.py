@@ -14,7 +14,7 @@ from app.annotation.platforms.programs import SIMULATION_PLATFORM
 from app.designs.campaign import Campaign
 from app.errors import Invalid
 from app.inference.ground.arrays import Array
-from app.simulation.crowd import draw_crowd, simulated_worker_id
+from app.simulation.crowd import draw_crowd, worker_id_of_simulated_annotator
 from app.simulation.rehearsals import RehearsalCrowd
 
 LOAD_REHEARSAL_CROWD = text("SELECT described, led_until FROM crowds WHERE campaign_id = :campaign")
@@ -88,7 +88,9 @@ async def load_rehearsal_record(connection: AsyncConnection, campaign: Campaign)
         )
     except Invalid:  # an item came later, without the column of true values
         return None
-    careless_ids = {simulated_worker_id(k) for k, habits in enumerate(drawn.habits) if habits.careless is not None}
+    careless_ids = {
+        worker_id_of_simulated_annotator(k) for k, habits in enumerate(drawn.habits) if habits.careless is not None
+    }
     annotators = await connection.execute(
         LIST_SIMULATED_ANNOTATORS, parameters | {"platform": SIMULATION_PLATFORM.name}
     )

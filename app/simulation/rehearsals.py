@@ -31,7 +31,7 @@ from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import Population
 from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
-from app.simulation.rehearsal_offer import find_rehearsal_of_campaign
+from app.simulation.rehearsal_offer import load_rehearsal_of_campaign_or_none
 
 log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ async def create_or_find_rehearsal_and_led_crowd(
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
     if is_running_rehearsal and (led_crowd := await try_to_take_crowd_lead(connection, campaign, crowd)):
         return campaign, led_crowd
-    if rehearsal := await find_rehearsal_of_campaign(connection, campaign.id):
+    if rehearsal := await load_rehearsal_of_campaign_or_none(connection, campaign.id):
         return rehearsal, await try_to_take_crowd_lead(
             connection, rehearsal, crowd
         ) if rehearsal.status == "running" else None

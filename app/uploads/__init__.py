@@ -29,9 +29,9 @@ from app.uploads.rows import (
     UploadedRow,
     UploadedTable,
     format_cell,
-    limit_rows,
+    iterate_rows_up_to_limit,
     parse_finite_number,
-    refuse_line,
+    refuse_upload_at_line,
 )
 
 __all__ = [
@@ -46,13 +46,13 @@ __all__ = [
     "ReadOptions",
     "UploadedRow",
     "UploadedTable",
-    "can_be_read",
+    "can_choices_make_table_readable",
     "check_upload_size",
     "format_cell",
-    "limit_rows",
+    "iterate_rows_up_to_limit",
     "parse_finite_number",
     "read_table",
-    "refuse_line",
+    "refuse_upload_at_line",
     "table_from_objects",
 ]
 
@@ -91,8 +91,8 @@ def read_table(
     )
     if first_text is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    containers.refuse_markup(first_text[:100])
-    if extension in JSON_EXTENSIONS or is_json_beginning(first_text):
+    containers.refuse_html_or_xml_table(first_text[:100])
+    if extension in JSON_EXTENSIONS or is_beginning_of_json(first_text):
         upload = read_json_table(
             lambda: encodings.iterate_decoded_chunks(table.file, text_encoding), read_lines, extension
         )
@@ -110,7 +110,7 @@ def read_table(
     )
 
 
-def can_be_read(refusal: Invalid) -> bool:
+def can_choices_make_table_readable(refusal: Invalid) -> bool:
     """Return whether the uploader can make a refused table readable by choosing its encoding or the use of its
     quotation marks.
     """
@@ -118,7 +118,7 @@ def can_be_read(refusal: Invalid) -> bool:
     return bool(refusal.details.get(ways.get(refusal.code, "")))
 
 
-def is_json_beginning(text: str) -> bool:
+def is_beginning_of_json(text: str) -> bool:
     """Return whether a text without a known extension is JSON."""
     start = text.lstrip()[:1000]
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "[", "]", '"', ""))

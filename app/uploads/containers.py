@@ -47,24 +47,24 @@ class ForeignFormat(NamedTuple):
     advice: str
 
 
-def pandas_advice(pandas_reader: str) -> str:
+def advice_to_convert_by_pandas(pandas_reader: str) -> str:
     return f"Convert it, for example with pandas.{pandas_reader}(…).to_csv(…, index=False), and upload that."
 
 
 EXCEL_FORMAT = ForeignFormat("an Excel workbook of another kind than .xlsx", EXCEL_ADVICE)
 OLD_EXCEL_FORMAT = ForeignFormat("an old Excel workbook (.xls)", EXCEL_ADVICE)
 FORMAT_BY_SIGNATURE = {  # by (offset, bytes), long enough that no header of a table begins with them
-    (0, b"PAR1\x15"): ForeignFormat("a Parquet file", pandas_advice("read_parquet")),
-    (0, b"ARROW1\0\0"): ForeignFormat("an Arrow or Feather file", pandas_advice("read_feather")),
+    (0, b"PAR1\x15"): ForeignFormat("a Parquet file", advice_to_convert_by_pandas("read_parquet")),
+    (0, b"ARROW1\0\0"): ForeignFormat("an Arrow or Feather file", advice_to_convert_by_pandas("read_feather")),
     (0, b"Obj\x01"): ForeignFormat("an Avro file", SAVE_AS_CSV_ADVICE),
-    (0, b"\x80\x04\x95"): ForeignFormat("a Python pickle", pandas_advice("read_pickle")),
-    (0, b"\x80\x05\x95"): ForeignFormat("a Python pickle", pandas_advice("read_pickle")),
-    (0, b"\x89HDF\r\n\x1a\n"): ForeignFormat("an HDF5 file", pandas_advice("read_hdf")),
+    (0, b"\x80\x04\x95"): ForeignFormat("a Python pickle", advice_to_convert_by_pandas("read_pickle")),
+    (0, b"\x80\x05\x95"): ForeignFormat("a Python pickle", advice_to_convert_by_pandas("read_pickle")),
+    (0, b"\x89HDF\r\n\x1a\n"): ForeignFormat("an HDF5 file", advice_to_convert_by_pandas("read_hdf")),
     (0, b"SQLite format 3\0"): ForeignFormat("an SQLite database", SAVE_AS_CSV_ADVICE),
     (0, b"\x93NUMPY"): ForeignFormat("a NumPy array", SAVE_AS_CSV_ADVICE),
-    (0, b"$FL2@"): ForeignFormat("an SPSS file (.sav)", pandas_advice("read_spss")),
-    (0, b"$FL3@"): ForeignFormat("an SPSS file (.zsav)", pandas_advice("read_spss")),
-    (0, b"<stata_dta>"): ForeignFormat("a Stata file (.dta)", pandas_advice("read_stata")),
+    (0, b"$FL2@"): ForeignFormat("an SPSS file (.sav)", advice_to_convert_by_pandas("read_spss")),
+    (0, b"$FL3@"): ForeignFormat("an SPSS file (.zsav)", advice_to_convert_by_pandas("read_spss")),
+    (0, b"<stata_dta>"): ForeignFormat("a Stata file (.dta)", advice_to_convert_by_pandas("read_stata")),
     (0, b"RDX2\n"): ForeignFormat("an R data file", R_ADVICE),
     (0, b"RDX3\n"): ForeignFormat("an R data file", R_ADVICE),
     (0, b"X\n\0\0\0"): ForeignFormat("an R data file (.rds)", R_ADVICE),
@@ -136,7 +136,7 @@ OF_GZIP = ArchiveCodes("gzip_unreadable", "gzip_too_dense")
 OF_ZIP = ArchiveCodes("zip_unreadable", "zip_too_dense")
 
 
-def raise_refusal_of_format(file_format: ForeignFormat) -> NoReturn:
+def refuse_foreign_file_format(file_format: ForeignFormat) -> NoReturn:
     error_code = "excel_workbook" if file_format in (EXCEL_FORMAT, OLD_EXCEL_FORMAT) else "not_a_table"
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
@@ -148,7 +148,7 @@ def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> Unp
     `zip_not_one_table`) and, while an unpacked table is read, `TooLarge` (`file_too_large`, `gzip_too_dense`,
     `zip_too_dense`).
     """
-    start = first_bytes_without_reading_on(file)
+    start = peek_first_bytes(file)
     if start.startswith(GZIP_SIGNATURE):
         table = unpack_table_of_gzip(file, file_name, max_mb)
     elif start.startswith((ZIP_SIGNATURE, ZIP_END_SIGNATURE)):
@@ -156,34 +156,34 @@ def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> Unp
     else:
         refuse_binary_format(file, start)
         return UnpackedTable(file, file_name)
-    inner_start = first_bytes_without_reading_on(table.file)
+    inner_start = peek_first_bytes(table.file)
     if inner_start.startswith((GZIP_SIGNATURE, ZIP_SIGNATURE)):
-        raise_refusal_of_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
+        refuse_foreign_file_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
     refuse_binary_format(table.file, inner_start)
     return table
 
 
-def first_bytes_without_reading_on(file: BinaryIO) -> bytes:
+def peek_first_bytes(file: BinaryIO) -> bytes:
     start = file.read(FORMAT_HEAD_BYTES)
     file.seek(0)
     return start
 
 
-def refuse_binary_format(file: BinaryIO, start: bytes) -> None:
+def refuse_binary_format(file: BinaryIO, first_bytes: bytes) -> None:
     """Raise `Invalid` (`excel_workbook`, `not_a_table`) for a file of a known format that is no table."""
     for (offset, magic), file_format in FORMAT_BY_SIGNATURE.items():
-        if start.startswith(magic, offset):
-            raise_refusal_of_format(file_format)
-    if start.startswith(OLE_SIGNATURE):
-        raise_refusal_of_format(office_format_of_first_sector(file, start))
+        if first_bytes.startswith(magic, offset):
+            refuse_foreign_file_format(file_format)
+    if first_bytes.startswith(OLE_SIGNATURE):
+        refuse_foreign_file_format(office_format_of_first_sector(file, first_bytes))
 
 
-def refuse_markup(first_line: str) -> None:
+def refuse_html_or_xml_table(first_line: str) -> None:
     """Raise `Invalid` (`excel_workbook`, `not_a_table`) for HTML and XML."""
     text = first_line.lstrip().lower()
     for beginning, file_format in FORMAT_BY_MARKUP_START.items():
         if text.startswith(beginning):
-            raise_refusal_of_format(file_format)
+            refuse_foreign_file_format(file_format)
 
 
 def office_format_of_first_sector(file: BinaryIO, start: bytes) -> ForeignFormat:
@@ -283,7 +283,7 @@ def refuse_damaged_archive(error_code: str) -> NoReturn:
     raise Invalid(message, code=error_code) from None
 
 
-def buffered(raw: UnpackedStream) -> BinaryIO:
+def buffered_reader_of_raw_stream(raw: UnpackedStream) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(raw, UNPACK_BUFFER_BYTES))
 
 
@@ -293,7 +293,7 @@ def unpack_table_of_gzip(file: BinaryIO, file_name: str, max_mb: int) -> Unpacke
     packed_bytes = file.seek(0, os.SEEK_END)
     file.seek(0)
     raw = UnpackedStream(stream, max_mb, packed_bytes, OF_GZIP)
-    return UnpackedTable(buffered(raw), inner_name, "The file was unpacked (gzip).")
+    return UnpackedTable(buffered_reader_of_raw_stream(raw), inner_name, "The file was unpacked (gzip).")
 
 
 def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
@@ -301,10 +301,10 @@ def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`).
     """
-    check_table_zip_directory(file)
+    refuse_table_zip_with_too_many_files(file)
     try:
         archive = zipfile.ZipFile(file)
-        files = [info for info in archive.infolist() if is_entry_from_person(info)]
+        files = [info for info in archive.infolist() if is_zip_entry_from_person(info)]
         refuse_zipped_document(archive, {info.filename for info in files})
         if len(files) != 1:
             refuse_zip_without_one_table([info.filename for info in files])
@@ -320,10 +320,10 @@ def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
     inner_name = PurePath(entry.filename.replace("\\", "/")).name
     note = f"“{shorten_echo(inner_name)}” was unpacked from the zip."
     raw = UnpackedStream(stream, max_mb, entry.compress_size, OF_ZIP, archive)
-    return UnpackedTable(buffered(raw), inner_name, note)
+    return UnpackedTable(buffered_reader_of_raw_stream(raw), inner_name, note)
 
 
-def check_table_zip_directory(file: BinaryIO) -> None:
+def refuse_table_zip_with_too_many_files(file: BinaryIO) -> None:
     """Check the end of a zip, which gives the length of its directory, before the directory is read.
 
     Raises `Invalid` (`zip_unreadable`, `zip_not_one_table`).
@@ -340,7 +340,7 @@ def check_table_zip_directory(file: BinaryIO) -> None:
         refuse_zip_without_one_table([], count)
 
 
-def is_entry_from_person(entry: zipfile.ZipInfo) -> bool:
+def is_zip_entry_from_person(entry: zipfile.ZipInfo) -> bool:
     """Return whether a person put a file into the zip, and not their system."""
     return not entry.is_dir() and SYSTEM_FILE_NAMES.isdisjoint(entry.filename.replace("\\", "/").split("/"))
 
@@ -352,12 +352,12 @@ def refuse_zipped_document(archive: zipfile.ZipFile, paths: Collection[str]) -> 
             mimetype_text = part.read(100)
         for mimetype, file_format in FORMAT_BY_ZIP_MIMETYPE.items():
             if mimetype_text.startswith(mimetype):
-                raise_refusal_of_format(file_format)
+                refuse_foreign_file_format(file_format)
     for beginning, file_format in FORMAT_BY_ZIP_PATH.items():
         if any(path.startswith(beginning) for path in paths):
-            raise_refusal_of_format(file_format)
+            refuse_foreign_file_format(file_format)
     if "[Content_Types].xml" in paths:
-        raise_refusal_of_format(EXCEL_FORMAT)
+        refuse_foreign_file_format(EXCEL_FORMAT)
 
 
 def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoReturn:

@@ -19,9 +19,9 @@ from app.uploads.rows import (
     MAX_UPLOADED_CELL_CHARACTERS,
     UploadedRow,
     UploadedTable,
-    check_column_names,
-    limit_rows,
-    refuse_line,
+    iterate_rows_up_to_limit,
+    refuse_impossible_column_names,
+    refuse_upload_at_line,
 )
 
 TAB_EXTENSIONS = (".tsv", ".tab")
@@ -72,14 +72,14 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     is_tsv = delimiter == "\t"
     if not has_quotes:
         scan, quote_mode = (
-            scan_rows_until_refusal(iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter),
+            scan_all_rows_up_to_refusal(iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter),
             None,
         )
     else:
-        quoted_scan = scan_rows_until_refusal(
+        quoted_scan = scan_all_rows_up_to_refusal(
             iterate_rows_with_quoted_cells(read_lines, delimiter), delimiter, collect_quote_evidence=True
         )
-        plain_scan = scan_rows_until_refusal(
+        plain_scan = scan_all_rows_up_to_refusal(
             iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter, collect_quote_evidence=True
         )
         is_one_column = len(plain_scan.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
@@ -102,7 +102,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
-        limit_rows(iterate_uploaded_rows(rows, columns)),
+        iterate_rows_up_to_limit(iterate_uploaded_rows(rows, columns)),
         row_count=scan.row_count,
         line_count=line_count,
         notes=tuple(notes),
@@ -140,7 +140,7 @@ def iterate_rows_with_literal_quotes(read_lines: LineReader, delimiter: str) -> 
     for line_number, line in enumerate(read_lines(), start=1):
         row = line.strip("\r\n")
         if "\r" in row:
-            refuse_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
+            refuse_upload_at_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
         if row:
             yield DelimitedRow(line_number, row.split(delimiter), (line,))
 
@@ -166,7 +166,7 @@ def iterate_rows_with_quoted_cells(read_lines: LineReader, delimiter: str) -> It
         except StopIteration:
             return
         except csv.Error as problem:
-            refuse_line("csv_unreadable", line, sentence_on_csv_error(problem, line, reader.line_num))
+            refuse_upload_at_line("csv_unreadable", line, sentence_on_csv_error(problem, line, reader.line_num))
         if cells:
             yield DelimitedRow(line, cells, tuple(source_lines))
 
@@ -188,7 +188,7 @@ def sentence_on_csv_error(problem: csv.Error, first_line: int, last_line: int) -
     return f"this cannot be read ({message})."
 
 
-def scan_rows_until_refusal(
+def scan_all_rows_up_to_refusal(
     rows: Iterator[DelimitedRow], delimiter: str, *, collect_quote_evidence: bool = False
 ) -> TableScan:
     """Read all rows, up to the first refused one."""
@@ -207,7 +207,7 @@ def scan_rows_until_refusal(
                 continue
             refuse_ragged_row(row, len(scan.header.cells))
             scan.row_count += 1
-            note_filled_columns_of_row(scan, row)
+            record_first_filled_line_of_columns(scan, row)
             if scan.evidence:
                 scan.evidence.add_row(row.line, row.cells, row.source_lines)
     except Refusal as refusal:
@@ -222,11 +222,11 @@ def scan_rows_until_refusal(
 def is_header_row(row: DelimitedRow) -> bool:
     """Return whether the first row is the header: it has a name, and is not Excel's line about separators."""
     if len(row.cells) > MAX_HEADER_CELLS:
-        refuse_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
+        refuse_upload_at_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
 
 
-def note_filled_columns_of_row(scan: TableScan, row: DelimitedRow) -> None:
+def record_first_filled_line_of_columns(scan: TableScan, row: DelimitedRow) -> None:
     if len(scan.first_filled_lines) < len(row.cells):
         for position, cell in enumerate(row.cells):
             if position not in scan.first_filled_lines and cell.strip():
@@ -241,7 +241,7 @@ def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
     hint = ""
     if cell_count < column_count:
         hint = " If a text spans several lines, put it in quotation marks."
-    refuse_line(
+    refuse_upload_at_line(
         "ragged_row",
         row.line,
         f"this row has {pluralize(cell_count, 'cell')}, and the header has {column_count}.{hint}",
@@ -260,7 +260,7 @@ def quote_mode_of_scans(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv
     """
     quoted_evidence, plain_evidence = quoted_scan.evidence, plain_scan.evidence
     assert quoted_evidence is not None and plain_evidence is not None  # noqa: S101, PT018 - the scans were made with it
-    swallowing_span = quoted_evidence.first_row_that_swallowed_rows()
+    swallowing_span = quoted_evidence.first_row_that_contains_whole_rows_or_none()
     if is_tsv and '"' not in quoted_scan.header.source_lines[0]:
         if not plain_scan.refusal:
             if quoted_scan.refusal:
@@ -282,7 +282,7 @@ def quote_mode_of_scans(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv
 
 
 def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
-    refuse_line(
+    refuse_upload_at_line(
         "quotes_unclear",
         span.first_line,
         f"a quotation mark opens a cell here that ends on line {span.last_line}, and every line between looks like a "
@@ -308,7 +308,7 @@ def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str],
     unnamed_positions = [position for position, name in enumerate(names) if not name]
     for position in unnamed_positions:
         if position in scan.first_filled_lines:
-            refuse_line(
+            refuse_upload_at_line(
                 "column_unnamed",
                 scan.header.line,
                 f"column {position + 1} has no name, but line {scan.first_filled_lines[position]} has a value in it. "
@@ -317,7 +317,7 @@ def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str],
     if unnamed_positions:
         notes.append(f"Skipped {pluralize(len(unnamed_positions), 'column')} without a name or content.")
     columns = {position: name for position, name in enumerate(names) if name}
-    check_column_names(scan.header.line, tuple(columns.values()))
+    refuse_impossible_column_names(scan.header.line, tuple(columns.values()))
     return columns, notes
 
 
@@ -334,7 +334,7 @@ def iterate_uploaded_rows(rows: Iterable[DelimitedRow], name_by_position: dict[i
             is_header_read = is_header_row(row)
         elif any(map(str.strip, row.cells)):
             if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
-                refuse_line(
+                refuse_upload_at_line(
                     "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
                 )
             yield UploadedRow(row.line, {name: row.cells[position] for position, name in name_by_position.items()})

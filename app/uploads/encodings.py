@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import BinaryIO, NamedTuple, NoReturn
 
 from app.errors import Invalid, join_names, shorten_echo
-from app.uploads.rows import MAX_ROW_CHARACTERS, refuse_line
+from app.uploads.rows import MAX_ROW_CHARACTERS, refuse_upload_at_line
 
 DECODE_CHUNK_BYTES = 2**20
 MAX_SAMPLE_CHARACTERS = 60
@@ -65,7 +65,7 @@ class EncodingOffer(NamedTuple):
     sample: str
 
 
-def known_encoding_of_name(name: str) -> str:
+def find_supported_encoding_by_name(name: str) -> str:
     """Return one of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
     try:
         codec = codecs.lookup(name.strip())
@@ -98,7 +98,7 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
                 skip += len(mark)
             return TextEncoding(encoding, skip)
     if chosen_encoding is not None:
-        encoding = known_encoding_of_name(chosen_encoding)
+        encoding = find_supported_encoding_by_name(chosen_encoding)
         return TextEncoding("utf-16-le" if encoding == "utf-16" else encoding, 0, is_chosen=True)
     return TextEncoding(utf_16_kind_of_bytes_or_none(start[: 2**12]) or UTF_8, 0)
 
@@ -140,7 +140,7 @@ def iterate_decoded_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Itera
             refuse_undecodable_bytes(problem, line_number, text_encoding)
         if (position := text.find("\0")) >= 0:
             line_number += text.count("\n", 0, position)
-            refuse_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+            refuse_upload_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
         if text:
             yield text
         line_number += text.count("\n")
@@ -169,7 +169,9 @@ def iterate_decoded_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterat
         pieces.append(lines[-1])
         length += len(lines[-1])
         if length > MAX_ROW_CHARACTERS:
-            refuse_line("row_too_long", line_number, f"this line has more than {MAX_ROW_CHARACTERS:,} characters.")
+            refuse_upload_at_line(
+                "row_too_long", line_number, f"this line has more than {MAX_ROW_CHARACTERS:,} characters."
+            )
     if length:
         yield "".join(pieces)
 
@@ -180,27 +182,29 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
     line_number = first_line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
     if text_encoding.encoding != UTF_8:
         title = ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())
-        refuse_line("encoding_unsuited", line_number, f"this cannot be read as {title}. Choose another encoding.")
+        refuse_upload_at_line(
+            "encoding_unsuited", line_number, f"this cannot be read as {title}. Choose another encoding."
+        )
     if b"\0" in problem.object:
-        refuse_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+        refuse_upload_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
     text = problem.object.decode(UTF_8, "replace")
     invalid_count = text.count("\ufffd")
     valid_count = sum(character > "\x7f" for character in text) - invalid_count
     if valid_count > invalid_count:
-        refuse_line(
+        refuse_upload_at_line(
             "not_utf8",
             line_number,
             "most of this file is UTF-8, but this line is not. Was it merged from files with different "
             "encodings, or cut off? Fix the line, and save the file as UTF-8.",
             encodings=[],
         )
-    offers = plausible_encodings_likeliest_first(problem.object)
+    offers = possible_encodings_likeliest_first(problem.object)
     if not offers:
-        refuse_line(
+        refuse_upload_at_line(
             "not_utf8", line_number, "this is not UTF-8 text. Save the file as UTF-8 and try again.", encodings=[]
         )
     name, title, sample = offers[0]
-    refuse_line(
+    refuse_upload_at_line(
         "not_utf8",
         line_number,
         f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it that way, choose this encoding (on the "
@@ -209,7 +213,7 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
     )
 
 
-def plausible_encodings_likeliest_first(data: bytes) -> list[EncodingOffer]:
+def possible_encodings_likeliest_first(data: bytes) -> list[EncodingOffer]:
     """Return the encodings that may fit these bytes, the likeliest first; of those with equal texts, one."""
     lines = [line for line in re.split(b"[\r\n]+", data) if not line.isascii()][:MAX_LINES_WEIGHED]
     candidates: dict[str, tuple[int, str]] = {}
@@ -219,7 +223,7 @@ def plausible_encodings_likeliest_first(data: bytes) -> list[EncodingOffer]:
         except UnicodeDecodeError:
             continue
         if all(text != other for _, other in candidates.values()):
-            candidates[name] = (count_implausible_signs_of_text(text), text)
+            candidates[name] = (count_signs_of_wrong_encoding_in_text(text), text)
     ordered = sorted(candidates, key=lambda name: candidates[name][0])[:MAX_ENCODINGS_OFFERED]
     return [
         EncodingOffer(name, ENCODINGS[name], cell_with_most_non_ascii_letters(candidates[name][1])) for name in ordered
@@ -236,7 +240,7 @@ def cell_with_most_non_ascii_letters(text: str) -> str:
     return printable if len(printable) <= MAX_SAMPLE_CHARACTERS else printable[: MAX_SAMPLE_CHARACTERS - 1] + "…"
 
 
-def count_implausible_signs_of_text(text: str) -> int:
+def count_signs_of_wrong_encoding_in_text(text: str) -> int:
     """Return the number of signs of a wrong encoding in a text.
 
     Signs are control characters, symbols or capitals within words, two scripts in a word, and long runs of accented
@@ -245,11 +249,11 @@ def count_implausible_signs_of_text(text: str) -> int:
     score = sum(3 for character in text if unicodedata.category(character) in ("Cc", "Co", "Cn") and character != "\n")
     for word in WORD_PATTERN.findall(text):
         if not word.isascii():
-            score += count_implausible_signs_of_word(word)
+            score += count_signs_of_wrong_encoding_in_word(word)
     return score
 
 
-def count_implausible_signs_of_word(word: str) -> int:
+def count_signs_of_wrong_encoding_in_word(word: str) -> int:
     letters = [character for character in word if character.isalpha()]
     symbols = [character for character in word if character > "\x7f" and not character.isalnum()]
     scripts = {script_name_of_character(character) for character in letters}

@@ -15,9 +15,16 @@ from app.uploads.json_values import (
     JsonValueReader,
     json_type_with_article,
     reason_json_is_unreadable,
-    row_object_or_refusal,
+    require_object_as_row,
 )
-from app.uploads.rows import MAX_UPLOAD_COLUMNS, UploadedRow, UploadedTable, check_column_names, limit_rows, refuse_line
+from app.uploads.rows import (
+    MAX_UPLOAD_COLUMNS,
+    UploadedRow,
+    UploadedTable,
+    iterate_rows_up_to_limit,
+    refuse_impossible_column_names,
+    refuse_upload_at_line,
+)
 
 JSON_LINES_EXTENSIONS = (".jsonl", ".ndjson")
 JSON_EXTENSIONS = (*JSON_LINES_EXTENSIONS, ".json")
@@ -59,11 +66,11 @@ class JsonColumns:
         self.row_count += 1
         if values.keys() <= self.names.keys():
             return
-        check_column_names(line_number, tuple(values))
+        refuse_impossible_column_names(line_number, tuple(values))
         self.names.update(dict.fromkeys(values))
         if len(self.names) > MAX_UPLOAD_COLUMNS:
             message = f"with this row, the file has more than the maximum of {MAX_UPLOAD_COLUMNS} columns."
-            refuse_line("too_many_columns", line_number, message)
+            refuse_upload_at_line("too_many_columns", line_number, message)
 
 
 def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> UploadedTable:
@@ -98,8 +105,8 @@ def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]
 
 def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
     columns = JsonColumns()
-    for record in limit_rows(iterate_rows_and_add_columns(row_source.read_values, columns)):
-        columns.add_row(record.line, row_object_or_refusal(record.line, record.values))
+    for record in iterate_rows_up_to_limit(iterate_rows_and_add_columns(row_source.read_values, columns)):
+        columns.add_row(record.line, require_object_as_row(record.line, record.values))
     notes = [row_source.note] if row_source.note else []
     if columns.task_count:
         notes.append("The values in “data” of each task were read as columns.")
@@ -117,7 +124,7 @@ def iterate_rows_and_add_columns(read_values: NumberedValueReader, columns: Json
     """Yield the rows, and add their columns. Raises `Invalid` (`json_unreadable`)."""
     for line, value in read_values():
         if not isinstance(value, dict):
-            row_object_or_refusal(line, value)
+            require_object_as_row(line, value)
         row = row_with_task_data_as_columns(value)
         columns.task_count += row is not value
         yield UploadedRow(line, row)
@@ -179,18 +186,18 @@ def iterate_values_of_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int,
             try:
                 yield line_number, STRICT_JSON_DECODER.decode(line)
             except (ValueError, RecursionError) as problem:
-                refuse_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
+                refuse_upload_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
 
 
 def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of a text that is a list. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
     json_reader = JsonValueReader(read_chunks())
-    yield from read_list_elements(json_reader)
+    yield from iterate_elements_of_next_list(json_reader)
     if json_reader.peek_character():
-        refuse_line("json_unreadable", json_reader.line, "something follows the end of the list.")
+        refuse_upload_at_line("json_unreadable", json_reader.line, "something follows the end of the list.")
 
 
-def read_list_elements(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
+def iterate_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the next value, a list."""
     json_reader.require_character("[", "what is before it")
     if json_reader.skip_character_if_next("]"):
@@ -257,7 +264,7 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
         json_reader.peek_character()
         name = json_reader.read_value()
         if not isinstance(name, str):
-            refuse_line(
+            refuse_upload_at_line(
                 "json_unreadable", json_reader.line, f"there is {json_type_with_article(name)} where a name should be."
             )
         json_reader.require_character(":", "a name")
@@ -272,7 +279,7 @@ def skip_value_and_return_its_kind(json_reader: JsonValueReader) -> str:
     if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
         return "an object" if isinstance(value, dict) else json_type_with_article(value)
-    objects = [isinstance(value, dict) for _, value in read_list_elements(json_reader)]
+    objects = [isinstance(value, dict) for _, value in iterate_elements_of_next_list(json_reader)]
     return "a list of objects" if objects and objects[0] else "a list"
 
 
@@ -281,6 +288,6 @@ def iterate_elements_of_named_list(read_chunks: ChunkReader, list_name: str) -> 
     json_reader = JsonValueReader(read_chunks())
     for name in iterate_names_of_next_object(json_reader):
         if name == list_name:
-            yield from read_list_elements(json_reader)
+            yield from iterate_elements_of_next_list(json_reader)
             return
         skip_value_and_return_its_kind(json_reader)

@@ -53,7 +53,7 @@ class ColumnShapes:
         """Return whether the column holds ids or other codes, which look alike and have no spaces."""
         return len(self.shapes) <= max(1, row_count // 3) and not any(" " in shape for shape in self.shapes)
 
-    def is_similar_cell(self, source_cell: str) -> bool:
+    def looks_like_cell_of_this_column(self, source_cell: str) -> bool:
         """Return whether a cell, as written in the file, may belong to this column."""
         if self.filled_count and self.enclosed_count == self.filled_count and not source_cell.startswith('"'):
             return False
@@ -123,14 +123,16 @@ class QuoteEvidence:
                 self.stray_quote_count += not enclosed
                 self.doubled_quote_count += bool(enclosed) and '""' in cell[1:-1]
 
-    def first_row_that_swallowed_rows(self) -> MultilineRow | None:
+    def first_row_that_contains_whole_rows_or_none(self) -> MultilineRow | None:
         """Return the first row over several lines that look like rows of their own."""
         code_positions = [
             position for position, column in enumerate(self.columns) if column.is_code_column(self.row_count)
         ]
-        return next((span for span in self.multiline_rows if self.has_swallowed_rows(span, code_positions)), None)
+        return next(
+            (span for span in self.multiline_rows if self.does_row_contain_whole_rows(span, code_positions)), None
+        )
 
-    def has_swallowed_rows(self, multiline_row: MultilineRow, code_positions: Sequence[int]) -> bool:
+    def does_row_contain_whole_rows(self, multiline_row: MultilineRow, code_positions: Sequence[int]) -> bool:
         before, after = (
             [p for p in code_positions if p < multiline_row.column_position],
             [p for p in code_positions if p > multiline_row.column_position],
@@ -143,7 +145,8 @@ class QuoteEvidence:
             extra = 0 if before else len(cells) - self.column_count
             codes = [cells[position + extra] for position in positions]
             is_similar = all(
-                self.columns[position].is_similar_cell(code) for position, code in zip(positions, codes, strict=True)
+                self.columns[position].looks_like_cell_of_this_column(code)
+                for position, code in zip(positions, codes, strict=True)
             )
             if not is_similar or tuple(code.strip('"') for code in codes) in ids:
                 return False

@@ -66,14 +66,14 @@ class UploadedTable:
     sheets: tuple[str, ...] = ()
 
 
-def refuse_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:
+def refuse_upload_at_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:
     raise Invalid(f"Line {line_number}: {problem} Nothing was imported.", code=error_code, line=line_number, **details)
 
 
-def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
+def refuse_impossible_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
     """Raise `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`) for impossible columns."""
     if len(column_names) > MAX_UPLOAD_COLUMNS:
-        refuse_line(
+        refuse_upload_at_line(
             "too_many_columns",
             line_number,
             f"there are {len(column_names):,} columns; the maximum is {MAX_UPLOAD_COLUMNS}.",
@@ -81,16 +81,18 @@ def check_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
     seen_names = set()
     for position, name in enumerate(column_names, start=1):
         if not name:
-            refuse_line("column_unnamed", line_number, f"column {position} has no name. Name it, or remove it.")
+            refuse_upload_at_line(
+                "column_unnamed", line_number, f"column {position} has no name. Name it, or remove it."
+            )
         if name in seen_names:
             duplicate = shorten_echo(name)
-            refuse_line(
+            refuse_upload_at_line(
                 "column_twice", line_number, f"two columns are named “{duplicate}”. Rename one.", column=duplicate
             )
         seen_names.add(name)
 
 
-def limit_rows(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
+def iterate_rows_up_to_limit(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
     """Yield the rows. Raises `TooLarge` (`too_many_rows`) beyond the limit."""
     for count, record in enumerate(records, start=1):
         if count > MAX_UPLOAD_ROWS:

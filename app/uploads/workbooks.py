@@ -24,17 +24,17 @@ from app.uploads.containers import (
     MB,
     ZIP_ENCRYPTED_FLAG,
     ZIP_SIGNATURE,
-    check_table_zip_directory,
-    first_bytes_without_reading_on,
+    peek_first_bytes,
+    refuse_table_zip_with_too_many_files,
     refuse_too_dense_archive,
 )
 from app.uploads.delimited import (
     DelimitedRow,
     column_names_by_position_and_notes,
     iterate_uploaded_rows,
-    scan_rows_until_refusal,
+    scan_all_rows_up_to_refusal,
 )
-from app.uploads.rows import UploadedTable, limit_rows
+from app.uploads.rows import UploadedTable, iterate_rows_up_to_limit
 
 Result = TypeVar("Result")
 
@@ -47,9 +47,9 @@ SHOWN_DIGITS = 15  # of a number in Excel
 
 def is_workbook(file: BinaryIO) -> bool:
     """Return whether a file is an Excel workbook; leaves it at its beginning."""
-    if not first_bytes_without_reading_on(file).startswith(ZIP_SIGNATURE):
+    if not peek_first_bytes(file).startswith(ZIP_SIGNATURE):
         return False
-    check_table_zip_directory(file)
+    refuse_table_zip_with_too_many_files(file)
     try:
         return WORKBOOK_PART in zipfile.ZipFile(file).namelist()
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
@@ -88,7 +88,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     title = next((name for name in candidates if has_sheet_content(worksheets[name])), None)
     if title is None:
         raise Invalid("This file is empty. Nothing was imported.", code="file_empty")
-    scan = scan_rows_until_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
+    scan = scan_all_rows_up_to_refusal(iterate_rows_of_sheet(worksheets[title]), ",")
     if scan.refusal:
         raise scan.refusal
     columns, notes = column_names_by_position_and_notes(scan)
@@ -99,7 +99,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
-        limit_rows(iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns)),
+        iterate_rows_up_to_limit(iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns)),
         row_count=scan.row_count,
         line_count=scan.header.line + scan.row_count + scan.empty_row_count,
         notes=tuple(notes),
@@ -167,7 +167,7 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
         line += 1
         cell_count += len(row)
         if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
-            raise_huge_sheet_refusal_at_line(line)
+            refuse_huge_sheet_at_line(line)
         cells = result_of_openpyxl_or_refusal(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
@@ -179,7 +179,7 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
         yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
 
 
-def raise_huge_sheet_refusal_at_line(line: int) -> NoReturn:
+def refuse_huge_sheet_at_line(line: int) -> NoReturn:
     raise TooLarge(
         f"Line {line}: this sheet has more than {MAX_SHEET_ROWS:,} rows or {MAX_SHEET_CELLS:,} cells, counting empty "
         "ones. Copy the table into a new workbook. Nothing was imported.",
@@ -193,14 +193,17 @@ def cells_without_trailing_blanks(row: Sequence[Any]) -> list[str]:
     end = len(row)
     while end and is_blank_cell(row[end - 1].value):
         end -= 1
-    return [shown_text(cell.value, cell.number_format if cell.value is not None else "") for cell in row[:end]]
+    return [
+        text_of_cell_as_displayed(cell.value, cell.number_format if cell.value is not None else "")
+        for cell in row[:end]
+    ]
 
 
 def is_blank_cell(value: Any) -> bool:
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def shown_text(value: Any, number_format: str) -> str:
+def text_of_cell_as_displayed(value: Any, number_format: str) -> str:
     """Return a cell as a person sees it: 1 for 1.0, 007 for a 7 in the format 000, dates in ISO 8601."""
     if value is None:
         return ""

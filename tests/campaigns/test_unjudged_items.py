@@ -13,7 +13,7 @@ from app.campaigns import form_input, form_values
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports import registry as export
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -111,7 +111,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
     await simulate(
-        engine, campaign, hits=500, annotators=8, population=population_of_plain_annotators(0.1), truth_column=None,
+        engine, campaign, hits=500, annotators=8, population=population_with_random_bias_only(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip
     gone = await fetch_value(engine, "SELECT count(*) FROM current_posteriors WHERE unjudged > 0")

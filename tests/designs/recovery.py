@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.designs.campaign import Campaign
 from app.record.replay import verify_by_replay
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
@@ -30,7 +30,7 @@ async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campa
     await simulate(
         engine,
         campaign,
-        population=population_of_plain_annotators(0.1),
+        population=population_with_random_bias_only(0.1),
         clock=lambda: NOW + timedelta(minutes=next(minutes)),
         **crowd,
     )

@@ -17,7 +17,7 @@ from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -195,7 +195,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         campaign,
         hits=500,
         annotators=8,
-        population=population_of_plain_annotators(0.3),
+        population=population_with_random_bias_only(0.3),
         truth_column=None,
         rng=rng,
         clock=lambda: NOW,

@@ -13,7 +13,7 @@ from app.designs.best_worst import BestWorst
 from app.errors import Invalid
 from app.inference.online import bounded_ra, trueskill
 from app.inference.online.law import LawParameters
-from app.record.campaign_law import hit_of_response_for_law
+from app.record.campaign_law import convert_response_to_hit_of_law
 from app.record.responses import Response
 from tests.unsaved import unsaved
 
@@ -102,7 +102,7 @@ LAWS = {law.LAW.name: law.LAW for law in (bounded_ra, trueskill)}
 def posteriors_after_places(law, places):
     """The posteriors of fresh items after a HIT with these places, as the campaign's law takes it."""
     items = list(range(len(places)))
-    hit = hit_of_response_for_law(CAMPAIGN.criteria[0], Response(0, 1, items, places))
+    hit = convert_response_to_hit_of_law(CAMPAIGN.criteria[0], Response(0, 1, items, places))
     columns = [[number] * len(places) for number in LAWS[law].family.default_prior]
     return list(zip(*LAWS[law].update(*columns, hit.values, CAMPAIGN.criteria[0].law_parameters), strict=True))
 

@@ -18,7 +18,7 @@ from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -173,7 +173,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
         campaign,
         hits=160,
         annotators=8,
-        population=population_of_plain_annotators(0.1),
+        population=population_with_random_bias_only(0.1),
         truth_column=None,
         rng=rng,
         clock=lambda: NOW,

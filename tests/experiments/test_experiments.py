@@ -34,11 +34,11 @@ from app.experiments.simulated_arms import (
     share_on_right_side_of_median,
 )
 from app.imports.demo import DEMO_ITEMS_FILE
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 
 pytestmark = pytest.mark.slow
 
-SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), population_of_plain_annotators(0.15), 0.0, 3)
+SMALL = ScaleExperiment("small", tuple(np.linspace(0, 1, 15).tolist()), population_with_random_bias_only(0.15), 0.0, 3)
 
 
 @pytest.fixture(scope="module")

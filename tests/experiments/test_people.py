@@ -29,7 +29,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 from app.server import serve
 from app.settings import Settings
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
@@ -260,7 +260,9 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     shown = await asyncio.to_thread(CliRunner().invoke, command, ["campaign", "show", "verbs-ra"])
     assert path in shown.output
     assert "experiment: verbs\narm: RA\n" in shown.output
-    words, _ = await serve.prepare_database_and_welcome(database_url, "http://here", with_demo=False, is_terminal=False)
+    words, _ = await serve.prepare_database_and_return_welcome_and_key(
+        database_url, "http://here", with_demo=False, is_terminal=False
+    )
     assert [line for line in words.splitlines() if "Annotators" in line] == [
         f"  Annotators   http://here/link/{other.link_key}  (Nouns)",
         f"  Annotators   http://here{path}  (experiment verbs, to one of its arms at random)",
@@ -352,7 +354,7 @@ async def simulated_answers(engine, slug):
     async with engine.connect() as connection:
         row = await load_campaign_by_slug(connection, slug)
     await simulate(
-        engine, row, hits=30, annotators=3, population=population_of_plain_annotators(0.05), truth_column="oracle",
+        engine, row, hits=30, annotators=3, population=population_with_random_bias_only(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
     )  # fmt: skip
 

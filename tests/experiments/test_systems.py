@@ -16,14 +16,14 @@ from app.experiments.sakaguchi_2018_systems import (
     load_system_names_and_output_quality,
     simulate_system_names_and_output_quality,
 )
-from app.simulation.annotators import Habits, population_of_plain_annotators
+from app.simulation.annotators import Habits, population_with_random_bias_only
 
 pytestmark = pytest.mark.slow
 
 SMALL = SystemsExperiment(
     "small",
     SimulatedOutputs(4, 40).sample_quality_matrix(np.random.default_rng(1)),
-    population_of_plain_annotators(0.1),
+    population_with_random_bias_only(0.1),
     3,
 )
 LOOKS = sakaguchi_2018_systems.SYSTEM_CHECKPOINTS[:4]
@@ -59,7 +59,7 @@ def test_other_outputs_are_other_settings():
     assert (
         other.settings()
         != SMALL.settings()
-        == SystemsExperiment("small", SMALL.quality.copy(), population_of_plain_annotators(0.1), 3).settings()
+        == SystemsExperiment("small", SMALL.quality.copy(), population_with_random_bias_only(0.1), 3).settings()
     )
 
 

@@ -6,11 +6,11 @@ from scipy import stats
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.systems.system_clusters import (
-    cluster_number_of_each_system,
-    difference_p_values,
+    best_and_worst_possible_ranks,
+    cluster_number_by_rank_ranges,
     fit,
-    mask_of_pairs_differing_by_holm,
-    ranks_at_tails_of_draws,
+    mask_of_significant_pairs_by_holm,
+    p_values_of_score_differences,
 )
 
 
@@ -51,10 +51,10 @@ def test_where_hits_show_one_system_scores_are_means():
 def test_clusters_are_cut_where_no_ranges_overlap():
     rank = np.array([1, 2, 3, 4, 5])
     low, high = np.array([1, 1, 3, 3, 5]), np.array([2, 2, 4, 4, 5])
-    assert cluster_number_of_each_system(rank, low, high).tolist() == [1, 1, 2, 2, 3]
-    assert cluster_number_of_each_system(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
+    assert cluster_number_by_rank_ranges(rank, low, high).tolist() == [1, 1, 2, 2, 3]
+    assert cluster_number_by_rank_ranges(rank[::-1], low[::-1], high[::-1]).tolist() == [3, 2, 2, 1, 1]
     chain = np.array([1, 1, 2, 3, 4]), np.array([2, 3, 4, 5, 5])
-    assert cluster_number_of_each_system(rank, *chain).tolist() == [1] * 5
+    assert cluster_number_by_rank_ranges(rank, *chain).tolist() == [1] * 5
 
 
 def symmetric(pairs, n, fill):
@@ -67,17 +67,17 @@ def symmetric(pairs, n, fill):
 def test_pairs_differ_by_holms_procedure_by_hand():
     # .05 / 3 = .0167, .05 / 2 = .025, .05: .01 and .02 pass, and .06 does not.
     p_values = {(0, 1): 0.01, (0, 2): 0.02, (1, 2): 0.06}
-    found = mask_of_pairs_differing_by_holm(symmetric(p_values, 3, 1.0), 0.05)
+    found = mask_of_significant_pairs_by_holm(symmetric(p_values, 3, 1.0), 0.05)
     assert found.tolist() == symmetric({(0, 1): True, (0, 2): True}, 3, False).tolist()
     # After one that does not pass, none does, although .03 is below .05.
-    assert not mask_of_pairs_differing_by_holm(
+    assert not mask_of_significant_pairs_by_holm(
         symmetric({(0, 1): 0.02, (0, 2): 0.03, (1, 2): 0.03}, 3, 1.0), 0.05
     ).any()
 
 
 def test_a_range_of_ranks_leaves_room_for_all_that_may_be_as_good():
     differ = symmetric({(0, 2): True, (0, 3): True, (1, 3): True}, 4, False)
-    best, worst = ranks_at_tails_of_draws(np.array([9.0, 7.0, 5.0, 3.0]), differ)
+    best, worst = best_and_worst_possible_ranks(np.array([9.0, 7.0, 5.0, 3.0]), differ)
     assert best.tolist() == [1, 1, 2, 3]
     assert worst.tolist() == [2, 3, 4, 4]
 
@@ -86,7 +86,7 @@ def test_two_systems_in_the_same_hits_are_compared_as_by_a_paired_test():
     pairs = np.random.default_rng(3).normal([50.0, 54.0], 10.0, (40, 2))
     rng = np.random.default_rng(1)
     drawn = pairs[rng.integers(40, size=(20_000, 40))].mean(axis=1)
-    found = difference_p_values(pairs.mean(axis=0), drawn, np.array([40, 40]))
+    found = p_values_of_score_differences(pairs.mean(axis=0), drawn, np.array([40, 40]))
     assert found[0, 1] == pytest.approx(stats.ttest_rel(*pairs.T).pvalue, rel=0.1)
 
 

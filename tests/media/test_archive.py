@@ -10,7 +10,7 @@ import pytest
 
 from app.errors import Refusal
 from app.media import media_zip
-from app.media.content_types import can_show_as_kind, content_type_of_bytes_or_none
+from app.media.content_types import can_be_shown_as_media_kind, detect_content_type_or_none
 from app.media.media_zip import MediaZip, iterate_unpacked_media_pieces
 from tests.media.files import SVG, packed, png, wav, zipped
 
@@ -163,13 +163,13 @@ def test_a_file_is_what_its_bytes_say(subtests):
         (b"\xff\xfb", None),
     ):
         with subtests.test(start=start, type_=type_):
-            assert content_type_of_bytes_or_none(start) == type_
+            assert detect_content_type_or_none(start) == type_
 
 
 def test_a_container_of_video_can_be_heard_but_sound_cannot_be_seen():
-    assert can_show_as_kind("audio", "video/webm")
-    assert not can_show_as_kind("video", "audio/wav")
-    assert not can_show_as_kind("image", "video/webm")
+    assert can_be_shown_as_media_kind("audio", "video/webm")
+    assert not can_be_shown_as_media_kind("video", "audio/wav")
+    assert not can_be_shown_as_media_kind("image", "video/webm")
 
 
 def test_memory_stays_flat_for_a_large_zip(tmp_path):

@@ -5,7 +5,7 @@ from unicodedata import normalize
 import pytest
 
 from app.errors import Refusal
-from app.media.match_file_names import note_on_respelled_names_or_none, path_matches_of_names
+from app.media.match_file_names import match_names_to_paths, note_on_respelled_names_or_none
 from app.media.media_zip import iterate_unpacked_media_pieces
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_draft, import_file
@@ -75,7 +75,7 @@ def test_paths_with_backslashes_as_programs_of_windows_pack_them_are_folders():
 
 def find_files_of_speakers(count):
     paths = {f"speaker-{k}/audio.wav": [f"speaker-{k}/audio.wav"] for k in range(count)}
-    return path_matches_of_names(paths, [path.replace("/", "\\") for path in paths], [])
+    return match_names_to_paths(paths, [path.replace("/", "\\") for path in paths], [])
 
 
 def test_files_of_one_name_in_many_folders_are_found_at_once():

@@ -17,7 +17,12 @@ from app.goals.progress import stored_goal_text
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning import forecast
 from app.planning.campaign_forecast import CampaignForecast
-from app.planning.forecast import ForecastRequest, ForecastRunner, forecast_cost_of_goal, measurement_caution
+from app.planning.forecast import (
+    ForecastRequest,
+    ForecastRunner,
+    caution_on_how_forecast_measures_goal,
+    forecast_cost_of_goal,
+)
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.record.answer_rates import load_recent_hits_per_hour_or_none
 from tests.accounts.reaching import log_in_with_role
@@ -84,7 +89,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     known = GoalEvidence.empty(ONLINE_LAWS[law], items)
     for reached in (True, False):
         found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
-        said = measurement_caution(unsaved(goal=goal, when_reached="tell"), known, found)
+        said = caution_on_how_forecast_measures_goal(unsaved(goal=goal, when_reached="tell"), known, found)
         assert ("measures the goal by plain means" in said) == warns
         more = law == "easl-aware" and goal == "best" and not warns and not reached
         assert ("With more annotators the goal" in said) == more

@@ -8,9 +8,9 @@ from scipy.integrate import quad
 
 from app.quality.sequential_limits import (
     ends_of_sequential_correlation_interval,
-    is_share_exceeded,
+    is_event_share_above_limit,
     log_bayes_factor,
-    median_of_others,
+    median_of_other_annotators_or_nan,
     pearson_correlation_or_zero,
 )
 
@@ -24,11 +24,11 @@ def test_surprise_is_the_mean_likelihood_of_the_shares_above_beside_that_of_the_
 
 def test_what_never_happened_surprises_nobody():
     assert log_bayes_factor(0, 10, 0.2) < 0
-    assert not is_share_exceeded(0, 0, 0.2, 0.5)
+    assert not is_event_share_above_limit(0, 0, 0.2, 0.5)
 
 
 def test_what_always_happens_is_too_often_after_a_few_cases_only():
-    failed_all = [is_share_exceeded(n, n, 0.2, 0.002) for n in range(1, 8)]
+    failed_all = [is_event_share_above_limit(n, n, 0.2, 0.002) for n in range(1, 8)]
     assert failed_all == [False] * 4 + [True] * 3
 
 
@@ -37,9 +37,9 @@ def test_of_those_in_whom_it_happens_just_so_often_few_are_ever_found_though_loo
     found = 0
     for _ in range(600):
         times = np.cumsum(rng.random(150) < 0.3).tolist()
-        found += any(is_share_exceeded(times[n - 1], n, 0.3, ALARM) for n in range(1, 151))
+        found += any(is_event_share_above_limit(times[n - 1], n, 0.3, ALARM) for n in range(1, 151))
     assert found <= 600 * ALARM + 3 * math.sqrt(600 * ALARM)
-    assert found < sum(is_share_exceeded(90, 150, 0.3, ALARM) for _ in range(600))
+    assert found < sum(is_event_share_above_limit(90, 150, 0.3, ALARM) for _ in range(600))
 
 
 def test_an_interval_holds_the_truth_at_all_looks_together_and_gets_narrower():
@@ -66,5 +66,5 @@ def test_nothing_goes_with_what_is_always_the_same():
 
 
 def test_what_is_usual_is_known_from_five_others_on_and_two_of_them_may_be_anything():
-    assert math.isnan(median_of_others(np.array([1.0, 2.0, 3.0, 4.0, math.nan])))
-    assert median_of_others(np.array([1.0, 1.1, 0.9, 99.0, 98.0])) == 1.1
+    assert math.isnan(median_of_other_annotators_or_nan(np.array([1.0, 2.0, 3.0, 4.0, math.nan])))
+    assert median_of_other_annotators_or_nan(np.array([1.0, 1.1, 0.9, 99.0, 98.0])) == 1.1

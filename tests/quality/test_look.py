@@ -14,7 +14,7 @@ from app.quality import inputs
 from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
-from app.quality.run_rules import findings_of_rules, scan_annotators_and_record_findings
+from app.quality.run_rules import evaluate_rules_and_return_findings, scan_annotators_and_record_findings
 from app.quality.settings import RuleChoice, active_rule_choice_by_name
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
@@ -268,5 +268,5 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
     rows = {"seq": [1, 1], "annotator": [1, 1], "item": [0, 1], "value": [10.0, 20.0]}
     record = inputs.RuleInputs({name: np.array(row) for name, row in rows.items()}, inputs.NO_SECONDS, {})
     for criterion in unsaved(criteria=criteria_settings(2), false_alarms=4).criteria:
-        findings_of_rules(criterion, record, chosen, None)
+        evaluate_rules_and_return_findings(criterion, record, chosen, None)
     assert alarms == {"gold": [0.004], "agreement": [0.002, 0.002]}

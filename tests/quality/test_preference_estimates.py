@@ -5,10 +5,10 @@ import pytest
 
 from app.designs.registry import DESIGNS
 from app.quality.inputs import NO_SECONDS, RuleInputs
-from app.quality.preference_estimates import random_answer_probability_by_annotator
-from app.quality.rule_reach import AnnotatorWorkload, describe_rule_reach
+from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
+from app.quality.rule_reach import AnnotatorWorkload, rule_reach_in_campaign
 from app.quality.rules.at_random import AtRandom
-from app.quality.run_rules import findings_of_rules
+from app.quality.run_rules import evaluate_rules_and_return_findings
 from app.quality.settings import RuleChoice
 from tests.unsaved import unsaved
 
@@ -42,7 +42,7 @@ def as_best_and_worst(places):
     [("pairwise", 2, 130, as_places), ("ranking", 5, 20, as_places), ("best_worst", 4, 40, as_best_and_worst)],
 )
 def test_who_orders_items_at_random_is_found_and_nobody_else(design, size, hits, to_values):
-    chances = random_answer_probability_by_annotator(DESIGNS[design](), placed(hits, size, to_values))
+    chances = estimate_random_answer_probability_by_annotator(DESIGNS[design](), placed(hits, size, to_values))
     assert chances.pop(RANDOM) > 0.99
     assert set(chances) == set(CAREFUL)
     assert max(chances.values()) < 0.01
@@ -51,7 +51,7 @@ def test_who_orders_items_at_random_is_found_and_nobody_else(design, size, hits,
 def test_the_rule_names_its_source():
     (criterion,) = unsaved(design="pairwise").criteria
     judgments = placed(130, 2, as_places)
-    (finding,) = findings_of_rules(criterion, RuleInputs(judgments, NO_SECONDS, {}), WARN, None)
+    (finding,) = evaluate_rules_and_return_findings(criterion, RuleInputs(judgments, NO_SECONDS, {}), WARN, None)
     assert finding.annotator_id == RANDOM
     assert finding.details.sentence.endswith("according to a fit to all comparisons.")
 
@@ -60,30 +60,30 @@ def test_annotators_who_see_the_items_the_other_way_round_are_not_said_to_answer
     judgments = placed(80, 2, as_places)
     turned = judgments["annotator"] == CAREFUL[0]
     judgments["value"] = np.where(turned, 3.0 - judgments["value"], judgments["value"])
-    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments)[CAREFUL[0]] < 0.01
+    assert estimate_random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments)[CAREFUL[0]] < 0.01
 
 
 def test_ties_alone_say_nothing_about_anyone():
     judgments = placed(80, 2, np.ones_like)
-    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
+    assert estimate_random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
 
 
 def test_one_item_at_a_time_says_nothing_about_anyone():
     judgments = placed(20, 1, as_places)
-    assert random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
+    assert estimate_random_answer_probability_by_annotator(DESIGNS["pairwise"](), judgments) == {}
 
 
 def test_among_five_annotators_no_one_is_said_to_answer_at_random():
     judgments = placed(80, 2, as_places)
     fewer = ~np.isin(judgments["annotator"], CAREFUL[:2])
-    chances = random_answer_probability_by_annotator(
+    chances = estimate_random_answer_probability_by_annotator(
         DESIGNS["pairwise"](), {name: column[fewer] for name, column in judgments.items()}
     )
     assert chances == {}
 
 
 def test_few_comparisons_find_nobody():
-    chances = random_answer_probability_by_annotator(DESIGNS["pairwise"](), placed(6, 2, as_places))
+    chances = estimate_random_answer_probability_by_annotator(DESIGNS["pairwise"](), placed(6, 2, as_places))
     assert max(chances.values()) < 0.9
 
 
@@ -94,11 +94,11 @@ def test_the_newest_judgments_count_if_there_are_too_many(monkeypatch):
     late = placed(80, 2, as_places)
     late["seq"] = late["seq"] + 1000
     both = {name: np.concatenate([late[name], careful[name]]) for name in late}
-    chances = random_answer_probability_by_annotator(DESIGNS["pairwise"](), both)
+    chances = estimate_random_answer_probability_by_annotator(DESIGNS["pairwise"](), both)
     assert set(chances) == {*CAREFUL, RANDOM}
 
 
 def test_the_rule_can_find_someone_in_campaigns_of_pairs_and_not_with_laws_that_learn_nothing():
     work = AnnotatorWorkload(100, 2, {}, 0.0)
-    assert describe_rule_reach(AtRandom(), unsaved(design="pairwise"), work, 0.002).never_reason == ""
-    assert "does not estimate" in describe_rule_reach(AtRandom(), unsaved(), work, 0.002).never_reason
+    assert rule_reach_in_campaign(AtRandom(), unsaved(design="pairwise"), work, 0.002).never_reason == ""
+    assert "does not estimate" in rule_reach_in_campaign(AtRandom(), unsaved(), work, 0.002).never_reason

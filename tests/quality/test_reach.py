@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from app.quality.rule_reach import AnnotatorWorkload, describe_expected_checks, expected_checks
+from app.quality.rule_reach import AnnotatorWorkload, expected_checks, sentence_on_checks_met_by_one_person
 from app.quality.settings import rule_choice_by_name
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
@@ -110,7 +110,7 @@ def test_how_many_checks_one_person_meets():
     assert expected_checks(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
     assert expected_checks(workload(100, 6, 0), "gold") == 6  # not twice
     assert expected_checks(workload(None, 6, 0), "gold") is None
-    assert describe_expected_checks(workload(6, 0, 0)) == ""
-    assert describe_expected_checks(workload(20, 6, 2)) == (
+    assert sentence_on_checks_met_by_one_person(workload(6, 0, 0)) == ""
+    assert sentence_on_checks_met_by_one_person(workload(20, 6, 2)) == (
         "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
     )

@@ -14,7 +14,7 @@ from app.inference.online.state_queries import (
     run_law_steps,
 )
 from app.record import bulk_update, law_storage
-from app.record.campaign_law import hit_of_response_for_law
+from app.record.campaign_law import convert_response_to_hit_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.responses import Response
@@ -54,7 +54,7 @@ async def folded(engine, campaign, responses, at_once: int) -> None:
 
 def in_memory(campaign, responses, *, items: int = ITEMS, kept: LawState | None = None):
     beliefs = initial_beliefs(campaign.law, items, campaign.criteria[0].law_parameters, kept)
-    beliefs.apply_hits([hit_of_response_for_law(campaign.criteria[0], response) for response in responses])
+    beliefs.apply_hits([convert_response_to_hit_of_law(campaign.criteria[0], response) for response in responses])
     return beliefs
 
 
@@ -112,7 +112,9 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     assert await kept_of(engine, Revision(campaign.id, 0)) == law_state_json(beliefs.law_state_besides_posteriors())
     if at_once == 1:
         looked = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, FEW, law_state=kept))
-        changes = [looked.apply_hit(hit_of_response_for_law(campaign.criteria[0], response)) for response in responses]
+        changes = [
+            looked.apply_hit(convert_response_to_hit_of_law(campaign.criteria[0], response)) for response in responses
+        ]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
         assert len(read) <= FEW * (140 // at_once)  # once in a transaction, then it is remembered
@@ -123,7 +125,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.apply_hit(hit_of_response_for_law(campaign.criteria[0], response))
+        stored.apply_hit(convert_response_to_hit_of_law(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = (
             EASL_AWARE.judgment_weights_querying_state(item),

@@ -15,7 +15,7 @@ from app.inference.online.annotator_aware_editions import (
 from app.inference.online.law import StateFloats
 from app.record import law_editions, replay
 from app.record.campaign import load_campaign_by_slug
-from app.record.law_storage import floats_to_bytes
+from app.record.law_storage import encode_floats_as_bytes
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -45,7 +45,7 @@ async def create_older_campaign(engine, initial_state: StateFloats, **settings):
     async with engine.begin() as connection:
         await connection.execute(
             text("UPDATE states SET state = :state WHERE campaign_id = :id AND kind = 'campaign'"),
-            {"state": floats_to_bytes(initial_state), "id": campaign.id},
+            {"state": encode_floats_as_bytes(initial_state), "id": campaign.id},
         )
     await answer_some_hits(engine, campaign)
     return campaign

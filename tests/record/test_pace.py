@@ -5,10 +5,10 @@ import pytest
 from app.record.pace import (
     Pace,
     build_hourly_rate_bars,
-    format_hours,
-    hours_to_completion_or_none,
+    forecast_hours_to_completion_or_none,
+    format_hours_in_words,
     recent_hit_count_and_hourly_rate,
-    silence_in_words_or_none,
+    text_on_time_without_answers_or_none,
 )
 
 
@@ -87,28 +87,28 @@ HOUR = timedelta(hours=1)
 
 
 def test_the_forecast_divides_what_is_left_by_the_rate():
-    assert hours_to_completion_or_none(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
+    assert forecast_hours_to_completion_or_none(1088, 5, (31, 34.0), HOUR) == pytest.approx(6.4)
 
 
 def test_there_is_no_forecast_during_the_first_minute():
-    assert hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
-    assert hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
-    assert hours_to_completion_or_none(1088, 5, None, HOUR) is None
+    assert forecast_hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=59)) is None
+    assert forecast_hours_to_completion_or_none(1088, 5, (31, 1860.0), timedelta(seconds=60)) is not None
+    assert forecast_hours_to_completion_or_none(1088, 5, None, HOUR) is None
 
 
 @pytest.mark.parametrize(("left", "hits"), [(0, 31), (100, 2), (100, 0)])
 def test_nothing_left_or_too_few_answers_give_no_forecast(left, hits):
-    assert hours_to_completion_or_none(left, 5, (hits, float(hits)), HOUR) is None
+    assert forecast_hours_to_completion_or_none(left, 5, (hits, float(hits)), HOUR) is None
 
 
 def test_when_answers_stop_it_says_since_when(subtests):
     for last, words in ((1000, None), (991, None), (990, "no answer for 10 min"), (700, "no answer for 5 h")):
         with subtests.test(last=last, words=words):
-            assert silence_in_words_or_none({600: 5, last: 3}, 1000) == words
+            assert text_on_time_without_answers_or_none({600: 5, last: 3}, 1000) == words
 
 
 def test_when_nobody_answered_for_a_day_it_says_that():
-    assert silence_in_words_or_none({}, 5000) == "no answer for a day or more"
+    assert text_on_time_without_answers_or_none({}, 5000) == "no answer for a day or more"
 
 
 def test_durations_are_said_as_a_person_would(subtests):
@@ -121,4 +121,4 @@ def test_durations_are_said_as_a_person_would(subtests):
         (72, "3 days"),
     ):
         with subtests.test(hours=hours, words=words):
-            assert format_hours(hours) == words
+            assert format_hours_in_words(hours) == words

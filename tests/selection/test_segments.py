@@ -4,7 +4,11 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.selection.segments import SegmentIndex, shown_items_of_hit, value_of_each_item_from_shown_ones
+from app.selection.segments import (
+    SegmentIndex,
+    items_of_hit_with_distinct_outputs,
+    value_of_each_item_by_its_shown_item,
+)
 
 
 def segments(alike):
@@ -34,7 +38,7 @@ FULL = [[0, 1, 2]] * 4
 
 def test_the_least_used_is_taken():
     of = segments(FULL)
-    of.update_segment_use_counts([(0, 3), (1, 2), (2, 3), (3, 3)])
+    of.update_segment_judgment_counts([(0, 3), (1, 2), (2, 3), (3, 3)])
     assert pick(of, [0, 1]) == 1
     assert pick(of, [0, 1], leases={1: 2}) in (0, 2, 3)
 
@@ -46,14 +50,14 @@ def test_equally_used_ones_are_taken_at_random():
 
 def test_counts_only_grow():
     of = segments(FULL)
-    of.update_segment_use_counts([(1, 5)])
-    of.update_segment_use_counts([(1, 4)])
+    of.update_segment_judgment_counts([(1, 5)])
+    of.update_segment_judgment_counts([(1, 4)])
     assert of.uses.tolist() == [0, 5, 0, 0]
 
 
 def test_what_somebody_has_had_comes_last_or_never():
     of = segments(FULL)
-    of.update_segment_use_counts([(3, 9)])
+    of.update_segment_judgment_counts([(3, 9)])
     assert pick(of, [0, 1], had={0, 1, 2}) == 3
     assert pick(of, [0, 1], had={0, 1, 2, 3}) in (0, 1, 2)
     assert pick(of, [0, 1], had={0, 1, 2, 3}, again=False) is None
@@ -68,7 +72,7 @@ def test_segments_that_joined_since_are_passed_over():
 
 def test_a_segment_with_outputs_of_all_is_taken_before_others():
     of = segments([[0, -1, 2], [0, 1, 2], [-1, 1, 2]])
-    of.update_segment_use_counts([(1, 100)])
+    of.update_segment_judgment_counts([(1, 100)])
     assert pick(of, [0, 1, 2]) == 1
     assert pick(of, [0, 1, 2], had={1}) == 0
     assert pick(of, [0, 1, 2], had={0, 1}, again=False) is None
@@ -76,7 +80,7 @@ def test_a_segment_with_outputs_of_all_is_taken_before_others():
 
 def test_a_segment_in_which_outputs_differ_is_taken_before_others():
     of = segments([[0, 0, 0], [0, 0, 2], [0, 1, 2]])
-    of.update_segment_use_counts([(1, 1), (2, 2)])
+    of.update_segment_judgment_counts([(1, 1), (2, 2)])
     assert pick(of, [0, 1, 2], different=1) == 0
     assert pick(of, [0, 1, 2], different=2) == 1
     assert pick(of, [0, 1, 2], different=3) == 2
@@ -103,9 +107,9 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
     systems = [k for k, output in enumerate(row) if output >= 0]
     of = segments([row])
     shown_as = of.first_equal_system_of_each_or_none(0, systems)
-    shown = shown_items_of_hit(systems, shown_as)
+    shown = items_of_hit_with_distinct_outputs(systems, shown_as)
     assert len(shown) == of.count_different_outputs(0, systems) == len({row[k] for k in systems})
-    values = value_of_each_item_from_shown_ones({item: row[item] for item in shown}, systems, shown_as)
+    values = value_of_each_item_by_its_shown_item({item: row[item] for item in shown}, systems, shown_as)
     assert values == [row[k] for k in systems]
 
 

@@ -63,7 +63,7 @@ def test_rounding_is_as_frequent_as_said():
     ],
 )
 def test_noise_changes_with_what_was_done_and_with_what_stands_beside(habits, done, times):
-    assert habits.perceive_values(MIDDLE, done, rng()).std() == pytest.approx(0.1 * times, rel=0.05)
+    assert habits.values_as_perceived_by_annotator(MIDDLE, done, rng()).std() == pytest.approx(0.1 * times, rel=0.05)
 
 
 def test_nearness_by_hand():

@@ -10,7 +10,7 @@ from sqlalchemy import text
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.errors import Conflict, Invalid
 from app.record.replay import verify_by_replay
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -35,7 +35,7 @@ async def rehearse(engine, campaign, *, seed=1, **chosen):
     defaults: dict[str, Any] = {
         "hits": 40,
         "annotators": 5,
-        "population": population_of_plain_annotators(0.1),
+        "population": population_with_random_bias_only(0.1),
         "truth_column": None,
     }
     rng = np.random.default_rng(seed)
@@ -131,7 +131,7 @@ async def test_a_simulated_crowd_judges_outputs_of_systems(engine):
     content = outputs_table(tuple(f"system {k}" for k in range(6)), segments=20)
     campaign = await create_campaign_of_systems(engine, content, items_per_hit=3, judgments_per_item=40)
     truth = np.random.default_rng(1)
-    await rehearse(engine, campaign, hits=200, population=population_of_plain_annotators(0.15))
+    await rehearse(engine, campaign, hits=200, population=population_with_random_bias_only(0.15))
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, truth.random(6)).statistic > 0.9
     used = [count for (count,) in await fetch_rows(engine, "SELECT count(*) FROM responses GROUP BY segment")]

@@ -7,12 +7,12 @@ import pytest
 
 from app.goals.progress import stored_goal_text
 from app.simulation import crowd as crowds_of_campaigns
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.rehearsal_lessons import (
     RehearsalFigures,
     compute_rehearsal_figures,
-    first_advice_on_campaign,
-    list_lessons,
+    most_urgent_advice_on_campaign,
+    sentences_on_lessons_of_rehearsal,
 )
 from app.simulation.rehearsal_record import AnnotatorOutcome, RehearsalRecord, load_rehearsal_record
 from app.simulation.rehearsals import RehearsalCrowd
@@ -43,7 +43,7 @@ GOOD = RehearsalFigures(
 
 
 def sentences(campaign, figures):
-    return [lesson.sentence for lesson in list_lessons(campaign, figures)]
+    return [lesson.sentence for lesson in sentences_on_lessons_of_rehearsal(campaign, figures)]
 
 
 async def test_the_figures_of_five_items_and_five_annotators(engine):
@@ -120,23 +120,23 @@ async def test_categories_are_compared_with_no_true_value(engine):
     ],
 )
 async def test_it_says_what_to_change_first(engine, changes, advice):
-    assert advice in first_advice_on_campaign(await create_running_campaign(engine), replace(GOOD, **changes))
+    assert advice in most_urgent_advice_on_campaign(await create_running_campaign(engine), replace(GOOD, **changes))
 
 
 async def test_it_advises_nothing_if_nothing_is_wrong(engine):
-    assert not first_advice_on_campaign(await create_running_campaign(engine), GOOD)
+    assert not most_urgent_advice_on_campaign(await create_running_campaign(engine), GOOD)
 
 
 async def test_a_goal_that_was_reached_needs_no_more_judgments(engine):
     campaign = await create_running_campaign(engine, goal="best", best_items=2)
-    assert first_advice_on_campaign(campaign, GOOD).startswith(
+    assert most_urgent_advice_on_campaign(campaign, GOOD).startswith(
         "The goal was not reached: ask for more judgments per item"
     )
     stopped = replace(GOOD, is_complete=False, correlation=0.5)
-    assert first_advice_on_campaign(campaign, stopped).startswith(
+    assert most_urgent_advice_on_campaign(campaign, stopped).startswith(
         "The goal was not reached, and some items lack judgments"
     )
-    assert not first_advice_on_campaign(replace(campaign, goal_reached=stored_goal_text(campaign)), stopped)
+    assert not most_urgent_advice_on_campaign(replace(campaign, goal_reached=stored_goal_text(campaign)), stopped)
 
 
 async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, monkeypatch):
@@ -160,7 +160,7 @@ async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, mo
 
 
 async def test_scores_of_careful_annotators_are_near_the_truth_of_the_record(engine):
-    exact = RehearsalCrowd(annotators=4, population=population_of_plain_annotators(0.02), truth_column=None)
+    exact = RehearsalCrowd(annotators=4, population=population_with_random_bias_only(0.02), truth_column=None)
     copy, crowd = await led(engine, await create_running_campaign(engine, judgments_per_item=8), exact)
     await answered(engine, copy, crowd)
     async with engine.connect() as connection:

@@ -13,7 +13,7 @@ from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
 from app.record.campaign import load_campaign_by_slug
 from app.simulation import rehearsals
-from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, population_of_plain_annotators
+from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, population_with_random_bias_only
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -31,7 +31,7 @@ from tests.campaigns.drafts import replay_is_clean
 from tests.media.files import png, with_files
 
 PAGE = "/admin/campaigns/{}"
-CROWD = RehearsalCrowd(annotators=4, population=population_of_plain_annotators(0.1, 0.25), truth_column=None)
+CROWD = RehearsalCrowd(annotators=4, population=population_with_random_bias_only(0.1, 0.25), truth_column=None)
 TABLES = ("items", "annotators", "assignments", "hits", "responses", "posteriors", "states")
 FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
 
@@ -162,7 +162,7 @@ async def test_what_would_fill_the_disk_or_cannot_be_launched_is_refused(engine,
     )
     await execute_sql(engine, "DELETE FROM items WHERE campaign_id = :id", id=empty.id)
     assert await code_of(start_rehearsal(engine, empty)) == "no_items"
-    unknown = RehearsalCrowd(4, population_of_plain_annotators(0.1), "oracle")
+    unknown = RehearsalCrowd(4, population_with_random_bias_only(0.1), "oracle")
     assert await code_of(start_rehearsal(engine, small, unknown)) == "column_unknown"
     copy, _ = await start_rehearsal(engine, small)
     assert await code_of(start_rehearsal(engine, copy)) == "is_a_rehearsal"
@@ -203,11 +203,11 @@ async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine
 
 async def test_when_the_process_of_a_crowd_has_died_another_leads_the_same_crowd_on(engine):
     campaign = await create_running_campaign(engine)
-    crowd = RehearsalCrowd(annotators=4, population=population_of_plain_annotators(0.1, 0.25), truth_column=None)
+    crowd = RehearsalCrowd(annotators=4, population=population_with_random_bias_only(0.1, 0.25), truth_column=None)
     copy, _ = await led(engine, campaign, crowd)
     assert (await led(engine, campaign))[1] is None  # its process lives
     await dies(engine)
-    other = RehearsalCrowd(annotators=9, population=population_of_plain_annotators(0.4), truth_column=None)
+    other = RehearsalCrowd(annotators=9, population=population_with_random_bias_only(0.4), truth_column=None)
     both = await asyncio.gather(led(engine, campaign, other), led(engine, copy, other), return_exceptions=True)
     (again,) = [one[1] for one in both if not isinstance(one, BaseException) and one[1] is not None]
     assert (again.annotators, again.population, again.truth_column) == (4, crowd.population, None)
@@ -287,7 +287,7 @@ async def test_careless_annotators_do_not_look(engine):
     async def spread(careless):
         campaign = await create_running_campaign(engine, items=20, judgments_per_item=8)
         copy, _ = await start_rehearsal(engine, campaign)
-        await answered(engine, copy, RehearsalCrowd(4, population_of_plain_annotators(0.0, careless), None))
+        await answered(engine, copy, RehearsalCrowd(4, population_with_random_bias_only(0.0, careless), None))
         agreement = await fetch_value(
             engine,
             """SELECT avg(spread) FROM (SELECT stddev(value) AS spread FROM responses r,

@@ -9,7 +9,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
-from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
+from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
 
 ROUND_STEPS = 10  # a round score is a multiple of a tenth of the scale
 
@@ -34,7 +34,9 @@ class RoundNumbers(QualityRule):
 
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all of them are round."""
-        return RuleRequirement(min_consecutive_events(self.most_percent / 100, false_alarm_rate), "judgment")
+        return RuleRequirement(
+            min_consecutive_events_above_limit(self.most_percent / 100, false_alarm_rate), "judgment"
+        )
 
     def evaluate(
         self,
@@ -45,7 +47,7 @@ class RoundNumbers(QualityRule):
         """Find the annotator if too many scores are round, however often the rule looks."""
         steps = ROUND_STEPS * behaviour.share
         round_count, count = int((np.abs(steps - np.round(steps)) < 1e-9).sum()), len(steps)
-        if not is_share_exceeded(round_count, count, self.most_percent / 100, false_alarm_rate):
+        if not is_event_share_above_limit(round_count, count, self.most_percent / 100, false_alarm_rate):
             return None
         sentence = f"{round_count} of {count} scores are round ({format_share(round_count / count)})."
         return RuleFinding({"round": round_count, "judgments": count}, sentence)

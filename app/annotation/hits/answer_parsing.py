@@ -7,11 +7,11 @@ from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerableHit
 from app.designs.answer import Answer, Form
 from app.designs.criteria import AskedCampaign, Criterion, Submission, split_submission_by_criterion_or_refuse
-from app.quality.check_positions import PlacedCheck, page_numbers_of_items_and_checks
+from app.quality.check_positions import PlacedCheck, shown_numbers_of_items_and_checks
 from app.selection.segments import (
-    shown_items_of_hit,
-    value_of_each_item_from_shown_ones,
-    values_spread_to_equal_outputs,
+    copy_values_to_items_with_equal_output,
+    items_of_hit_with_distinct_outputs,
+    value_of_each_item_by_its_shown_item,
 )
 
 
@@ -21,7 +21,7 @@ def answer_without_checks_and_shown_values(
     """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
     (part,) = split_submission_by_criterion_or_refuse(submitted, campaign)
     answer, values = campaign.criteria[0].parse_answer(
-        part, page_numbers_of_items_and_checks(hit.hit_items, placed_checks)
+        part, shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
     )
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
@@ -51,13 +51,13 @@ def parse_answer_and_values_of_criterion(
     criterion: Criterion[AskedCampaign], hit: AnswerableHit, submitted: Answer | Form
 ) -> tuple[Answer, list[float]]:
     """Return the answer and the values of the HIT's items, by one criterion. Raises `Invalid`."""
-    shown = shown_items_of_hit(hit.hit_items, hit.shown_as)
+    shown = items_of_hit_with_distinct_outputs(hit.hit_items, hit.shown_as)
     answer, values = criterion.parse_answer(submitted, shown)
     shown_values = dict(zip(shown, values, strict=True))
     if hit.shown_as:
         answer = replace(
             answer,
-            unjudged=values_spread_to_equal_outputs(answer.unjudged, hit.hit_items, hit.shown_as),
+            unjudged=copy_values_to_items_with_equal_output(answer.unjudged, hit.hit_items, hit.shown_as),
             remarks=remarks.remarks_copied_to_equal_outputs(answer.remarks, hit.hit_items, hit.shown_as),
         )
-    return answer, value_of_each_item_from_shown_ones(shown_values, hit.hit_items, hit.shown_as)
+    return answer, value_of_each_item_by_its_shown_item(shown_values, hit.hit_items, hit.shown_as)

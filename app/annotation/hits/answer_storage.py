@@ -27,7 +27,7 @@ from app.quality import checks
 from app.quality.check_positions import PlacedCheck
 from app.record import unjudged
 from app.record.bulk_update import LOCK_ITEM_POSTERIORS
-from app.record.campaign_law import hits_of_judging_responses_for_law
+from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
 from app.record.posterior_storage import UPDATE_POSTERIORS, UPDATE_POSTERIORS_SQL
@@ -241,7 +241,7 @@ async def start_law_runners(connection: Driver, locked: LockedAnswers) -> list[L
 async def apply_laws(locked: LockedAnswers, laws: Sequence[LawRunner], accepted: AcceptedAnswer) -> None:
     """Apply the answer in memory, by all criteria."""
     for criterion, law, response in zip(locked.criteria, laws, accepted.responses, strict=True):
-        await law.apply_hits(hits_of_judging_responses_for_law(criterion, [response]), criterion.law_parameters)
+        await law.apply_hits(convert_judging_responses_to_hits_of_law(criterion, [response]), criterion.law_parameters)
 
 
 async def store_responses_and_posteriors(

@@ -26,7 +26,7 @@ from app.record.changes import (
     WATERMARK_COLUMNS,
     PosteriorChanges,
     item_status_flags_sql,
-    watermark_order,
+    sort_key_of_watermark,
 )
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
@@ -217,7 +217,7 @@ class CampaignIndex:
         # The request may have queried its changes before this copy was read.
         if (changes.revision, changes.releases) != (self.revision, self.releases):
             return
-        if watermark_order(changes.watermark) < watermark_order(self.watermark):
+        if sort_key_of_watermark(changes.watermark) < sort_key_of_watermark(self.watermark):
             return
         newer = sorted(  # so that a draw depends on what has changed, not on how PostgreSQL found it
             row
@@ -227,7 +227,7 @@ class CampaignIndex:
         if newer:
             self.index.update(*zip(*newer, strict=True))
         if self.segments is not None:
-            self.segments.update_segment_use_counts(changes.new_uses or ())
+            self.segments.update_segment_judgment_counts(changes.new_uses or ())
         self.add_answers_to_histories(changes)
         self.watermark = changes.watermark
 

@@ -13,7 +13,7 @@ from app.quality.check_positions import (
     PlacedCheck,
     draw_placed_checks_for_hit,
     insert_checks_at_their_places,
-    page_numbers_of_items_and_checks,
+    shown_numbers_of_items_and_checks,
 )
 from app.quality.checks import CheckItem
 
@@ -38,7 +38,7 @@ async def draw_checks_for_next_hit(
         assignment.campaign_id,
         assignment.annotator_id,
         design=assignment.design,
-        count=checks.number_of_checks_in_a_hit(assignment),
+        count=checks.number_of_checks_per_hit(assignment),
         rng=campaign_index.rng,
     )
 
@@ -83,7 +83,7 @@ def presented_numbers_ids_and_texts(
 ) -> tuple[list[int], list[str], list[str]]:
     """Return numbers, ids and texts of all items and checks of a HIT, as presented."""
     return (
-        page_numbers_of_items_and_checks(items, placed_checks),
+        shown_numbers_of_items_and_checks(items, placed_checks),
         insert_checks_at_their_places(
             ids or [], placed_checks, {number: check.external_id for number, check in checks_by_number.items()}
         ),

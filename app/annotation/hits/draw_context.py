@@ -87,8 +87,8 @@ async def update_comparisons_if_rule_reads_them(
     judgments = await load_judgment_columns_between_watermarks(connection, assignment, since, until)
     add_comparisons_of_hits_to_log(log, assignment, judgments)
     campaign_index.comparisons_watermark = until
-    if (fit := log.fit_that_is_due_or_none()) is not None:
-        log.take_over_fitted_posterior(*await asyncio.to_thread(fit))
+    if (fit := log.due_posterior_fit_or_none()) is not None:
+        log.replace_posterior_by_fitted_one(*await asyncio.to_thread(fit))
 
 
 async def load_judgment_columns_between_watermarks(

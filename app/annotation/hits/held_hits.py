@@ -23,7 +23,7 @@ from app.database.session import Driver, SharedParameters, execute_statement, fe
 from app.designs.item_names import rename_draft_items_to_positions
 from app.quality.checks import load_placed_checks_and_check_items
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.selection.segments import shown_items_of_hit
+from app.selection.segments import items_of_hit_with_distinct_outputs
 
 # SQL: an item has all wanted judgments although a lease holds it. An import brought them, or a clock went back.
 HAS_FULLY_JUDGED_ITEM = f"""
@@ -89,7 +89,7 @@ async def resume_held_hit_if_available(
 
     Close it and return None if they are not. The caller then tries again: a late answer may have changed what is open.
     """
-    items = shown_items_of_hit(assignment.hit_items, assignment.hit_shown_as)
+    items = items_of_hit_with_distinct_outputs(assignment.hit_items, assignment.hit_shown_as)
     parameters = HeldHitParameters(
         campaign=assignment.campaign_id,
         hit=assignment.hit_id,

@@ -7,7 +7,7 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.quality.check_positions import PlacedCheck
-from app.selection.segments import shown_items_of_hit
+from app.selection.segments import items_of_hit_with_distinct_outputs
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class HitProposal:
     @property
     def visible_items(self) -> list[int]:
         """Items that the page shows: only the first of several with the same output."""
-        return shown_items_of_hit(self.items, self.shown_as)
+        return items_of_hit_with_distinct_outputs(self.items, self.shown_as)
 
 
 def items_seen_or_held_in_other_visit(assignment: AssignmentState) -> set[int]:

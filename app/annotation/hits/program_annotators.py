@@ -18,7 +18,7 @@ from app.annotation.platforms.programs import API_PLATFORM
 from app.database.campaign import campaign_not_found
 from app.database.session import Driver, fetch_first_row_or_none, fetch_value
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.selection.segments import shown_items_of_hit
+from app.selection.segments import items_of_hit_with_distinct_outputs
 
 API_PLATFORM_NAME = API_PLATFORM.name
 MAX_CACHED_ASSIGNMENTS = 20_000  # in one process
@@ -62,7 +62,7 @@ class ProgramHit(TokenUse):
     def item_numbers_by_id(self) -> dict[str, int]:
         """Numbers of the items that the program got, in their order, by the researcher's ids."""
         ids = dict(zip(self.hit_items, self.ids, strict=True))
-        return {ids[item]: item for item in shown_items_of_hit(self.hit_items, self.shown_as)}
+        return {ids[item]: item for item in items_of_hit_with_distinct_outputs(self.hit_items, self.shown_as)}
 
 
 @dataclass

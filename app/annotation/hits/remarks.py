@@ -30,7 +30,7 @@ from app.record.remarks import (
     REMARK_SUBJECT_ID,
     REMARK_SUBJECT_JOINS,
 )
-from app.selection.segments import values_spread_to_equal_outputs
+from app.selection.segments import copy_values_to_items_with_equal_output
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -108,7 +108,7 @@ def remarks_copied_to_equal_outputs(
 ) -> dict[str, Remark]:
     """Return remarks with those on an output copied to every system that has the same output."""
     hit_remark = {WHOLE_HIT: remarks[WHOLE_HIT]} if WHOLE_HIT in remarks else {}
-    return hit_remark | values_spread_to_equal_outputs(remarks, map(str, items), map(str, shown_as))
+    return hit_remark | copy_values_to_items_with_equal_output(remarks, map(str, items), map(str, shown_as))
 
 
 def remarks_by_page_name(

@@ -6,8 +6,8 @@ from app.annotation.hits.assignment import HIT_BELONGS_TO_ASSIGNMENT
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, Record, fetch_first_row_or_none
 from app.quality import checks
-from app.quality.check_positions import page_numbers_of_items_and_checks
-from app.selection.segments import shown_items_of_hit
+from app.quality.check_positions import shown_numbers_of_items_and_checks
+from app.selection.segments import items_of_hit_with_distinct_outputs
 
 SELECT_HIT_ITEMS = text(f"""
     SELECT h.items AS hit_items, h.shown_as FROM hits h
@@ -30,4 +30,6 @@ async def load_item_numbers_shown_on_page(connection: Driver, assignment: Assign
     if row is None:
         return []
     placed_checks = await checks.load_placed_checks(connection, assignment.campaign_id, hit_id)
-    return page_numbers_of_items_and_checks(shown_items_of_hit(row.hit_items, row.shown_as), placed_checks)
+    return shown_numbers_of_items_and_checks(
+        items_of_hit_with_distinct_outputs(row.hit_items, row.shown_as), placed_checks
+    )

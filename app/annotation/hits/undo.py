@@ -49,7 +49,7 @@ from app.errors import Conflict, NotFound
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
 from app.record.revisions import INSERT_DECISION, LOCK_CAMPAIGN_FOR_DECISION
-from app.selection.segments import shown_items_of_hit
+from app.selection.segments import items_of_hit_with_distinct_outputs
 
 MAX_ANSWER_CHANGES = 20  # per answer, because the record keeps every one
 WITHDRAWAL_REASON, WITHDRAWAL_ACTOR = "changed it", "the annotator"
@@ -174,7 +174,7 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     if last_answer is None:
         raise answer_final_error()
     refuse_too_many_changes_of_answer(last_answer)
-    items = shown_items_of_hit(last_answer.hit_items, last_answer.shown_as)
+    items = items_of_hit_with_distinct_outputs(last_answer.hit_items, last_answer.shown_as)
     if last_answer.segment is None:
         statement = SELECT_SHOWN_ITEM_TEXTS
         parameters = {"campaign": last_answer.id, "items": items, "hit": last_answer.hit_id}
@@ -329,7 +329,7 @@ async def replace_answer(
         )
         seq = await store_replacing_response(connection, key, last_answer, submitted_items, placed_checks)
         if placed_checks:
-            await checks.change_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
+            await checks.replace_stored_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
         await withdraw_replaced_answer(connection, key)
     return AnswerReceipt(hit_id, seq)
 

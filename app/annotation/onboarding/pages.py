@@ -25,7 +25,7 @@ from app.http.dependencies import (
 from app.http.paging import Page
 from app.record.campaign import load_campaign_for_page
 from app.text.spreadsheets import guard_against_formula
-from app.uploads import ReadOptions, can_be_read
+from app.uploads import ReadOptions, can_choices_make_table_readable
 
 router = researcher_router("/admin/campaigns/{slug}")
 PEOPLE_PER_PAGE = 100
@@ -58,7 +58,7 @@ async def render_personal_links(
         "refusal": refusal,
         "max_people": personal_links.MAX_PERSONAL_LINKS,
     }
-    context |= {"asks_how": isinstance(refusal, Invalid) and can_be_read(refusal)}
+    context |= {"asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal)}
     return render_page(request, "admin/people.html", context, status=refusal.status if refusal else 200)
 
 

@@ -39,7 +39,7 @@ from app.imports.pages.item_list import items_page_response
 from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
 from app.media import media_store
 from app.record.campaign import load_campaign_by_slug
-from app.uploads import ENCODINGS, ReadOptions, can_be_read
+from app.uploads import ENCODINGS, ReadOptions, can_choices_make_table_readable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
@@ -162,7 +162,7 @@ async def preview_context_or_unreadable_context(
             build_preview, file.file, file.filename or "", chosen_columns, read_options=read_options_of_form(form_data)
         )
     except Invalid as refusal:
-        if not can_be_read(refusal):
+        if not can_choices_make_table_readable(refusal):
             raise
         return {"unreadable": refusal}
     return {"described": upload_preview, "encodings": ENCODINGS}

@@ -36,8 +36,8 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.checks import no_checks_hint
-from app.quality.rule_reach import describe_check_counts
+from app.quality.checks import hint_that_hits_cannot_show_checks
+from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -106,8 +106,8 @@ async def item_table_template_context(
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
         "check_counts": check_counts,
-        "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
-        "no_checks_hint": no_checks_hint(campaign),
+        "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
+        "hint_that_hits_cannot_show_checks": hint_that_hits_cannot_show_checks(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "kind": CONTENT_KINDS[campaign.content],
     }

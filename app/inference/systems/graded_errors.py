@@ -17,7 +17,7 @@ from app.inference.systems.graded_marginal import (
     LogisticTerms,
     Prior,
     QuadratureNodes,
-    logistic_of_minus,
+    logistic_of_minus_z,
     observed_information_matrix,
 )
 
@@ -36,13 +36,15 @@ class GradedErrors(NamedTuple):
     notes: tuple[Note, ...] = ()
 
 
-def errors_given_other_parameters(terms: LogisticTerms, curvature: Array, notes: tuple[Note, ...] = ()) -> GradedErrors:
+def performance_errors_with_known_judges_and_segments(
+    terms: LogisticTerms, curvature: Array, notes: tuple[Note, ...] = ()
+) -> GradedErrors:
     """Return errors of performances that treat a and b as known, and none of these."""
     unknown_a, unknown_b = np.full(terms.n_judges, np.nan), np.full(2 * terms.n_segments, np.nan)
     return GradedErrors(curvature**-0.5, unknown_a, unknown_b, notes)
 
 
-def errors_of_all_parameters(
+def standard_errors_of_all_parameters(
     terms: LogisticTerms,
     prior: Prior,
     log_a: Array,
@@ -65,22 +67,26 @@ def errors_of_all_parameters(
             f"{terms.n_judges:,} judges and {terms.n_segments:,} segments are too many for standard errors of "
             "sensitivities and difficulties. Those of the scores treat them as known, and are too small."
         )
-        return errors_given_other_parameters(terms, curvature, (Note("too_many_for_errors", sentence),))
-    covariance = _invert_information(observed_information_matrix(terms, prior, log_a, b, nodes))
-    slopes = performance_slopes(terms, log_a, b, theta, curvature)
+        return performance_errors_with_known_judges_and_segments(
+            terms, curvature, (Note("too_many_for_errors", sentence),)
+        )
+    covariance = _invert_information_matrix_or_raise(observed_information_matrix(terms, prior, log_a, b, nodes))
+    slopes = derivatives_of_performances_by_parameter(terms, log_a, b, theta, curvature)
     by_others = np.einsum("ip,pq,iq->i", slopes, covariance, slopes, optimize=True)
     error = np.sqrt(np.diag(covariance))
     return GradedErrors(np.sqrt(1.0 / curvature + by_others), error[: terms.n_judges], error[terms.n_judges :])
 
 
-def performance_slopes(terms: LogisticTerms, log_a: Array, b: Array, theta: Array, curvature: Array) -> Array:
+def derivatives_of_performances_by_parameter(
+    terms: LogisticTerms, log_a: Array, b: Array, theta: Array, curvature: Array
+) -> Array:
     """Return the derivatives of the modes theta, (n_systems,), in (log a, b): (n_systems, n_judges + 2 n_segments).
 
     They keep the first derivative of the log density in theta at 0.
     """
     slope = terms.sign * np.exp(log_a)[terms.judge]
     z = slope * (theta[terms.system] - b[terms.threshold])
-    rest = logistic_of_minus(z, np.exp(-np.abs(z)))
+    rest = logistic_of_minus_z(z, np.exp(-np.abs(z)))
     bend = rest * (1.0 - rest)
     slopes = np.zeros((terms.n_systems, len(log_a) + len(b)))
     np.add.at(slopes, (terms.system, terms.judge), terms.count * slope * (rest - bend * z))
@@ -89,7 +95,7 @@ def performance_slopes(terms: LogisticTerms, log_a: Array, b: Array, theta: Arra
     return slopes
 
 
-def _invert_information(matrix: Array) -> Array:
+def _invert_information_matrix_or_raise(matrix: Array) -> Array:
     try:
         factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
     except LinAlgError as error:

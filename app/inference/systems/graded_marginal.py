@@ -162,7 +162,7 @@ def _log_posterior_slope_and_curvature(
 ) -> tuple[Array, Array]:
     """First and minus second derivative in theta, (n_systems,) each."""
     z = slope * theta[terms.system] - offset
-    rest = logistic_of_minus(z, np.exp(-np.abs(z)))
+    rest = logistic_of_minus_z(z, np.exp(-np.abs(z)))
     first = sum_values_by_number(terms.system, terms.count * slope * rest, terms.n_systems)
     second = sum_values_by_number(terms.system, terms.count * slope * slope * rest * (1.0 - rest), terms.n_systems)
     return first - theta / prior.tau**2, second + 1.0 / prior.tau**2
@@ -194,7 +194,7 @@ def log_marginal_and_gradient(
     value += tie_terms[0]
     by_log_a += tie_terms[1]
     by_b += tie_terms[2]
-    for expectation in _iterate_expectations(terms, log_a, b, nodes):
+    for expectation in _iterate_expectations_of_system_ranges(terms, log_a, b, nodes):
         value += expectation.log_integral.sum()
         rest = expectation.count * np.einsum("mt,mt->m", expectation.rest, expectation.weight)
         rest_z = expectation.count * np.einsum("mt,mt,mt->m", expectation.rest, expectation.weight, expectation.z)
@@ -228,7 +228,7 @@ class _Expectation:
     log_integral: Array
 
 
-def _iterate_expectations(
+def _iterate_expectations_of_system_ranges(
     terms: LogisticTerms, log_a: Array, b: Array, nodes: QuadratureNodes, max_systems: int = _TERMS_AT_ONCE
 ) -> Iterator[_Expectation]:
     slope = terms.sign * np.exp(log_a)[terms.judge]
@@ -248,7 +248,7 @@ def _iterate_expectations(
             slope=slope[rows],
             count=count,
             z=z,
-            rest=logistic_of_minus(z, fraction),
+            rest=logistic_of_minus_z(z, fraction),
             weight=share[local],
             share=share,
             log_integral=log_integral,
@@ -273,9 +273,9 @@ def _iterate_ranges_of_systems(starts: Integers, max_systems: int) -> Iterator[t
         low = high
 
 
-def logistic_of_minus(z: Array, fraction: Array) -> Array:
+def logistic_of_minus_z(z: Array, exp_of_minus_abs_z: Array) -> Array:
     """Return S(-z), where fraction is exp(-|z|)."""
-    return np.where(z >= 0.0, fraction, 1.0) / (1.0 + fraction)
+    return np.where(z >= 0.0, exp_of_minus_abs_z, 1.0) / (1.0 + exp_of_minus_abs_z)
 
 
 def _log_prior_and_gradient(prior: Prior, log_a: Array, b: Array) -> tuple[float, Array, Array]:
@@ -312,9 +312,9 @@ def observed_information_matrix(
     judges, size = len(log_a), len(log_a) + len(b)
     matrix = np.zeros((size, size))
     _add_prior_information_to_matrix(matrix, prior, judges, b)
-    _add_tie_information(matrix, terms, log_a, b)
+    _add_information_of_ties(matrix, terms, log_a, b)
     max_systems = max(1, _FLOATS_PER_BLOCK // (size * nodes.theta.shape[1]))
-    for expectation in _iterate_expectations(terms, log_a, b, nodes, max_systems):
+    for expectation in _iterate_expectations_of_system_ranges(terms, log_a, b, nodes, max_systems):
         rest, bend = (
             expectation.rest * expectation.weight,
             expectation.rest * (1.0 - expectation.rest) * expectation.weight,
@@ -329,7 +329,7 @@ def observed_information_matrix(
         np.add.at(matrix, (expectation.judge, threshold), expectation.count * by_both)
         np.add.at(matrix, (threshold, expectation.judge), expectation.count * by_both)
         np.add.at(matrix, (threshold, threshold), expectation.count * expectation.slope**2 * bend.sum(axis=1))
-        deviation = _centred_node_gradients(expectation, judges, size)
+        deviation = _weighted_deviations_of_node_gradients(expectation, judges, size)
         matrix -= deviation @ deviation.T
     return matrix
 
@@ -339,10 +339,10 @@ def _add_prior_information_to_matrix(matrix: Array, prior: Prior, judge_count: i
     diagonal = np.arange(len(matrix))
     matrix[diagonal[:judge_count], diagonal[:judge_count]] += prior.sigma_a**-2
     matrix[diagonal[judge_count:], diagonal[judge_count:]] += prior.sigma_b**-2
-    _add_width_information(matrix, judge_count, prior.barrier / (upper - lower) ** 2)
+    _add_information_on_threshold_widths(matrix, judge_count, prior.barrier / (upper - lower) ** 2)
 
 
-def _add_width_information(matrix: Array, judge_count: int, width_information: Array) -> None:
+def _add_information_on_threshold_widths(matrix: Array, judge_count: int, width_information: Array) -> None:
     """Add minus the second derivative in b_2 - b_1, (n_segments,), to the matrix."""
     lower = judge_count + np.arange(len(width_information))
     upper = lower + len(width_information)
@@ -350,7 +350,7 @@ def _add_width_information(matrix: Array, judge_count: int, width_information: A
         matrix[row, column] += sign * width_information
 
 
-def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: Array) -> None:
+def _add_information_of_ties(matrix: Array, terms: LogisticTerms, log_a: Array, b: Array) -> None:
     """Add the ties' information to the matrix.
 
     With d = a (b_2 - b_1), the first derivative in d is 1 / (e^d - 1), minus the second 1 / (4 sinh^2(d / 2)).
@@ -363,7 +363,7 @@ def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: A
         first = terms.tie_count / np.expm1(distance)
         bend = terms.tie_count / (4.0 * np.sinh(distance / 2.0) ** 2)
     by_width = sum_values_by_number(terms.tie_segment, bend * a * a, segments)
-    _add_width_information(matrix, judges, by_width)
+    _add_information_on_threshold_widths(matrix, judges, by_width)
     np.add.at(matrix, (terms.tie_judge, terms.tie_judge), distance * (bend * distance - first))
     by_both = a * (bend * distance - first)
     for column, sign in ((judges + terms.tie_segment, -1.0), (judges + segments + terms.tie_segment, 1.0)):
@@ -371,7 +371,7 @@ def _add_tie_information(matrix: Array, terms: LogisticTerms, log_a: Array, b: A
         np.add.at(matrix, (column, terms.tie_judge), sign * by_both)
 
 
-def _centred_node_gradients(expectation: _Expectation, judge_count: int, parameter_count: int) -> Array:
+def _weighted_deviations_of_node_gradients(expectation: _Expectation, judge_count: int, parameter_count: int) -> Array:
     """Return the gradient at each node of each system minus its mean over the nodes, times the root of the node's
     share.
 

@@ -24,7 +24,10 @@ from app.inference.observations.baseline import (
     refuse_missing_or_equal_outcomes,
     require_baseline_judgments,
 )
-from app.inference.systems.graded_errors import errors_given_other_parameters, errors_of_all_parameters
+from app.inference.systems.graded_errors import (
+    performance_errors_with_known_judges_and_segments,
+    standard_errors_of_all_parameters,
+)
 from app.inference.systems.graded_marginal import (
     LogisticTerms,
     Prior,
@@ -127,14 +130,14 @@ def fit(
     refuse_missing_or_equal_outcomes(columns.outcomes)
     prior = prior or Prior()
     terms = make_logistic_terms(columns.items.index, columns.annotators.index, columns.segments.index, columns.outcomes)
-    maximum = _maximum_of_posterior(terms, prior, node_count, max_iterations, adaptive=adaptive)
+    maximum = _find_posterior_maximum(terms, prior, node_count, max_iterations, adaptive=adaptive)
     theta, curvature = posterior_modes_and_curvatures(terms, prior, maximum.log_a, maximum.b)
     errors = (
-        errors_of_all_parameters(
+        standard_errors_of_all_parameters(
             terms, prior, maximum.log_a, maximum.b, nodes=maximum.nodes, theta=theta, curvature=curvature
         )
         if with_errors
-        else errors_given_other_parameters(terms, curvature)
+        else performance_errors_with_known_judges_and_segments(terms, curvature)
     )
     return GradedResponse(
         score=columns.items.scatter(theta),
@@ -182,7 +185,7 @@ class _Maximum:
     nodes: QuadratureNodes
 
 
-def _maximum_of_posterior(
+def _find_posterior_maximum(
     terms: LogisticTerms, prior: Prior, node_count: int, max_iterations: int, *, adaptive: bool
 ) -> _Maximum:
     """Run L-BFGS on (log a, centre of b, log width of b), which need no constraints."""
@@ -198,7 +201,7 @@ def _maximum_of_posterior(
         return quadrature_nodes(mode, curvature, prior, node_count)
 
     def loss(point: Array) -> tuple[float, Array]:
-        log_a, b = _log_a_and_b_of_point(point, judge_count)
+        log_a, b = _split_point_into_log_a_and_b(point, judge_count)
         value, by_log_a, by_b = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
         lower, upper = by_b.reshape(2, -1)
         half_width = np.exp(point[judge_count + segment_count :]) / 2.0
@@ -215,11 +218,11 @@ def _maximum_of_posterior(
     )
     if not result.success:
         raise NotConverged(f"The fit did not converge within {result.nit} steps.", code="not_converged")
-    log_a, b = _log_a_and_b_of_point(result.x, judge_count)
+    log_a, b = _split_point_into_log_a_and_b(result.x, judge_count)
     return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
 
 
-def _log_a_and_b_of_point(point: Array, judge_count: int) -> tuple[Array, Array]:
+def _split_point_into_log_a_and_b(point: Array, judge_count: int) -> tuple[Array, Array]:
     """Return log_a (n_judges,) and b (2 n_segments,) from (log a, centre of b, log width of b)."""
     centre, log_width = point[judge_count:].reshape(2, -1)
     half_width = np.exp(log_width) / 2.0

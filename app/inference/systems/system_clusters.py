@@ -85,20 +85,22 @@ def fit(
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
     position = np.zeros(n_systems, np.intp)
     position[judged_systems] = np.arange(len(judged_systems))
-    normal, sums = normal_matrix_and_sums_by_hit(hit, position[system], value, len(judged_systems))
+    normal, sums = normal_equations_of_each_hit(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
     unit_weights = np.ones((1, normal.shape[0]))
-    score = middle + solved_effects_with_mean_zero(unit_weights @ normal, unit_weights @ sums)[0]
-    drawn = middle + effects_of_bootstrap_draws(normal, sums, draws, rng)
+    score = middle + solve_normal_equations_for_centred_effects(unit_weights @ normal, unit_weights @ sums)[0]
+    drawn = middle + system_effects_in_bootstrap_samples(normal, sums, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
     rank = rank_scores(score)
-    p_values = difference_p_values(score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]]))
-    best, worst = ranks_at_tails_of_draws(score, mask_of_pairs_differing_by_holm(p_values, 1.0 - level))
+    p_values = p_values_of_score_differences(
+        score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]])
+    )
+    best, worst = best_and_worst_possible_ranks(score, mask_of_significant_pairs_by_holm(p_values, 1.0 - level))
     all_systems = [np.full((3, n_systems), np.nan), np.zeros((4, n_systems), np.intp)]
     all_systems[0][:, judged_systems] = score, low, high
-    all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_of_each_system(rank, best, worst)
+    all_systems[1][:, judged_systems] = rank, best, worst, cluster_number_by_rank_ranges(rank, best, worst)
     (score, low, high), (rank, best, worst, cluster) = all_systems
-    notes = unjudged_system_notes(np.setdiff1d(np.arange(n_systems), judged_systems))
+    notes = notes_on_systems_without_judgments(np.setdiff1d(np.arange(n_systems), judged_systems))
     return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
 
 
@@ -108,25 +110,25 @@ def rank_scores(score: Array) -> Integers:
     return places
 
 
-def difference_p_values(score: Array, drawn: Array, hit_counts: Integers) -> Array:
+def p_values_of_score_differences(scores: Array, bootstrap_scores: Array, hit_counts: Integers) -> Array:
     """Return two-sided p-values of all differences of two scores, (n, n), by Student's t.
 
     No p-value is below 2^(1 - h) for h HITs, the smallest that a test by signs can have: equal differences in a few
     HITs are not certain.
 
     Args:
-        score: The scores, (n,).
-        drawn: The scores in bootstrap samples of HITs, (D, n).
+        scores: The scores, (n,).
+        bootstrap_scores: The scores in bootstrap samples of HITs, (D, n).
         hit_counts: The HITs with a judgment of each system, (n,).
 
     """
-    covariance = np.atleast_2d(np.cov(drawn, rowvar=False))
+    covariance = np.atleast_2d(np.cov(bootstrap_scores, rowvar=False))
     variance = np.diag(covariance)
     hits = np.minimum(hit_counts[:, None], hit_counts)
     freedom = np.maximum(hits - 1.0, 1.0)
     # A bootstrap sample of h values has a variance that is (h - 1) / h of the unbiased one.
     squared_error = np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0) * (freedom + 1.0) / freedom
-    distance = np.abs(score[:, None] - score)
+    distance = np.abs(scores[:, None] - scores)
     is_sure = squared_error <= EIGENVALUE_ROUNDING * np.maximum(distance, 1.0) ** 2
     ratio = np.where(is_sure, np.where(distance > 0.0, np.inf, 0.0), distance)
     ratio = ratio / np.sqrt(np.where(is_sure, 1.0, squared_error))
@@ -134,7 +136,7 @@ def difference_p_values(score: Array, drawn: Array, hit_counts: Integers) -> Arr
     return p_values
 
 
-def mask_of_pairs_differing_by_holm(p_values: Array, error_rate: float) -> Mask:
+def mask_of_significant_pairs_by_holm(p_values: Array, error_rate: float) -> Mask:
     """Return which pairs of n systems differ, (n, n), by Holm's procedure over the pairs.
 
     The chance that a pair of equal systems is among them, whichever systems are equal, is at most `error_rate`.
@@ -149,13 +151,15 @@ def mask_of_pairs_differing_by_holm(p_values: Array, error_rate: float) -> Mask:
     return is_different | is_different.T
 
 
-def ranks_at_tails_of_draws(score: Array, is_different: Mask) -> tuple[Integers, Integers]:
+def best_and_worst_possible_ranks(scores: Array, differs_significantly: Mask) -> tuple[Integers, Integers]:
     """Return the best and the worst rank of each system, (n,), if those that differ, (n, n), are in the right order."""
-    is_higher = score > score[:, None]
-    return 1 + (is_different & is_higher).sum(axis=1), len(score) - (is_different & ~is_higher).sum(axis=1)
+    is_higher = scores > scores[:, None]
+    return 1 + (differs_significantly & is_higher).sum(axis=1), len(scores) - (differs_significantly & ~is_higher).sum(
+        axis=1
+    )
 
 
-def cluster_number_of_each_system(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
+def cluster_number_by_rank_ranges(rank: Integers, rank_low: Integers, rank_high: Integers) -> Integers:
     """Return the cluster of each system, (N,), 1 for the cluster of the highest.
 
     A new cluster begins at each rank that no range of a higher rank reaches, and from which no range reaches above it.
@@ -169,7 +173,7 @@ def cluster_number_of_each_system(rank: Integers, rank_low: Integers, rank_high:
     return cluster
 
 
-def normal_matrix_and_sums_by_hit(
+def normal_equations_of_each_hit(
     hit: Integers, system: Integers, value: Array, n_systems: int
 ) -> tuple["csr_array", "csr_array"]:
     """Return the contribution of each of H HITs to the normal equations: (H, n * n) and (H, n).
@@ -188,14 +192,14 @@ def normal_matrix_and_sums_by_hit(
     block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size
     centre = value.mean() if one_system_each else block[hit]
     sums = coo_array((value - centre, (hit, system)), shape=(count, n_systems)).tocsr()
-    first, second, pair_hits = system_pairs_within_hits(hit, system, size)
+    first, second, pair_hits = ordered_system_pairs_of_hits(hit, system, size)
     off = np.zeros(len(pair_hits)) if one_system_each else -1.0 / size[pair_hits]
     cells = np.concatenate([system * n_systems + system, first * n_systems + second])
     rows, data = np.concatenate([hit, pair_hits]), np.concatenate([np.ones(len(hit)), off])
     return coo_array((data, (rows, cells)), shape=(count, n_systems * n_systems)).tocsr(), sums
 
 
-def system_pairs_within_hits(
+def ordered_system_pairs_of_hits(
     hit: Integers, system: Integers, hit_sizes: Integers
 ) -> tuple[Integers, Integers, Integers]:
     """Return all ordered pairs of systems of each HIT, each also with itself, and their HITs."""
@@ -209,28 +213,30 @@ def system_pairs_within_hits(
     return first, second, np.repeat(hit, repeats)
 
 
-def solved_effects_with_mean_zero(matrices_flat: Array, sums: Array) -> Array:
+def solve_normal_equations_for_centred_effects(matrices_flat: Array, hit_sums: Array) -> Array:
     """Return the effects (D, n) that solve (D, n * n) equations, with mean 0."""
-    n = sums.shape[1]
+    n = hit_sums.shape[1]
     matrices = matrices_flat.reshape(-1, n, n)
-    effects: Array = (np.linalg.pinv(matrices, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ sums[:, :, None])[:, :, 0]
+    effects: Array = (np.linalg.pinv(matrices, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ hit_sums[:, :, None])[
+        :, :, 0
+    ]
     return effects
 
 
-def effects_of_bootstrap_draws(
-    normal_matrices: "csr_array", sums: "csr_array", draws: int, rng: np.random.Generator
+def system_effects_in_bootstrap_samples(
+    normal_matrices: "csr_array", sums: "csr_array", sample_count: int, rng: np.random.Generator
 ) -> Array:
     """Return the effects (draws, n) in HITs drawn with replacement."""
     count, n = sums.shape
     block = max(1, CELLS_PER_BLOCK // max(count, n * n))
     effects = []
-    for start in range(0, draws, block):
-        weights = draw_item_counts_of_resamples(count, min(block, draws - start), rng)
-        effects.append(solved_effects_with_mean_zero(weights @ normal_matrices, weights @ sums))
+    for start in range(0, sample_count, block):
+        weights = draw_item_counts_of_resamples(count, min(block, sample_count - start), rng)
+        effects.append(solve_normal_equations_for_centred_effects(weights @ normal_matrices, weights @ sums))
     return np.concatenate(effects)
 
 
-def unjudged_system_notes(unjudged_systems: Integers) -> tuple[Note, ...]:
+def notes_on_systems_without_judgments(unjudged_systems: Integers) -> tuple[Note, ...]:
     """Return notes on systems without judgments."""
     if not len(unjudged_systems):
         return ()

@@ -125,7 +125,7 @@ async def get_quality_matrix(
 ) -> QualityMatrix:
     """Return what each rule can say about each annotator, as on the page Quality."""
     campaign = await load_campaign_for_page(connection, slug)
-    matrix = await inbox.load_quality_inbox(
+    matrix = await inbox.load_page_of_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=limit, offset=offset
     )
     return QualityMatrix(
@@ -170,7 +170,7 @@ class CheckItemSummary(BaseModel):
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
     """Return the newest 200 findings, newest first."""
     campaign = await load_campaign_for_page(connection, slug)
-    rows = await listings.list_findings(connection, campaign.id)
+    rows = await listings.load_newest_findings(connection, campaign.id)
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
 
 

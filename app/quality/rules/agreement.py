@@ -14,9 +14,9 @@ from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
     ends_of_sequential_correlation_interval,
-    is_share_exceeded,
-    median_of_others,
-    min_consecutive_events,
+    is_event_share_above_limit,
+    median_of_other_annotators_or_nan,
+    min_consecutive_events_above_limit,
     pearson_correlation_or_zero,
 )
 from app.text.numbers import format_with_places
@@ -74,7 +74,7 @@ class AgreementWithOthers(QualityRule):
         min_share = self.share_percent / 100
         if answer_kind == "classes":
             return RuleRequirement(
-                max(MIN_COMPARED_JUDGMENTS, min_consecutive_events(1.0 - min_share, false_alarm_rate)),
+                max(MIN_COMPARED_JUDGMENTS, min_consecutive_events_above_limit(1.0 - min_share, false_alarm_rate)),
                 "judgment",
                 MIN_COMPARED_JUDGMENTS,
             )
@@ -89,7 +89,10 @@ class AgreementWithOthers(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if even the upper end of the interval is too low."""
-        usual, comparable = median_of_others(other_measures), self.mask_of_comparable_judgments(behaviour)
+        usual, comparable = (
+            median_of_other_annotators_or_nan(other_measures),
+            self.mask_of_comparable_judgments(behaviour),
+        )
         if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
         return (
@@ -127,7 +130,7 @@ class AgreementWithOthers(QualityRule):
             return None
         min_agreement = chance + self.share_percent / 100 * (usual - chance)
         differs, judgments = int((behaviour.share != behaviour.others_share)[comparable].sum()), int(comparable.sum())
-        if not is_share_exceeded(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
+        if not is_event_share_above_limit(differs, judgments, 1.0 - min_agreement, false_alarm_rate):
             return None
         sentence = (
             f"Gave a different label from most others in {differs} of {judgments} judgments; the usual share is "

@@ -13,7 +13,11 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences.implied_pairs import Implications, outcome_of_pair_of_shares
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
-from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.sequential_limits import (
+    is_event_share_above_limit,
+    median_of_other_annotators_or_nan,
+    min_consecutive_events_above_limit,
+)
 
 MIN_IMPLIED_PAIRS = 10
 CHANCE_OF_CONTRADICTION = 0.5
@@ -52,7 +56,9 @@ class Contradictions(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of implied pairs that suffices if all of them were reversed."""
         return RuleRequirement(
-            min_consecutive_events(max(self.least_percent / 100, CHANCE_OF_CONTRADICTION / 2), false_alarm_rate),
+            min_consecutive_events_above_limit(
+                max(self.least_percent / 100, CHANCE_OF_CONTRADICTION / 2), false_alarm_rate
+            ),
             "implied pair",
             MIN_IMPLIED_PAIRS,
         )
@@ -61,10 +67,12 @@ class Contradictions(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if more pairs are reversed than half-way between the usual share and chance."""
-        usual = median_of_others(other_measures)
+        usual = median_of_other_annotators_or_nan(other_measures)
         contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
         max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)
-        if np.isnan(usual) or not is_share_exceeded(contradictions, implied_pairs, max_share, false_alarm_rate):
+        if np.isnan(usual) or not is_event_share_above_limit(
+            contradictions, implied_pairs, max_share, false_alarm_rate
+        ):
             return None
         sentence = (
             f"Reversed {contradictions} of {implied_pairs} pairs whose order earlier answers imply; "

@@ -14,7 +14,11 @@ from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.rules.straight_lining import MIN_REPEATABLE_ANSWERS, share_halfway_from_usual_to_always
-from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.sequential_limits import (
+    is_event_share_above_limit,
+    median_of_other_annotators_or_nan,
+    min_consecutive_events_above_limit,
+)
 
 REGION_TOLERANCE = 0.05  # of the scale
 MIN_SCALE_POINTS = 4  # fewer labelled points are nearly all ends and middle
@@ -50,7 +54,9 @@ class ScaleRegionRule(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
-            min_consecutive_events(share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate),
+            min_consecutive_events_above_limit(
+                share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate
+            ),
             "judgment",
             MIN_REPEATABLE_ANSWERS,
         )
@@ -59,11 +65,11 @@ class ScaleRegionRule(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if their share is beyond half-way from the usual share to all."""
-        usual = median_of_others(other_measures)
+        usual = median_of_other_annotators_or_nan(other_measures)
         if np.isnan(usual) or not has_scale_region(behaviour):
             return None
         inside_count, answer_count = int(self.inside_mask(behaviour.share).sum()), len(behaviour.share)
-        if not is_share_exceeded(
+        if not is_event_share_above_limit(
             inside_count, answer_count, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None

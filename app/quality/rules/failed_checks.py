@@ -10,7 +10,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour, MetFlags
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
-from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
+from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
 
 
 class FailedChecksRule(QualityRule):
@@ -28,7 +28,7 @@ class FailedChecksRule(QualityRule):
     @override
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of failed checks that suffices if none was met."""
-        count = min_consecutive_events(self.careful_percent / 100, false_alarm_rate)
+        count = min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate)
         return RuleRequirement(count, self.failure_unit)
 
     @override
@@ -38,7 +38,7 @@ class FailedChecksRule(QualityRule):
         """Find the annotator if too many checks were failed for an accident."""
         met_flags = self.met_flags(behaviour)
         failures, shown = int((~met_flags).sum()), len(met_flags)
-        if not is_share_exceeded(failures, shown, self.careful_percent / 100, false_alarm_rate):
+        if not is_event_share_above_limit(failures, shown, self.careful_percent / 100, false_alarm_rate):
             return None
         return RuleFinding(
             {"failed": failures, "shown": shown},

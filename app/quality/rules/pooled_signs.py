@@ -89,8 +89,8 @@ class PooledSigns(QualityRule):
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all have the same value and the others' never do."""
         max_share, limit = self.max_repeated_share(0.0), -math.log(false_alarm_rate)
-        factors = ((n, log_of_mean_of_logs(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
-        repeats = next(n for n, factor in factors if log_factor_with_half_stake_kept(factor) >= limit)
+        factors = ((n, log_of_mean_given_logs(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
+        repeats = next(n for n, factor in factors if log_bayes_factor_with_half_stake_kept(factor) >= limit)
         return RuleRequirement(
             1 + repeats, "judgment", 1 + MIN_CASES, "anyone who always gives the same value", MIN_OTHERS_WITH_SIGNS
         )
@@ -103,7 +103,7 @@ class PooledSigns(QualityRule):
         if not self.supports(behaviour.answer_kind, behaviour.class_count):
             return None
         signs = self.signs_that_can_be_judged(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
-        log_evidence = sum(log_factor_with_half_stake_kept(sign.log_factor) for sign in signs)
+        log_evidence = sum(log_bayes_factor_with_half_stake_kept(sign.log_factor) for sign in signs)
         if log_evidence < -math.log(false_alarm_rate):
             return None
         shown = sorted((sign for sign in signs if sign.log_factor > 0), key=lambda sign: -sign.log_factor)
@@ -114,15 +114,15 @@ class PooledSigns(QualityRule):
         """Return all signs that can be judged. `other_measures` is (O, 3)."""
         usual = [median_or_nan_if_too_few(other_measures[:, place]) for place in range(len(MEASURES))]
         signs = [
-            check_sign("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
-            check_sign("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
+            sign_of_failed_checks("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
+            sign_of_failed_checks("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
         ]
         if not (math.isnan(usual[0]) and math.isnan(usual[1])):
             signs.append(self.stronger_repetition_sign(behaviour, usual[0], usual[1]))
         if not math.isnan(usual[2]):
-            signs.append(reversal_sign(behaviour, usual[2]))
+            signs.append(sign_of_reversed_pairs(behaviour, usual[2]))
         if not math.isnan(usual[3]):
-            signs.append(haste_sign(behaviour, usual[3]))
+            signs.append(sign_of_hasty_hits(behaviour, usual[3]))
         return signs
 
     def stronger_repetition_sign(
@@ -137,7 +137,7 @@ class PooledSigns(QualityRule):
             for usual, within_hits in ((usual_in_hits, True), (usual_overall, False))
         )
         stronger = max(in_hits, overall, key=lambda sign: sign.log_factor)
-        return stronger._replace(log_factor=log_of_mean_of_logs(in_hits.log_factor, overall.log_factor))
+        return stronger._replace(log_factor=log_of_mean_given_logs(in_hits.log_factor, overall.log_factor))
 
     def repetition_sign_of_values(
         self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool
@@ -161,14 +161,14 @@ def log_factor(events: int, cases: int, max_share: float) -> float:
     return log_bayes_factor(events, cases, max_share) if cases else 0.0
 
 
-def log_of_mean_of_logs(first: float, second: float) -> float:
+def log_of_mean_given_logs(first: float, second: float) -> float:
     """Logarithm of the mean of two numbers that are given as logarithms."""
     return float(np.logaddexp(first, second)) - math.log(2.0)
 
 
-def log_factor_with_half_stake_kept(factor: float) -> float:
+def log_bayes_factor_with_half_stake_kept(factor: float) -> float:
     """Logarithm of (1 + factor) / 2, given the factor as a logarithm: half of the stake was kept."""
-    return log_of_mean_of_logs(0.0, factor)
+    return log_of_mean_given_logs(0.0, factor)
 
 
 def median_or_nan_if_too_few(values: Array) -> float:
@@ -177,7 +177,7 @@ def median_or_nan_if_too_few(values: Array) -> float:
     return float(np.median(known)) if len(known) >= MIN_OTHERS_WITH_SIGNS else nan
 
 
-def check_sign(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
+def sign_of_failed_checks(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
     """Return how many checks of a kind were failed."""
     failed = int((~met).sum())
     return Sign(
@@ -185,7 +185,7 @@ def check_sign(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
     )
 
 
-def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
+def sign_of_hasty_hits(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
     """Return how many HITs took less than a third of the usual time."""
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
@@ -193,7 +193,7 @@ def haste_sign(behaviour: AnnotatorBehaviour, usual_seconds: float) -> Sign:
     return Sign("fast", fast, len(seconds), log_factor(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 
-def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
+def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
     """Return how many pairs of clearly different items were put in the reversed order.
 
     A careful annotator may reverse up to half-way from the usual share to chance.
@@ -207,7 +207,7 @@ def reversal_sign(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
     return Sign("reversed", events, cases, log_factor(events, cases, max_share), sentence)
 
 
-def least_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:
+def smallest_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:
     """Return from which difference of the others' means on two items are clearly different: two labels at least."""
     return max(MIN_CONTRAST, 2.0 / (behaviour.class_count - 1) if behaviour.class_count > 1 else 0.0)
 
@@ -226,7 +226,7 @@ def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -
     highest, lowest = (index_of_running_maximum(values + step)[:-1] for values in (others, -others))
     is_high_farther = np.abs(others[highest] - others[1:]) >= np.abs(others[lowest] - others[1:])
     farthest = np.where(is_high_farther, highest, lowest)
-    is_clear = np.abs(others[farthest] - others[1:]) >= least_clear_difference_of_means(behaviour)
+    is_clear = np.abs(others[farthest] - others[1:]) >= smallest_clear_difference_of_means(behaviour)
     if within_hits:
         is_clear &= hit[farthest] == hit[1:]
     is_same = np.abs(own[farthest] - own[1:]) <= REPEAT_TOLERANCE
@@ -249,6 +249,6 @@ def count_reversed_and_ordered_pairs(behaviour: AnnotatorBehaviour) -> tuple[int
     length = int(judged.sum()) // 2 * 2
     own, others = behaviour.share[judged][:length], behaviour.others_share[judged][:length]
     own_difference, others_difference = own[1::2] - own[::2], others[1::2] - others[::2]
-    is_clear = np.abs(others_difference) >= least_clear_difference_of_means(behaviour)
+    is_clear = np.abs(others_difference) >= smallest_clear_difference_of_means(behaviour)
     is_case = is_clear & (np.abs(own_difference) > SAME_VALUE_TOLERANCE)
     return int((is_case & (own_difference * others_difference < 0)).sum()), int(is_case.sum())

@@ -11,7 +11,11 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
-from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.sequential_limits import (
+    is_event_share_above_limit,
+    median_of_other_annotators_or_nan,
+    min_consecutive_events_above_limit,
+)
 
 SAME_VALUE_TOLERANCE = 0.025  # of the scale
 MIN_REPEATABLE_ANSWERS = 10  # a share of fewer answers says little
@@ -43,7 +47,7 @@ class StraightLining(QualityRule):
         """Return the amount that suffices if all answers are like the one before, and no other annotator repeats
         answers. The first answer has none before it.
         """
-        consecutive_repeats = min_consecutive_events(
+        consecutive_repeats = min_consecutive_events_above_limit(
             share_halfway_from_usual_to_always(0.0, self.least_percent), false_alarm_rate
         )
         return RuleRequirement(
@@ -54,9 +58,9 @@ class StraightLining(QualityRule):
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if their share is beyond half-way from the usual share to all."""
-        usual = median_of_others(other_measures)
+        usual = median_of_other_annotators_or_nan(other_measures)
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
-        if np.isnan(usual) or not is_share_exceeded(
+        if np.isnan(usual) or not is_event_share_above_limit(
             repeats, repeatable, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
             return None

@@ -11,7 +11,11 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
-from app.quality.sequential_limits import is_share_exceeded, median_of_others, min_consecutive_events
+from app.quality.sequential_limits import (
+    is_event_share_above_limit,
+    median_of_other_annotators_or_nan,
+    min_consecutive_events_above_limit,
+)
 
 MAX_FAST_SHARE = 0.5
 
@@ -49,7 +53,9 @@ class TooFast(QualityRule):
     @override
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
-        return RuleRequirement(min_consecutive_events(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits)
+        return RuleRequirement(
+            min_consecutive_events_above_limit(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits
+        )
 
     def evaluate(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
@@ -57,10 +63,10 @@ class TooFast(QualityRule):
         """Find the annotator if more than half of the HITs are too fast. An annotator who is too fast in every second
         HIT is not found.
         """
-        usual = median_of_others(other_measures)
+        usual = median_of_other_annotators_or_nan(other_measures)
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         fast_hits = int((known_seconds < self.share_percent / 100 * usual).sum())
-        if not is_share_exceeded(fast_hits, len(known_seconds), MAX_FAST_SHARE, false_alarm_rate):
+        if not is_event_share_above_limit(fast_hits, len(known_seconds), MAX_FAST_SHARE, false_alarm_rate):
             return None
         median = float(np.median(known_seconds))
         sentence = f"Answered {fast_hits} of {len(known_seconds)} tasks in less than {self.share_percent:g} %"

@@ -9,7 +9,7 @@ from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement
-from app.quality.sequential_limits import is_share_exceeded, min_consecutive_events
+from app.quality.sequential_limits import is_event_share_above_limit, min_consecutive_events_above_limit
 
 
 class UnplayedRule(QualityRule):
@@ -43,7 +43,9 @@ class UnplayedRule(QualityRule):
     @override
     def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if none of the recordings was played."""
-        return RuleRequirement(min_consecutive_events(self.careful_percent / 100, false_alarm_rate), "judgment")
+        return RuleRequirement(
+            min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate), "judgment"
+        )
 
     @override
     def evaluate(
@@ -51,7 +53,7 @@ class UnplayedRule(QualityRule):
     ) -> RuleFinding | None:
         """Find the annotator if too many items were judged after playing too little."""
         unplayed, count = int((behaviour.played_share < self.least_percent / 100).sum()), len(behaviour.played_share)
-        if not is_share_exceeded(unplayed, count, self.careful_percent / 100, false_alarm_rate):
+        if not is_event_share_above_limit(unplayed, count, self.careful_percent / 100, false_alarm_rate):
             return None
         sentence = (
             f"Judged {unplayed} of {count} recordings or videos after playing less than {self.least_percent:g} %."

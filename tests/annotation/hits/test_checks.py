@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
 from app.errors import Conflict, Invalid
 from app.quality import inputs
-from app.quality.check_positions import PlacedCheck, draw_placed_checks_for_hit, page_numbers_of_items_and_checks
+from app.quality.check_positions import PlacedCheck, draw_placed_checks_for_hit, shown_numbers_of_items_and_checks
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -205,7 +205,7 @@ async def test_a_row_that_is_no_check_imports_nothing_and_names_its_line(engine,
 
 def test_a_check_stands_where_it_is_put():
     mixed = [PlacedCheck(0, 7, 21), PlacedCheck(2, 3, 22)]
-    assert page_numbers_of_items_and_checks([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
+    assert shown_numbers_of_items_and_checks([1, 2, 3], mixed) == [21, 1, 22, 2, 3]
 
 
 @pytest.mark.parametrize(("seen", "lent"), [(range(20), {*range(20, 30)}), (range(30), {*range(5, 30)})])

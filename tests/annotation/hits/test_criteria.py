@@ -16,7 +16,7 @@ from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
 from app.record.campaign import load_campaign_by_slug
-from app.record.campaign_law import hit_of_response_for_law as read_by_law
+from app.record.campaign_law import convert_response_to_hit_of_law as read_by_law
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import (
     NOW,

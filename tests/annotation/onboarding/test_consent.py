@@ -15,7 +15,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.exports.registry import open_export
-from app.simulation.annotators import population_of_plain_annotators
+from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.crowd import simulate
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -216,7 +216,7 @@ async def test_simulated_annotators_agree_to_nothing(engine, campaign):
         campaign,
         hits=3,
         annotators=2,
-        population=population_of_plain_annotators(0.1),
+        population=population_with_random_bias_only(0.1),
         truth_column=None,
         rng=np.random.default_rng(1),
         clock=lambda: NOW,
