@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 from urllib.parse import urlencode
+
+from pydantic import BaseModel
 
 from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
 from app.campaigns.choice_titles import choice_titles, has_setting_choices
@@ -20,6 +23,7 @@ from app.campaigns.hints import Hint, hints_for_setting
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
+from app.designs.content import CONTENT_KINDS
 from app.designs.criteria_settings import MAX_CRITERIA
 from app.designs.field_flags import editability_after_launch_or_none
 from app.designs.registry import DESIGNS
@@ -135,7 +139,7 @@ def build_form_sections(
 
     `minimums` has the lowest value of numbers that can only grow after a launch.
     """
-    schema = CampaignSettings.model_json_schema()
+    schema = json_schema_of_settings(CampaignSettings)
     properties = schema["properties"]
     fields_by_setting = {name: [build_form_field(name, properties[name], values, errors or {})] for name in properties}
     fields_by_setting |= {
@@ -229,7 +233,7 @@ def build_design_fields(values: Mapping[str, str], errors: Mapping[str, str]) ->
     """Return the fields of each design's own settings, called `DESIGN.SETTING`."""
     fields = []
     for design in DESIGNS.values():
-        for name, schema in design.model_json_schema().get("properties", {}).items():
+        for name, schema in json_schema_of_settings(design).get("properties", {}).items():
             field_name = f"{design.name}.{name}"
             values_with_default = {field_name: format_multiline_form_value(schema.get("default")), **values}
             fields.append(
@@ -352,6 +356,17 @@ def space_separated_laws_reading_setting(setting_name: str) -> str:
         if setting_name in ORDER_LAW_SETTINGS
         else ""
     )
+
+
+def json_schema_of_settings(settings: type[BaseModel]) -> Mapping[str, Any]:
+    """Return the JSON schema of a class of settings, which names what is registered."""
+    return json_schema_with_registered_names(settings, (*DESIGNS, *ONLINE_LAWS, *SELECTION_RULES, *CONTENT_KINDS))
+
+
+@cache
+def json_schema_with_registered_names(settings: type[BaseModel], names: tuple[str, ...]) -> Mapping[str, Any]:  # noqa: ARG001  (they are in it)
+    """Return the JSON schema, made once: that takes longer than all else of a page with these settings."""
+    return settings.model_json_schema()
 
 
 def schema_of_setting_value(setting_schema: Mapping[str, Any]) -> Mapping[str, Any]:

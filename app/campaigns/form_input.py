@@ -10,6 +10,7 @@ from app.campaigns.form import (
     CRITERION_SETTINGS,
     IMPLIED_PAIRS_SETTING,
     form_field_kind,
+    json_schema_of_settings,
     schema_of_setting_value,
     space_separated_designs_reading_setting,
 )
@@ -83,7 +84,7 @@ def parse_design_fields(values: Mapping[str, str], name_prefix: str = "") -> dic
     `name_prefix` begins the names of the fields of one criterion, whose switches may be left to the campaign.
     """
     design = DESIGNS.get(values.get("design", USUAL_DESIGN))
-    properties = design.model_json_schema().get("properties", {}) if design else {}
+    properties = json_schema_of_settings(design).get("properties", {}) if design else {}
     design_values: dict[str, object] = {}
     for name, schema in properties.items():
         field_name, kind = (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from app.campaigns.form import FormField, build_form_field
+from app.campaigns.form import FormField, build_form_field, json_schema_of_settings
 from app.campaigns.form_sections import NEED_FIELD
 from app.campaigns.form_values import format_setting_value
 from app.campaigns.needs import (
@@ -117,7 +117,7 @@ class NeedForm:
 
     def build_fields(self, need_name: str, setting_names: Sequence[str]) -> list[FormField]:
         """Return the fields of a need's settings, with what was entered or else what is stored."""
-        properties = CampaignSettings.model_json_schema()["properties"]
+        properties = json_schema_of_settings(CampaignSettings)["properties"]
         stored_values = self.settings.model_dump(include={*setting_names})
         fields = []
         for name in setting_names:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from pydantic import ValidationError
 
-from app.campaigns.form import form_field_kind, schema_of_setting_value
+from app.campaigns.form import form_field_kind, json_schema_of_settings, schema_of_setting_value
 from app.campaigns.form_input import error_message_by_form_field, is_switch_setting, parse_settings_form
 from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
@@ -57,7 +57,7 @@ def is_switch_of_form(field_name: str, *, launched: bool) -> bool:
     """Return whether a field is a switch that the form shows; after a launch it shows only what can be changed."""
     design_name, _, setting = field_name.partition(".")
     if design := DESIGNS.get(design_name):
-        schema = design.model_json_schema()["properties"].get(setting)
+        schema = json_schema_of_settings(design)["properties"].get(setting)
         return (
             not launched and bool(schema) and form_field_kind(field_name, schema_of_setting_value(schema)) == "switch"
         )

@@ -19,7 +19,7 @@ OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "
 
 def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each setting of a campaign, and one for a file of settings."""
-    properties = CampaignSettings.model_json_schema()["properties"]
+    properties = form.json_schema_of_settings(CampaignSettings)["properties"]
     for name in reversed(properties):
         command = make_setting_option(name, properties[name])(command)
     help_ = "JSON file with settings, as `easel export SLUG settings` writes it. Options override the file."
