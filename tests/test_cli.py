@@ -105,6 +105,15 @@ def test_items_are_retired_restored_and_corrected(easel, running, tmp_path):
     assert [row["shown"] for row in table if row["id"] == "v1"] == ["to walk\nslowly"]
 
 
+def test_known_answers_become_gold_items(easel, tmp_path):
+    easel("campaign", "create", "--name", "Known", "--question", "How good?")
+    table = tmp_path / "items.csv"
+    table.write_text("id,text,truth\n" + "".join(f"t{k},text {k},{k * 10}\n" for k in range(11)))
+    easel("campaign", "import", "known", table)
+    made = easel("campaign", "items", "gold", "known", "--count", "2", "--tolerance", "5").output
+    assert made == "Made 2 gold items of known: t0, t10.\n"
+
+
 def test_changes_of_items_are_refused_with_the_reason(easel, running):
     items = ("campaign", "items")
     for arguments, code in (

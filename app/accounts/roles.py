@@ -166,7 +166,10 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
             for act in ("settings/{step}", "tags", "judgments-per-item", "delete", "items", "items/preview")
         ),
-        *(f"POST {CAMPAIGN_PAGES_PATH}/items/{act}" for act in ("chosen", "checks", "gold", "one", "text", "unmark")),
+        *(
+            f"POST {CAMPAIGN_PAGES_PATH}/items/{act}"
+            for act in ("checks", "chosen", "gold", "known-answers", "one", "text", "unmark")
+        ),
         f"GET {CAMPAIGN_PAGES_PATH}/items/text",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
@@ -180,7 +183,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"PATCH {CAMPAIGN_API_PATH}",
         f"DELETE {CAMPAIGN_API_PATH}",
         *(f"POST {CAMPAIGN_API_PATH}/{act}" for act in ("transitions", "items", "responses", "people")),
-        *(f"POST {CAMPAIGN_API_PATH}/items/{act}" for act in ("changes", "checks")),
+        *(f"POST {CAMPAIGN_API_PATH}/items/{act}" for act in ("changes", "checks", "known-answers")),
         f"PUT {CAMPAIGN_API_PATH}/items/text",
         f"POST {CAMPAIGN_API_PATH}/alerts/{{alert}}/seen",
         f"POST {CAMPAIGN_API_PATH}/annotators/decisions",

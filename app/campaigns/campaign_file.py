@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 from app.campaigns import yaml_lines
 from app.campaigns.form_input import path_of_joint_error_field, setting_error_message
 from app.campaigns.form_sections import CRITERIA_SETTING, DESIGN_SETTINGS_SETTING
+from app.campaigns.known_answers import KnownAnswersChoice
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.yaml_lines import Mistake, YamlDocument, YamlPath, format_yaml_path
 from app.designs.criteria_settings import CriterionSettings
@@ -65,6 +66,9 @@ class ItemsOfFile(BaseModel):
     )
     ignore: list[Literal["check", "system", "source", "reference"]] = Field(
         default=[], description="Columns to keep without their special meaning."
+    )
+    known_answers: KnownAnswersChoice | None = Field(
+        default=None, description="Use items as gold items by the known answers in a column of their table."
     )
     file: RequiredLine | None = Field(
         default=None,

@@ -12,6 +12,7 @@ from app.campaigns import form, form_input, form_sections, form_values, setup_ra
 from app.campaigns.comparisons import ComparisonUnit, sections_asking_for_comparisons
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
+from app.campaigns.known_answers import load_known_answers_offers
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
 from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need, name_of_need_of_settings
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform
@@ -206,4 +207,7 @@ async def load_check_counts_context(
     if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks(campaign):
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)
-    return {"check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts)}
+    return {
+        "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
+        "known_answers": await load_known_answers_offers(connection, campaign),
+    }

@@ -1,4 +1,4 @@
-"""`easel campaign items ...`: retire, restore, delete and correct single items."""
+"""`easel campaign items ...`: retire, restore, delete and correct single items, and use some as gold items."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,10 +6,16 @@ from pathlib import Path
 
 import click
 
+from app.campaigns.known_answers import (
+    DEFAULT_KNOWN_ANSWER_COLUMN,
+    MAX_GOLD_ITEMS_AT_ONCE,
+    MIN_GOLD_ITEMS,
+    KnownAnswersChoice,
+)
 from app.cli.run_command import current_utc_time, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
-from app.errors import pluralize
-from app.imports import item_changes, text_corrections
+from app.errors import join_names, pluralize
+from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import ItemAction
 
 ITEM_ACTION_PHRASES = {"retire": "Retired", "restore": "Restored", "delete": "Deleted"}
@@ -19,7 +25,7 @@ item_ids_argument = click.argument("item_ids", metavar="ID...", nargs=-1, requir
 
 @click.group("items")
 def items_group() -> None:
-    """Retire, restore, delete and correct single items."""
+    """Retire, restore, delete and correct single items, and use some as gold items."""
 
 
 def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequence[str]) -> None:
@@ -84,6 +90,30 @@ def correct(slug: str, item_id: str, new_text: str | None, *, text_file: Path | 
         )
     )
     click.echo(f"Corrected {item_id} of {slug}. This is version {version} of its text.")
+
+
+@items_group.command("gold")
+@click.argument("slug")
+@click.option(
+    "--column",
+    default=DEFAULT_KNOWN_ANSWER_COLUMN,
+    show_default=True,
+    help="Column of the items with their known answers.",
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, MAX_GOLD_ITEMS_AT_ONCE),
+    default=MIN_GOLD_ITEMS,
+    show_default=True,
+    help="Number of gold items, spread evenly over the known answers.",
+)
+@click.option("--tolerance", type=click.FloatRange(min=0), help="Largest accepted difference. Default: the design's.")
+@click.option("--keep", is_flag=True, help="Keep the items in the study, too; the gold items are copies.")
+def use_known_answers(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
+    """Use items of a draft as gold items, by answers that a column of their table holds."""
+    choice = KnownAnswersChoice(column=column, count=count, tolerance=tolerance, keep=keep)
+    ids = run_in_transaction(partial(mark_checks.use_known_answers_as_gold, slug=slug, choice=choice))
+    click.echo(f"Made {pluralize(len(ids), 'gold item')} of {slug}: {join_names(ids)}.")
 
 
 def read_text_file(file: Path) -> str:

@@ -21,7 +21,7 @@ from app.campaigns.yaml_lines import MAX_CAMPAIGN_FILE_BYTES, YAML_MEDIA_TYPE
 from app.designs.campaign import Campaign
 from app.designs.content import Content, ItemTexts, SourceAndReference
 from app.errors import Invalid, NotFound, Refusal, TooLarge, shorten_echo
-from app.imports import campaign_zip, checks_import, items, outputs
+from app.imports import campaign_zip, checks_import, items, mark_checks, outputs
 from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media import media_store
@@ -46,9 +46,12 @@ async def create_draft_from_campaign_file(
         campaign = await lifecycle.create_draft_campaign(connection, sent.parsed_file.content.settings, now=now)
         if named_reader := items_file_name_with_reader_or_none(sent, max_mb):
             file_name, read_items = named_reader
-            mapping = column_mapping_of_file(sent.parsed_file.content.items or ItemsOfFile.model_construct())
+            items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
+            mapping = column_mapping_of_file(items_of_file)
             with prefixing_refusals_with_file_name(file_name):
                 await items.import_items_table(connection, campaign.slug, read_items, mapping, media=sent.media)
+                if items_of_file.known_answers:
+                    await mark_checks.use_known_answers_as_gold(connection, campaign.slug, items_of_file.known_answers)
     return campaign
 
 

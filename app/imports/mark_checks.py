@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.known_answers import KnownAnswersChoice, choose_gold_cells, load_known_answers
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
 from app.database.campaign import number_of_items_sql
@@ -82,6 +83,27 @@ async def turn_draft_items_into_checks(
         await checks_import.insert_check_items(connection, campaign, [new_check])
         facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keep else {})
         await log_change(connection, "items.marked", campaign, after=facts)
+
+
+async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choice: KnownAnswersChoice) -> list[str]:
+    """Make items of a draft gold items by the known answers in a column of their table, and return the items' ids.
+
+    Raises:
+        NotFound: `campaign_not_found`.
+        Conflict: `not_a_draft`, `no_checks_here`, `id_taken`.
+        Invalid: `known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, `expected_impossible`,
+            `too_many_checks`.
+
+    """
+    campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
+    refuse_if_checks_do_not_fit(campaign)
+    known = await load_known_answers(connection, campaign, choice.column)
+    checks = [
+        CheckToMark(item_id, expected, choice.tolerance_cell)
+        for item_id, expected in choose_gold_cells(known, campaign.design, choice.count)
+    ]
+    await turn_draft_items_into_checks(connection, slug, checks, kind="gold", keep=choice.keep)
+    return [check.item_id for check in checks]
 
 
 async def turn_item_into_check_and_remove_it(

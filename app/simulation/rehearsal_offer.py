@@ -6,6 +6,7 @@ from math import ceil
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.known_answers import COMMON_TRUE_VALUE_COLUMNS
 from app.database.campaign import number_of_items_sql
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign
@@ -16,7 +17,6 @@ from app.uploads import parse_finite_number
 
 ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
 DEFAULT_REHEARSAL_ANNOTATORS, MAX_REHEARSAL_ANNOTATORS = 12, 100
-COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
 
 
 # Compared by the database's clock. True if no process runs the simulated crowd.

@@ -52,7 +52,7 @@ SETTINGS = form_values.new_campaign_form_values() | {
     "low_label": "rare",
     "high_label": "frequent",
 }
-ITEMS = "id,verb\n" + "".join(f"v{k},verb {k}\n" for k in range(6))
+ITEMS = "id,verb,truth\n" + "".join(f"v{k},verb {k},{k}0\n" for k in range(8))
 ANSWERS = "hit,annotator,item,value\n" + "".join(f"h{{0}},Ann,v{k},{10 * k}\n" for k in range(5))
 FILE = {"name": "Nouns", "question": "How often?"}
 WHY = {"json": {"reason": "Answers at random."}}
@@ -100,6 +100,7 @@ CHANGES = [
     page(CAMPAIGN + "/items/checks", action="gold", item="v5", expected="80", tolerance=""),
     page(CAMPAIGN + "/items/unmark", item="v5"),
     page(CAMPAIGN + "/items/gold", kind="gold", pasted="id,text,expected\ng9,to run,90"),
+    page(CAMPAIGN + "/items/known-answers", column="truth", count="1", keep="on"),
     page(CAMPAIGN + "/items/one", text="verb 6"),
     page(CAMPAIGN + "/items/chosen", action="delete", item="v5", sure="yes"),
     page(CAMPAIGN + "/items/text", item="v4", text="verb four"),
@@ -152,6 +153,7 @@ CHANGES = [
         {"json": {"kind": "gold", "checks": [{"id": "v5", "expected": "80"}], "keep": True}},
         {"slug": "adverbs"},
     ),
+    Change("POST", API + "/items/known-answers", {"json": {"count": 1, "keep": True}}, {"slug": "adverbs"}),
     Change("POST", API + "/people", {"json": {"names": ["Ann"]}}, {"slug": "adverbs"}),
     Change("POST", API + "/transitions", {"json": {"action": "launch"}}, {"slug": "adverbs"}),
     Change("POST", API + "/items/changes", {"json": {"action": "retire", "ids": ["v5"]}}, {"slug": "adverbs"}),

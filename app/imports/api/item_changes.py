@@ -6,6 +6,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
+from app.campaigns.known_answers import KnownAnswersChoice
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
@@ -80,6 +81,26 @@ async def mark_items_by_program(connection: Transaction, slug: str, new_checks: 
     checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
     await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
     return ItemsChanged(changed=len(checks))
+
+
+class GoldItemsMade(BaseModel):
+    ids: list[str] = Field(description="Ids of the items that became gold items.")
+
+
+@router.post(
+    "/{slug}/items/known-answers",
+    responses=openapi_description_of_refusals(
+        CAMPAIGN_NOT_FOUND
+        | {
+            409: "`not_a_draft`, `no_checks_here`, `id_taken`",
+            422: "`known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, "
+            "`expected_impossible`, `too_many_checks`",
+        }
+    ),
+)
+async def use_known_answers_by_program(connection: Transaction, slug: str, choice: KnownAnswersChoice) -> GoldItemsMade:
+    """Use items as gold items by the known answers in a column of their table."""
+    return GoldItemsMade(ids=await mark_checks.use_known_answers_as_gold(connection, slug, choice))
 
 
 class CorrectedText(BaseModel):

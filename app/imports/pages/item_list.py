@@ -1,7 +1,7 @@
 """The page of a campaign's items, and the actions on chosen items."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -16,6 +16,12 @@ from app.annotation.platforms.column_mapping import COLUMN_ROLES
 from app.annotation.platforms.registry import platforms_and_formats_of_result_files
 from app.campaigns import item_list
 from app.campaigns.item_list import ItemListView
+from app.campaigns.known_answers import (
+    MAX_GOLD_ITEMS_AT_ONCE,
+    MIN_GOLD_ITEMS,
+    KnownAnswersChoice,
+    load_known_answers_offers,
+)
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS
@@ -36,15 +42,14 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.checks import hint_that_hits_cannot_show_checks
-from app.quality.rule_reach import sentence_on_check_counts_of_campaign
+from app.quality.checks import no_checks_hint
+from app.quality.expected_answers import default_tolerance_text
+from app.quality.rule_reach import describe_check_counts
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
-
-MIN_GOLD_ITEMS = 10  # recommended on the page: fewer are recognised, and met too rarely to find anybody
 
 
 @router.get(CAMPAIGN_PATH + "/items")
@@ -109,6 +114,8 @@ async def item_table_template_context(
         "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
         "hint_that_hits_cannot_show_checks": hint_that_hits_cannot_show_checks(campaign),
         "min_gold": MIN_GOLD_ITEMS,
+        "known_answers": await load_known_answers_offers(connection, campaign),
+        "default_tolerance": default_tolerance_text(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
 
@@ -233,6 +240,44 @@ async def turn_chosen_items_into_checks(request: Request, database: Database, sl
             action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
         )  # fmt: skip
     return redirect_to(item_list_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
+
+
+@router.post(CAMPAIGN_PATH + "/items/known-answers")
+async def use_known_answers_from_page(
+    request: Request, form_values: FormFields, database: Database, slug: str
+) -> Response:
+    """Make items gold items by the known answers in a column of their table."""
+    try:
+        choice = parse_known_answers_choice_or_refuse(form_values)
+        async with database.begin() as connection:
+            ids = await mark_checks.use_known_answers_as_gold(connection, slug, choice)
+    except NotFound:
+        raise
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await items_page_response(
+                request, connection, slug, status=refusal.status, known_refusal=refusal, entered_known=form_values
+            )
+    view = ItemListView(show="checks")
+    return redirect_to(item_list_url(slug, view, "kept-and-marked" if choice.keep else "marked", count=len(ids)))
+
+
+def parse_known_answers_choice_or_refuse(form_values: Mapping[str, str]) -> KnownAnswersChoice:
+    """Return the choice of a form; its empty fields have their defaults. Raises `Invalid` (`known_answers_choice`)."""
+    fields: dict[str, Any] = {
+        name: form_values[name].strip()
+        for name in ("column", "count", "tolerance")
+        if form_values.get(name, "").strip()
+    }
+    try:
+        return KnownAnswersChoice(**fields, keep="keep" in form_values)
+    except ValidationError as error:
+        names = ", ".join(str(problem["loc"][0]) for problem in error.errors())
+        message = (
+            f"Check {names}: the number of gold items is from 1 to {MAX_GOLD_ITEMS_AT_ONCE:,}, and a tolerance is a "
+            "number of 0 or more. Nothing was changed."
+        )
+        raise Invalid(message, code="known_answers_choice") from error
 
 
 @router.post(CAMPAIGN_PATH + "/items/one")
