@@ -38,7 +38,9 @@ def without_own_values(part):
 
 
 def words_of(part):
-    return [unescape(words) for words in re.findall(r'<div class="text" id="text-\d\d"[^>]*>(.*?)</div>', part, re.DOTALL)]
+    return [
+        unescape(words) for words in re.findall(r'<div class="text" id="text-\d\d"[^>]*>(.*?)</div>', part, re.DOTALL)
+    ]
 
 
 async def shown_texts_of_hit(engine, part):
