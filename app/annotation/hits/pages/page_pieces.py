@@ -74,7 +74,7 @@ class PagePiecesCache:
     def page_or_none(self, key: PageKey, token: str, hit: HitOnPage) -> str | None:
         """Return the page of a HIT, or None if it must be rendered."""
         pieces = self.pieces.get(key)
-        return pieces and pieces.fill(values_of_hit(token, hit))
+        return None if pieces is None else pieces.fill(values_of_hit(token, hit))
 
     def learn_from_rendered_page(
         self, key: PageKey, context: Mapping[str, Any], page: str, render: Callable[[Mapping[str, Any]], str]
@@ -90,7 +90,7 @@ class PagePiecesCache:
         """
         if key in self.pieces:
             return
-        pieces = PagePieces.from_marked_page(render(context | variables_with_marks(context)))
+        pieces = PagePieces.from_marked_page(render({**context, **variables_with_marks(context)}))
         is_equal = pieces.fill(values_of_hit(context["token"], context["next_hit"].hit)) == page
         self.pieces[key] = pieces if is_equal else None
 
