@@ -31,6 +31,7 @@ from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.pages import annotator as serving
+from app.annotation.hits.pages.page_pieces import PagePiecesCache
 from app.annotation.hits.program_annotators import ProgramAssignments
 from app.annotation.hits.visit_requests import VisitServer
 from app.annotation.onboarding import api as visit_api
@@ -129,6 +130,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache()
     state.program_assignments = ProgramAssignments()
+    state.page_pieces = PagePiecesCache()
     state.visit_requests = BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve)
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
@@ -278,6 +280,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.state.settings = settings
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
+    app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)

@@ -8,21 +8,42 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from app.database.session import Driver, ServingConnections, is_database_away
+from app.database.session import (
+    Driver,
+    ServingConnections,
+    is_database_away,
+    is_time_or_lock_exceeded,
+)
 
 log = logging.getLogger(__name__)
 
 Request = TypeVar("Request")  # Python 3.11 has no other way
 Reply = TypeVar("Reply")
 
-# Serves requests of one campaign on a connection in no transaction; returns for each its reply or its own problem.
-# If it raises, it can be called again with the same requests.
-ServeBatch = Callable[[Driver, int, Sequence[Request]], Awaitable[Sequence[Reply | Exception]]]
-
 MAX_BATCH_SIZE = 64  # requests: a transaction holds its locks until all of them are served
+MAX_WAIT_SECONDS = 20.0  # for a reply: longer than the time limit of a statement
+
+
+@dataclass(frozen=True)
+class Unserved(Generic[Request]):
+    """Outcome of a request that a batch could not finish.
+
+    Attributes:
+        request: What is left of the request: the same object if nothing of it is served.
+        problem: Why the batch ended.
+
+    """
+
+    request: Request
+    problem: Exception
+
+
+# Serves requests of one campaign on a connection in no transaction; returns for each its reply, its own problem, or
+# what is left of it. If it raises, it can be called again with the same requests.
+ServeBatch = Callable[[Driver, int, Sequence[Request]], Awaitable[Sequence[Reply | Exception | Unserved[Request]]]]
 
 
 @dataclass(frozen=True)
@@ -40,6 +61,7 @@ class BatchQueue(Generic[Request, Reply]):
     Attributes:
         connections: Connections of the server; a batch holds one, and a waiting request none.
         serve: Serves a batch.
+        wait_seconds: Time limit of each request.
         waiting: Requests that the next batch of their campaign serves, by campaign.
         tasks: Tasks that serve the batches of a campaign, as long as requests wait.
 
@@ -47,11 +69,14 @@ class BatchQueue(Generic[Request, Reply]):
 
     connections: ServingConnections
     serve: ServeBatch[Request, Reply]
+    wait_seconds: float = MAX_WAIT_SECONDS
     waiting: dict[int, deque[WaitingRequest[Request, Reply]]] = field(default_factory=dict)
     tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
 
     async def submit(self, campaign_id: int, request: Request) -> Reply:
         """Return the reply to a request. Raises its own problem, or that of its batch.
+
+        Raises TimeoutError after the time limit. If the request is being served by then, that goes on.
 
         The caller must hold no serving connection: all of them could be held by requests that wait for one.
         """
@@ -59,7 +84,8 @@ class BatchQueue(Generic[Request, Reply]):
         self.waiting.setdefault(campaign_id, deque()).append(WaitingRequest(request, reply))
         if campaign_id not in self.tasks:
             self.tasks[campaign_id] = asyncio.create_task(self.serve_campaign(campaign_id))
-        return await reply
+        async with asyncio.timeout(self.wait_seconds):
+            return await reply
 
     async def serve_campaign(self, campaign_id: int) -> None:
         """Serve batches of a campaign until no request waits."""
@@ -67,38 +93,77 @@ class BatchQueue(Generic[Request, Reply]):
         try:
             while waiting:
                 batch = [waiting.popleft() for _ in range(min(len(waiting), MAX_BATCH_SIZE))]
-                await self.serve_batch(campaign_id, [entry for entry in batch if not entry.reply.done()])
+                await self.serve_batch(campaign_id, batch)
         finally:
             del self.waiting[campaign_id], self.tasks[campaign_id]
             for entry in waiting:  # the server stops
                 entry.reply.cancel()
 
     async def serve_batch(self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]) -> None:
-        """Serve a batch, or its requests one by one if they fail together for another reason than a lost database."""
-        replies: Sequence[Reply | Exception]
+        """Serve a batch, and what it leaves unserved by further ones.
+
+        If nothing at all could be served, each half is a batch of its own, unless the reason is a lost database. So a
+        request that takes too long, or meets a bug, fails alone.
+        """
+        batch = [entry for entry in batch if not entry.reply.done()]
+        if not batch:
+            return
+        outcomes = await self.serve_together(campaign_id, batch)
+        unserved = [entry for entry in map(reply_or_keep_rest, batch, outcomes) if entry is not None]
+        if unserved:
+            problem = next(outcome.problem for outcome in outcomes if isinstance(outcome, Unserved))
+            log.warning(
+                "campaign %s: %d of %d requests wait again: %r", campaign_id, len(unserved), len(batch), problem
+            )
+            await self.serve_rest(campaign_id, batch, unserved, problem)
+
+    async def serve_rest(
+        self,
+        campaign_id: int,
+        batch: Sequence[WaitingRequest[Request, Reply]],
+        unserved: Sequence[WaitingRequest[Request, Reply]],
+        problem: Exception,
+    ) -> None:
+        """Serve what a batch left unserved by another one, or by two if it served nothing; else fail the requests."""
+        if [id(entry.request) for entry in unserved] != [id(entry.request) for entry in batch]:
+            await self.serve_batch(campaign_id, unserved)
+        elif len(unserved) > 1 and (is_time_or_lock_exceeded(problem) or not is_database_away(problem)):
+            middle = len(unserved) // 2
+            await self.serve_batch(campaign_id, unserved[:middle])
+            await self.serve_batch(campaign_id, unserved[middle:])
+        else:
+            for entry in unserved:
+                reply_or_keep_rest(entry, problem)
+
+    async def serve_together(
+        self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
+    ) -> Sequence[Reply | Exception | Unserved[Request]]:
+        """Return the outcome of each request; if all of them fail together, all are unserved."""
+        requests = [entry.request for entry in batch]
+        is_connected = False
         try:
-            replies = await self.serve_together(campaign_id, batch)
+            async with self.connections.borrow_autocommit_connection(campaign_id) as connection:
+                is_connected = True
+                return await self.serve(connection, campaign_id, requests)
         except Exception as problem:  # noqa: BLE001  (each request raises its own)
-            if len(batch) > 1 and not is_database_away(problem):
-                log.warning("campaign %s: %d requests are served one by one after %r", campaign_id, len(batch), problem)
-                for entry in batch:
-                    await self.serve_batch(campaign_id, [entry])
-                return
-            replies = [problem] * len(batch)
+            if not is_connected:
+                return [problem] * len(batch)
+            return [Unserved(request, problem) for request in requests]
         except asyncio.CancelledError:
             for entry in batch:
                 entry.reply.cancel()
             raise
-        for entry, reply in zip(batch, replies, strict=True):
-            if entry.reply.done():
-                continue
-            if isinstance(reply, Exception):
-                entry.reply.set_exception(reply)
-            else:
-                entry.reply.set_result(reply)
 
-    async def serve_together(
-        self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
-    ) -> Sequence[Reply | Exception]:
-        async with self.connections.borrow_autocommit_connection(campaign_id) as connection:
-            return await self.serve(connection, campaign_id, [entry.request for entry in batch])
+
+def reply_or_keep_rest(
+    entry: WaitingRequest[Request, Reply], outcome: Reply | Exception | Unserved[Request]
+) -> WaitingRequest[Request, Reply] | None:
+    """Give a waiting request its reply or problem, and return None; return what is left of it if it is unserved."""
+    if isinstance(outcome, Unserved):
+        return replace(entry, request=outcome.request)
+    if not entry.reply.done():
+        if isinstance(outcome, Exception):
+            entry.reply.set_exception(outcome)
+        else:
+            entry.reply.set_result(outcome)
+    return None

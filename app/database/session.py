@@ -30,6 +30,8 @@ LOCK_TIMEOUT_SECONDS = 5
 LOCK_NOT_AVAILABLE_CODE = "55P03"  # PostgreSQL's code for a lock that was not available in time
 DEADLOCK_CODE = "40P01"
 LOCK_FAILURE_CODES = (LOCK_NOT_AVAILABLE_CODE, DEADLOCK_CODE)
+QUERY_CANCELED_CODE = "57014"
+IDLE_IN_TRANSACTION_CODE = "25P03"  # the server ended a transaction in which nothing happened for too long
 
 
 # For annotators' requests: longer than they wait for a lock.
@@ -198,8 +200,21 @@ def is_database_away(error: Exception) -> bool:
 
 
 def is_database_away_for_all_requests(error: Exception) -> bool:
-    """Return whether `is_database_away` for another reason than a lock, which the next request may well get."""
-    return is_database_away(error) and sqlstate_of_error_or_empty(error) not in LOCK_FAILURE_CODES
+    """Return whether `is_database_away` for another reason than a lock or a cancelled statement.
+
+    The next request may well get the lock, or take less time.
+    """
+    codes_of_one_request = (*LOCK_FAILURE_CODES, QUERY_CANCELED_CODE)
+    return is_database_away(error) and sqlstate_of_error_or_empty(error) not in codes_of_one_request
+
+
+def is_time_or_lock_exceeded(error: Exception) -> bool:
+    """Return whether a time limit or a lock ended a statement, perhaps because of one of the requests that it serves.
+
+    The connection may be closed then.
+    """
+    codes = (*LOCK_FAILURE_CODES, QUERY_CANCELED_CODE, IDLE_IN_TRANSACTION_CODE)
+    return isinstance(error, TimeoutError) or sqlstate_of_error_or_empty(error) in codes
 
 
 async def driver_of(connection: AsyncConnection) -> Driver:
@@ -250,6 +265,13 @@ async def driver_invalidated_on_failure(connection: AsyncConnection) -> AsyncIte
             driver.last_used = time.monotonic()
         if driver.is_closed() or driver.is_in_transaction():
             await connection.invalidate()
+
+
+async def close_driver_if_ruined(driver: Driver, problem: Exception) -> None:
+    """Close a connection that must not be used after a problem, for a caller that does not raise it."""
+    is_ruined = is_limited_connection(driver) and driver.is_connection_ruined_by(problem)
+    if is_ruined or isinstance(problem, LOST_CONNECTION_ERRORS):
+        await close_connection_cancelling_statement(driver)
 
 
 async def is_connection_dead(driver: Driver) -> bool:

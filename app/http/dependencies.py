@@ -131,6 +131,12 @@ def render_page(
     )
 
 
+def render_template(request: Request, template: str, context: Mapping[str, Any]) -> str:
+    """Return the text of a template that does not depend on the request but for its language, and shows no refusal."""
+    environment = template_environment(chosen_language_of_request(request))
+    return environment.get_template(template).render({"refusal": None, **context})
+
+
 @cache
 def template_responses_in_language(language: str) -> Jinja2Templates:
     return Jinja2Templates(env=template_environment(language))

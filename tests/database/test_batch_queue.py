@@ -1,8 +1,10 @@
 import asyncio
+from dataclasses import dataclass, field
 
 import pytest
+from asyncpg import IdleInTransactionSessionTimeoutError, QueryCanceledError
 
-from app.database.batch_queue import MAX_BATCH_SIZE, BatchQueue
+from app.database.batch_queue import MAX_BATCH_SIZE, BatchQueue, Unserved
 from app.database.session import ServingConnections
 
 CAMPAIGN, OTHER = 1, 2
@@ -107,3 +109,64 @@ async def test_waiting_requests_hold_no_connection(engine, recorder):
     recorder.go_on.set()
     assert await asyncio.gather(*waiting) == [10 * n for n in range(20, 40)]
     await connections.close()
+
+
+@dataclass
+class Troubled:
+    """Serves batches like `Recorder`, without waiting; with request 13, the batch fails with `problem`."""
+
+    problem: Exception
+    batches: list[list[int]] = field(default_factory=list)
+
+    async def serve(self, connection, campaign, numbers):
+        self.batches.append([*numbers])
+        if 13 in numbers:
+            raise self.problem
+        return [10 * number for number in numbers]
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [TimeoutError(), QueryCanceledError("57014"), IdleInTransactionSessionTimeoutError("25P03"), LookupError("a bug")],
+    ids=lambda problem: type(problem).__name__,
+)
+async def test_a_time_limit_fails_the_request_that_exceeds_it_and_no_other(connections, problem):
+    troubled = Troubled(problem)
+    queue = BatchQueue(connections, troubled.serve)
+    numbers = [*range(8), 13, *range(20, 27)]
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in numbers), return_exceptions=True)
+    assert outcomes == [problem if n == 13 else 10 * n for n in numbers]
+    assert len(troubled.batches) <= 9  # halves: not each alone
+
+
+async def test_a_request_waits_no_longer_than_its_limit_and_is_then_not_served(connections, recorder):
+    queue = BatchQueue(connections, recorder.serve, wait_seconds=0.5)
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
+    late = (await submit_all(queue, 3))[0]
+    recorder.go_on.set()
+    assert [type(outcome) for outcome in outcomes] == [TimeoutError, TimeoutError]
+    assert await late == 30
+    assert recorder.batches == [(CAMPAIGN, [1, 2]), (CAMPAIGN, [3])]
+
+
+async def test_what_is_left_of_a_request_is_served_by_another_batch(connections):
+    batches = []
+
+    async def serve(connection, campaign, numbers):
+        batches.append([*numbers])
+        return [Unserved(number - 100, ConnectionResetError()) if number > 100 else 10 * number for number in numbers]
+
+    queue = BatchQueue(connections, serve)
+    assert await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (105, 6, 107))) == [50, 60, 70]
+    assert batches == [[105, 6, 107], [5, 7]]
+
+
+async def test_a_request_of_which_nothing_could_be_served_fails(connections):
+    problem = ConnectionResetError()
+
+    async def serve(connection, campaign, numbers):
+        return [Unserved(number, problem) for number in numbers]
+
+    queue = BatchQueue(connections, serve)
+    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
+    assert outcomes == [problem, problem]

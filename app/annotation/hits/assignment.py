@@ -405,6 +405,8 @@ async def load_assignments_and_update_cache(
         return {}
     rows.sort(key=attrgetter("place"))
     campaign = await load_campaign_if_changed(connection, cache, campaign_id, rows[0].campaign_version)
+    if campaign.campaign_version != rows[0].campaign_version:  # it was changed between the two statements
+        return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
     for row in rows:
         row.campaign = campaign
     if not is_extended and needs_extended_query(rows[0]):
@@ -424,9 +426,9 @@ async def load_assignments_and_update_cache(
 
 async def load_campaign_if_changed(
     connection: Driver, cache: PosteriorCache, campaign_id: int, version: str
-) -> ServedCampaign:
+) -> VersionedCampaign:
     """Return the campaign, read again if this process remembers another version."""
-    campaign = cache.campaigns.get(campaign_id)
+    campaign: VersionedCampaign | None = cache.campaigns.get(campaign_id)
     if campaign is None or campaign.campaign_version != version:
         (campaign,) = await fetch_rows(connection, SELECT_SERVED_CAMPAIGN, {"campaign": campaign_id}, VersionedCampaign)
         cache.campaigns[campaign_id] = campaign

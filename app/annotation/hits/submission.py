@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from asyncpg import InterfaceError
 from sqlalchemy import text
 
 from app.annotation.hits.answer_parameters import AnswerKey
@@ -26,7 +27,8 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_answers
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_value, is_database_away_for_all_requests
+from app.database.batch_queue import Unserved
+from app.database.session import Driver, Record, close_driver_if_ruined, fetch_first_row_or_none, fetch_value
 from app.designs.criteria import Submission
 from app.errors import NotFound
 
@@ -74,6 +76,8 @@ async def store_answer_of_hit(
     """
     answer = SubmittedAnswer(assignment, hit_id, submitted, now)
     (outcome,) = await store_answers(connection, assignment.campaign_id, [answer])
+    if isinstance(outcome, Unserved):
+        raise outcome.problem
     if isinstance(outcome, Exception):
         raise outcome
     return outcome
@@ -81,11 +85,11 @@ async def store_answer_of_hit(
 
 async def store_answers(
     connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
-) -> list[AnswerReceipt | Exception]:
+) -> list[AnswerReceipt | Exception | Unserved[SubmittedAnswer]]:
     """Close the leases, store the answers and update the posteriors; all is committed when this returns.
 
-    The first answer to a HIT wins. Another one changes nothing and gets the receipt of the first. An answer that fails
-    does not affect the others.
+    The first valid answer to a HIT wins. Another one changes nothing and gets the receipt of the first. An answer that
+    fails does not affect the others.
 
     Args:
         connection: Connection in no transaction.
@@ -93,21 +97,35 @@ async def store_answers(
         answers: The answers.
 
     Returns:
-        A receipt for each answer, or what `store_answer_of_hit` raises.
+        A receipt for each answer, or what `store_answer_of_hit` raises. Answers are unserved if the connection was lost
+        after others were stored.
 
     Raises:
         Exception: None of the answers could be processed, or it is not known which of them are stored. All of them can
             be sent again, together or one by one.
 
     """
-    first_answers = {answer.hit_id: answer for answer in reversed(answers)}
-    outcomes = await store_answers_in_time(connection, campaign_id, [*reversed(first_answers.values())])
-    return [
-        outcomes[answer.hit_id]
-        if answer.hit_id in outcomes and answer is first_answers[answer.hit_id]
-        else await store_late_answer_or_return_problem(connection, answer)
-        for answer in answers
-    ]
+    outcomes: dict[int, AnswerReceipt | Exception | Unserved[SubmittedAnswer]] = {}
+    places = [*range(len(answers))]
+    while places:
+        first_places = {answers[place].hit_id: place for place in reversed(places)}
+        try:
+            outcome_by_hit = await store_answers_in_time(
+                connection, campaign_id, [answers[place] for place in sorted(first_places.values())]
+            )
+        except Exception as problem:
+            if not outcomes:
+                raise
+            await close_driver_if_ruined(connection, problem)
+            return [outcomes.get(place, Unserved(answer, problem)) for place, answer in enumerate(answers)]
+        outcomes |= {first_places[hit_id]: outcome for hit_id, outcome in outcome_by_hit.items()}
+        # After a refused answer the lease is still open, and the next answer to the HIT is in time.
+        refused_hits = {hit_id for hit_id, outcome in outcome_by_hit.items() if isinstance(outcome, Exception)}
+        places = [place for place in places if place not in outcomes and answers[place].hit_id in refused_hits]
+    for place, answer in enumerate(answers):
+        if place not in outcomes:
+            outcomes[place] = await store_late_answer_or_return_problem(connection, answer)
+    return [outcomes[place] for place in range(len(answers))]
 
 
 async def store_answers_in_time(
@@ -120,14 +138,17 @@ async def store_answers_in_time(
         return await store_locked_answers(connection, locked, answers_in_time) if answers_in_time else {}
 
 
-async def store_late_answer_or_return_problem(connection: Driver, answer: SubmittedAnswer) -> AnswerReceipt | Exception:
-    """Store a late answer, or return why it is not stored. Raises as `store_answers` does."""
+async def store_late_answer_or_return_problem(
+    connection: Driver, answer: SubmittedAnswer
+) -> AnswerReceipt | Exception | Unserved[SubmittedAnswer]:
+    """Store a late answer, or return why it is not stored; it is unserved if an earlier one lost the connection."""
+    if connection.is_closed():
+        return Unserved(answer, InterfaceError("an earlier answer lost the connection"))
     try:
         async with connection.transaction():
             return await store_late_answer_if_possible(connection, answer)
-    except Exception as problem:
-        if is_database_away_for_all_requests(problem):
-            raise
+    except Exception as problem:  # noqa: BLE001  (answers before it are stored, and keep their receipts)
+        await close_driver_if_ruined(connection, problem)
         return problem
 
 

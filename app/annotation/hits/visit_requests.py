@@ -13,7 +13,8 @@ from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.submission import store_answers
-from app.database.session import Driver
+from app.database.batch_queue import Unserved
+from app.database.session import Driver, close_driver_if_ruined
 from app.errors import Conflict, Gone, Invalid, Refusal
 
 
@@ -25,17 +26,23 @@ class VisitRequest:
         answer: The answer to store, if there is one.
         next_hit: The HIT to get afterwards, if one is wanted.
         shows_invalid_answer: True if there is no next HIT after an `Invalid` answer, because the page keeps it.
+        answered: Reply to the answer of this request, if it has been processed and the HIT alone is left.
 
     """
 
     answer: SubmittedAnswer | None = None
     next_hit: NextHitRequest | None = None
     shows_invalid_answer: bool = False
+    answered: "VisitReply | None" = None
 
     def wants_next_hit_after(self, refusal: Exception | None) -> bool:
         """Return whether the HIT is wanted although the answer was refused, if it was."""
         refusals_with_next_hit = (Gone, Conflict) if self.shows_invalid_answer else (Gone, Conflict, Invalid)
         return self.next_hit is not None and (refusal is None or isinstance(refusal, refusals_with_next_hit))
+
+    def after_answer(self, reply: "VisitReply") -> "VisitRequest":
+        """Return what is left of the request once its answer, if it has one, got this reply."""
+        return self if self.answer is None else replace(self, answer=None, answered=reply)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +83,11 @@ class VisitServer:
 
     async def serve(
         self, connection: Driver, campaign_id: int, requests: Sequence[VisitRequest]
-    ) -> list[VisitReply | Exception]:
+    ) -> list[VisitReply | Exception | Unserved[VisitRequest]]:
         """Return the reply to each request of a campaign, or why it has none.
+
+        An answer that is stored keeps its receipt if there is a problem with the next HITs: then its request is
+        unserved, and what is left of it is the HIT.
 
         Args:
             connection: Connection in no transaction.
@@ -85,32 +95,43 @@ class VisitServer:
             requests: The requests.
 
         """
-        outcomes: dict[int, VisitReply | Exception] = dict.fromkeys(range(len(requests)), VisitReply())
+        outcomes: dict[int, VisitReply | Exception | Unserved[VisitRequest]] = {
+            place: request.answered or VisitReply() for place, request in enumerate(requests)
+        }
         outcomes |= await self.store_answers_of_requests(connection, campaign_id, requests)
         wanted = {
-            place: request.next_hit
+            place: (request.next_hit, reply)
             for place, request in enumerate(requests)
             if request.next_hit is not None
             and isinstance(reply := outcomes[place], VisitReply)
             and request.wants_next_hit_after(reply.refusal)
         }
         if wanted:
-            next_hits = await find_or_lease_next_hits(connection, campaign_id, [*wanted.values()], cache=self.cache)
-            for place, next_hit in zip(wanted, next_hits, strict=True):
-                reply = outcomes[place]
-                assert isinstance(reply, VisitReply)  # noqa: S101  (only such requests are wanted)
+            next_hit_requests = [next_hit for next_hit, _ in wanted.values()]
+            try:
+                next_hits = await find_or_lease_next_hits(connection, campaign_id, next_hit_requests, cache=self.cache)
+            except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
+                await close_driver_if_ruined(connection, problem)
+                left = {place: requests[place].after_answer(reply) for place, (_, reply) in wanted.items()}
+                return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
+            for (place, (_, reply)), next_hit in zip(wanted.items(), next_hits, strict=True):
                 outcomes[place] = next_hit if isinstance(next_hit, Exception) else replace(reply, next_hit=next_hit)
         return [outcomes[place] for place in range(len(requests))]
 
     async def store_answers_of_requests(
         self, connection: Driver, campaign_id: int, requests: Sequence[VisitRequest]
-    ) -> dict[int, VisitReply | Exception]:
+    ) -> dict[int, VisitReply | Exception | Unserved[VisitRequest]]:
         """Store the answers of the requests, and return the reply to each by its place."""
         answers = {place: request.answer for place, request in enumerate(requests) if request.answer is not None}
         if not answers:
             return {}
         outcomes = await store_answers(connection, campaign_id, [*answers.values()])
-        return {place: reply_to_answer(outcome) for place, outcome in zip(answers, outcomes, strict=True)}
+        return {
+            place: Unserved(requests[place], outcome.problem)
+            if isinstance(outcome, Unserved)
+            else reply_to_answer(outcome)
+            for place, outcome in zip(answers, outcomes, strict=True)
+        }
 
 
 def reply_to_answer(outcome: AnswerReceipt | Exception) -> VisitReply | Exception:

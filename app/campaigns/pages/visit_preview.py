@@ -13,7 +13,7 @@ from app.accounts.roles import SEE_SETTINGS
 from app.annotation.hits import completion
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import HitOnPage, NextHit
-from app.annotation.hits.pages.annotator import POLL_SECONDS
+from app.annotation.hits.pages.hit_page import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages

@@ -1,17 +1,18 @@
 """Answers that are stored together: each has its own outcome, and all of them the same bits as one after another."""
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from asyncpg import LockNotAvailableError
+from asyncpg import InterfaceError, LockNotAvailableError
 
 from app.annotation.hits import submission
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import HitOnPage
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.batch_queue import BatchQueue
+from app.database.batch_queue import BatchQueue, Unserved
 from app.database.bulk import open_snapshot
 from app.database.session import ServingConnections, begin_transaction, borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
@@ -134,6 +135,37 @@ async def test_of_two_answers_to_a_hit_in_one_batch_the_first_counts(engine):
     first, second = await store(engine, campaign, [answer_to(leased, 10), answer_to(leased, 90)])
     assert (first.repeated, second.repeated, first.seq) == (False, True, second.seq)
     assert await fetch_value(engine, "SELECT values[1] FROM responses") == 10.0
+
+
+async def test_an_answer_in_time_after_a_refused_one_to_the_same_hit_is_not_late(engine):
+    campaign = await create_running_campaign(engine)
+    (leased,) = await lease_to_each(engine, campaign, 1)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'finished'")  # a late answer would be refused
+    empty = replace(answer_to(leased), submitted=Answer({}))
+    refused, stored, again = await store(engine, campaign, [empty, answer_to(leased), answer_to(leased)])
+    assert isinstance(refused, Invalid)
+    assert (stored.repeated, again.repeated, again.seq) == (False, True, stored.seq)
+
+
+async def test_answers_keep_their_receipts_if_the_connection_is_lost_before_a_late_one(engine):
+    campaign = await create_running_campaign(engine, items=60)
+    in_time, late, later = await lease_to_each(engine, campaign, 3)
+    for _, hit in (late, later):
+        await expire_leases(engine, hit)
+    answers = [answer_to(leased) for leased in (in_time, late, later)]
+    async with begin_transaction(engine) as holding:
+        items = {*late[1].items} - {*in_time[1].items}
+        await holding.execute("SELECT FROM posteriors WHERE subject = ANY($1) FOR NO KEY UPDATE", items)
+        async with borrow_autocommit_driver(engine) as connection:
+            storing = asyncio.create_task(submission.store_answers(connection, campaign.id, answers))
+            await wait_until(engine, requests_are_waiting_sql(1))
+            connection.terminate()
+            receipt, problem, unserved = await storing
+    assert (receipt.hit_id, receipt.repeated) == (in_time[1].id, False)
+    assert isinstance(problem, InterfaceError | ConnectionError)
+    assert isinstance(unserved, Unserved)
+    assert unserved.request is answers[2]
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
 
 
 async def test_late_answers_do_not_go_over_the_wanted_number_beside_answers_in_time(engine):

@@ -285,3 +285,30 @@ async def test_a_copy_from_before_the_server_was_started_again_is_dropped(engine
         assert (await index_after_request(engine, cache, me)) is not copy
     assert sum(await judgment_counts(engine, campaign, cache)) == 5
     assert cache.indexes[campaign.id] is not copy
+
+
+class ChangedMeanwhile:
+    """A connection on which somebody changes the campaign after the first statement."""
+
+    def __init__(self, connection, change):
+        self.connection, self.changes = connection, [change]
+
+    async def fetch(self, *statement, **more):
+        rows = await self.connection.fetch(*statement, **more)
+        if self.changes:
+            await self.changes.pop()()
+        return rows
+
+
+async def test_settings_that_change_between_two_reads_are_not_mixed_with_rows_from_before(engine):
+    campaign = await create_running_campaign(engine)
+    me, cache = await create_annotator(engine, campaign), PosteriorCache()
+    await try_to_lease_hit(engine, me)
+
+    async def change():
+        await execute_sql(engine, "UPDATE campaigns SET visit_version = visit_version + 1, question = 'Again?'")
+
+    async with borrow_autocommit_driver(engine) as connection:
+        changed = ChangedMeanwhile(connection, change)
+        assignment = await load_assignment_and_update_cache(changed, cache, AssignmentQuery(me))
+    assert (assignment.question, assignment.admitted) == ("Again?", False)

@@ -1,16 +1,26 @@
 """Answers and requests for HITs that are served together."""
 
+import asyncio
+
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.visit_requests import VisitRequest, VisitServer
 from app.annotation.platforms.assignments import AssignmentId
-from app.database.session import borrow_autocommit_driver
+from app.database.batch_queue import BatchQueue, Unserved
+from app.database.session import (
+    ServingConnections,
+    begin_transaction,
+    borrow_autocommit_driver,
+    create_engine,
+    sqlstate_of_error_or_empty,
+)
 from app.designs.answer import Answer
 from app.errors import Gone, Invalid, NotFound
 from tests.annotation.hits.campaigns import (
     NOW,
+    begin_session_with_short_lock_timeout,
     create_annotator,
     create_running_campaign,
     expire_leases,
@@ -83,3 +93,44 @@ async def test_an_answer_that_is_too_late_is_followed_by_another_hit(engine):
     assert isinstance(reply.refusal, Gone)
     assert reply.found_next_hit().reason == "wait"
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+
+
+async def test_an_answer_keeps_its_first_receipt_if_the_next_hit_cannot_be_leased(engine):
+    """It is stored by then: what is left of its request is the HIT."""
+    campaign = await create_running_campaign(engine, items=40, hits_per_annotator=5)
+    page, program = [await create_annotator(engine, campaign, name) for name in ("page", "program")]
+    held, held_by_program = [await try_to_lease_hit(engine, one) for one in (page, program)]
+    requests = [
+        VisitRequest(answer_of(page, held), next_of(page)),
+        VisitRequest(answer_of(program, held_by_program)),
+    ]
+    server = VisitServer(PosteriorCache())
+    async with begin_transaction(engine) as holding:  # the lease counts the annotator's HITs under this lock
+        await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
+        async with begin_session_with_short_lock_timeout(engine) as connection:
+            waiting, stored = await server.serve(connection, campaign.id, requests)
+    assert not stored.stored_receipt().repeated
+    assert isinstance(waiting, Unserved)
+    assert sqlstate_of_error_or_empty(waiting.problem) == "55P03"
+    (reply,) = await serve(engine, campaign, [waiting.request])
+    assert (reply.stored_receipt().hit_id, reply.stored_receipt().repeated) == (held.id, False)
+    assert reply.found_next_hit().hit.id != held.id
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
+
+
+async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_others(database_url):
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    campaign = await create_running_campaign(impatient, items=40, hits_per_annotator=5)
+    people = [await create_annotator(impatient, campaign, f"a{k}") for k in range(3)]
+    connections = ServingConnections(impatient, 2)
+    queue = BatchQueue(connections, VisitServer(PosteriorCache()).serve)
+    async with begin_transaction(impatient) as holding:
+        second = await holding.fetchval("SELECT annotator_id FROM assignments WHERE id = $1", people[1].assignment_id)
+        await holding.execute("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", second)
+        requests = [queue.submit(campaign.id, VisitRequest(next_hit=next_of(one))) for one in people]
+        first, waiting, third = await asyncio.gather(*requests, return_exceptions=True)
+    assert first.found_next_hit().hit
+    assert sqlstate_of_error_or_empty(waiting) == "55P03"
+    assert third.found_next_hit().hit
+    await connections.close()
+    await impatient.dispose()

@@ -5,24 +5,27 @@ has one address per platform for all of this, so framing can be allowed for that
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Annotated
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Body, Depends, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from pydantic import Field, StringConstraints
 from starlette.convertors import StringConvertor, register_url_convertor
 
-from app.annotation.hits import completion, drafts, gold_feedback, media_report, undo
-from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
+from app.annotation.hits import drafts, media_report, undo
+from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_platform_of_campaign_or_refuse
-from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hit
+from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
-from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
-from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
+from app.annotation.hits.pages.hit_page import (
+    page_from_pieces_or_none,
+    render_next_page,
+    show_last_answer_to_change_it,
+    show_next_hit,
+)
+from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.pages.welcome import (
     check_passphrase_and_show_welcome,
     render_passphrase_refusal_page,
@@ -44,25 +47,19 @@ from app.annotation.platforms.assignments import (
 from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
-from app.designs.content import RenderedItems
 from app.designs.field_flags import InputModel
-from app.designs.item_names import item_number_of_page_name_or_none, rename_form_items_to_positions
+from app.designs.item_names import item_number_of_page_name_or_none
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
     ServingConnection,
-    allow_campaign_sources_and_frames,
     borrow_serving_connection,
     form_text_by_name_refusing_repeats,
     is_script_request,
     parse_canonical_row_id_or_none,
-    read_whole_body,
-    render_page,
-    set_request_language,
+    utc_now,
 )
-from app.http.templating import markdown_texts_to_safe_html
-from app.media.render_items import render_campaign_items
 
 router = APIRouter(include_in_schema=False)
 
@@ -76,8 +73,6 @@ class PlatformNameConvertor(StringConvertor):
 register_url_convertor("platform", PlatformNameConvertor())
 ANNOTATOR_PATH = "/{platform_name:platform}/{link_key}"
 
-# Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
-POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
 FIELDS_OF_OTHER_FORMS = ("step", "finish", "broken", "undo", "replaces")  # of forms without a first answer to a HIT
 MAX_DRAFT_CHARACTERS = 20_000  # ten items with their scores, touches and comments need less
 
@@ -151,11 +146,14 @@ async def show_annotator_page(
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 
-@router.post(ANNOTATOR_PATH, dependencies=[Depends(read_whole_body)])  # before the time is taken
-async def post_annotator_form(request: Request, platform_name: str, link_key: str, now: Now) -> Response:
-    """Start a visit, or store what the annotator sent and show the next HIT."""
-    platform = PLATFORMS[platform_name]
+async def post_annotator_form(request: Request) -> Response:
+    """Start a visit, or store what the annotator sent and show the next HIT.
+
+    Most requests come here, so it is a route of Starlette, without the work of FastAPI's dependencies.
+    """
+    platform, link_key = PLATFORMS[request.path_params["platform_name"]], request.path_params["link_key"]
     form = form_text_by_name_refusing_repeats(await request.form())
+    now = utc_now()  # after the form has arrived
     if platform.has_start_button and "token" not in form:
         async with borrow_serving_connection(request) as connection:
             return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
@@ -200,6 +198,8 @@ async def store_answer_and_show_next_hit(
     if reply.receipt is not None:
         state.campaign_monitor.request_scan(assignment.campaign_id)
         page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
+    if (page := page_from_pieces_or_none(request, next_hit, page_state)) is not None:
+        return page
     async with borrow_serving_connection(request) as connection:
         return await render_next_page(request, connection, next_hit, page_state)
 
@@ -295,95 +295,3 @@ async def store_draft(
         await refuse_outdated_token(connection, token)
     if too_large:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")
-
-
-async def show_next_hit(
-    request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
-) -> HTMLResponse:
-    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else find_or_lease_next_hit
-    next_hit = await choose_hit(
-        connection,
-        request.app.state.posterior_cache,
-        AssignmentQuery(assignment, visitor_of_request(request)),
-        now=now,
-    )
-    return await render_next_page(request, connection, next_hit, page_state)
-
-
-async def render_next_page(
-    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
-) -> HTMLResponse:
-    """Return the page with the next HIT or onboarding step, or the reason why there is none."""
-    if next_hit.reason == "visit":
-        return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
-    if next_hit.should_check_goal:
-        request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
-    items, hit = None, next_hit.hit
-    if hit is not None:
-        items = await render_campaign_items(
-            connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference
-        )
-    return await render_next_hit(request, connection, next_hit, page_state, items)
-
-
-async def show_last_answer_to_change_it(
-    request: Request,
-    connection: Driver,
-    assignment: AssignmentId,
-    refusal: Refusal | None = None,
-    entered_form: Mapping[str, str] | None = None,
-    *,
-    now: datetime,
-) -> HTMLResponse:
-    """Show the annotator's last answer so that they can change it; they keep the HIT that they hold."""
-    try:
-        reopened = await undo.load_last_answer_for_change(connection, assignment, now=now)
-    except Conflict as conflict:
-        return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
-    assignment_state = await load_assignment_and_update_cache(
-        connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
-    )
-    items = await render_campaign_items(
-        connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
-    )
-    page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
-    return await render_next_hit(request, connection, NextHit(assignment_state, reopened.hit), page_state, items)
-
-
-async def render_next_hit(
-    request: Request,
-    connection: Driver,
-    next_hit: NextHit,
-    page_state: PageState,
-    items: RenderedItems | None = None,
-) -> HTMLResponse:
-    """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
-    assignment = next_hit.assignment
-    platform = PLATFORMS[assignment.platform]
-    if next_hit.hit is not None:
-        page_state = replace(page_state, form=rename_form_items_to_positions(page_state.form, next_hit.hit.items))
-    allow_campaign_sources_and_frames(request, assignment)
-    set_request_language(request, assignment)
-    (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
-    context = {
-        "next_hit": next_hit,
-        "rendered": items,
-        "campaign": assignment,
-        "design": assignment.design,
-        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
-        "platform": platform,
-        "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
-        "may_leave": completion.may_leave_after_any_hit(assignment),
-        "outcome": completion.visit_outcome_if_over(next_hit),
-        "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
-        "instructions": instructions,
-        "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
-        "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
-        "shown": page_state,
-        "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
-    }
-    if is_script_request(request):
-        return render_page(request, "_work.html", context)
-    is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
-    headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
-    return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)

@@ -1,0 +1,155 @@
+"""Pages that show an annotator a HIT, their last answer to change it, or why there is no HIT."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from functools import partial
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse
+
+from app.annotation.hits import completion, gold_feedback, undo
+from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
+from app.annotation.hits.leases import find_or_lease_next_hit
+from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
+from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, page_key_or_none
+from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
+from app.annotation.hits.pages.welcome import visitor_of_request
+from app.annotation.platforms.assignments import AssignmentId
+from app.annotation.platforms.registry import PLATFORMS
+from app.database.session import Driver
+from app.designs.content import RenderedItems
+from app.designs.item_names import rename_form_items_to_positions
+from app.errors import Conflict, Refusal
+from app.http.dependencies import (
+    allow_campaign_sources_and_frames,
+    chosen_language_of_request,
+    is_script_request,
+    render_page,
+    render_template,
+    set_request_language,
+)
+from app.http.templating import markdown_texts_to_safe_html
+from app.media.render_items import render_campaign_items
+
+# Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
+POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
+
+
+async def show_next_hit(
+    request: Request, connection: Driver, assignment: AssignmentId, page_state: PageState, *, now: datetime
+) -> HTMLResponse:
+    choose_hit = completion.end_visit_or_find_next_hit if page_state.is_leaving else find_or_lease_next_hit
+    next_hit = await choose_hit(
+        connection,
+        request.app.state.posterior_cache,
+        AssignmentQuery(assignment, visitor_of_request(request)),
+        now=now,
+    )
+    return await render_next_page(request, connection, next_hit, page_state)
+
+
+async def render_next_page(
+    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
+) -> HTMLResponse:
+    """Return the page with the next HIT or onboarding step, or the reason why there is none."""
+    if next_hit.reason == "visit":
+        return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
+    if next_hit.should_check_goal:
+        request.app.state.campaign_monitor.request_scan(next_hit.assignment.campaign_id)
+    items, hit = None, next_hit.hit
+    if hit is not None:
+        items = await render_campaign_items(
+            connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference
+        )
+    return await render_next_hit(request, connection, next_hit, page_state, items)
+
+
+async def show_last_answer_to_change_it(
+    request: Request,
+    connection: Driver,
+    assignment: AssignmentId,
+    refusal: Refusal | None = None,
+    entered_form: Mapping[str, str] | None = None,
+    *,
+    now: datetime,
+) -> HTMLResponse:
+    """Show the annotator's last answer so that they can change it; they keep the HIT that they hold."""
+    try:
+        reopened = await undo.load_last_answer_for_change(connection, assignment, now=now)
+    except Conflict as conflict:
+        return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
+    assignment_state = await load_assignment_and_update_cache(
+        connection, request.app.state.posterior_cache, AssignmentQuery(assignment)
+    )
+    items = await render_campaign_items(
+        connection, assignment_state, reopened.hit.items, reopened.hit.texts, reopened.hit.source_and_reference
+    )
+    page_state = PageState(notice=refusal, form=entered_form or reopened.form, replaces=reopened.seq)
+    return await render_next_hit(request, connection, NextHit(assignment_state, reopened.hit), page_state, items)
+
+
+async def render_next_hit(
+    request: Request,
+    connection: Driver,
+    next_hit: NextHit,
+    page_state: PageState,
+    items: RenderedItems | None = None,
+) -> HTMLResponse:
+    """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
+    assignment = next_hit.assignment
+    platform = PLATFORMS[assignment.platform]
+    if next_hit.hit is not None:
+        page_state = replace(page_state, form=rename_form_items_to_positions(page_state.form, next_hit.hit.items))
+    allow_campaign_sources_and_frames(request, assignment)
+    set_request_language(request, assignment)
+    (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
+    context = {
+        "next_hit": next_hit,
+        "rendered": items,
+        "campaign": assignment,
+        "design": assignment.design,
+        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
+        "platform": platform,
+        "token": issue_page_token(request, assignment),
+        "may_leave": completion.may_leave_after_any_hit(assignment),
+        "outcome": completion.visit_outcome_if_over(next_hit),
+        "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
+        "instructions": instructions,
+        "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
+        "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
+        "shown": page_state,
+        "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
+    }
+    if is_script_request(request):
+        page = render_page(request, "_work.html", context)
+        if (key := page_key_of_request_or_none(request, next_hit, page_state)) is not None:
+            request.app.state.page_pieces.learn_from_rendered_page(
+                key, context, bytes(page.body).decode(), partial(render_template, request, "_work.html")
+            )
+        return page
+    is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
+    headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
+    return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)
+
+
+def page_from_pieces_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> HTMLResponse | None:
+    """Return the part of the page that changes, if the pieces of pages like it are known; it needs no connection."""
+    if not is_script_request(request) or (key := page_key_of_request_or_none(request, next_hit, page_state)) is None:
+        return None
+    assert next_hit.hit is not None  # noqa: S101  (only pages with a HIT have a key)
+    allow_campaign_sources_and_frames(request, next_hit.assignment)
+    page_pieces: PagePiecesCache = request.app.state.page_pieces
+    page = page_pieces.page_or_none(key, issue_page_token(request, next_hit.assignment), next_hit.hit)
+    return None if page is None else HTMLResponse(page)
+
+
+def page_key_of_request_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> PageKey | None:
+    set_request_language(request, next_hit.assignment)
+    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
+    return page_key_or_none(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last)
+
+
+def issue_page_token(request: Request, assignment: AssignmentState) -> str:
+    return get_worker_tokens(request).issue_token(assignment.platform, assignment.link_key, assignment.key)

@@ -1,0 +1,170 @@
+"""Pieces of annotators' pages, rendered once for all HITs whose pages differ in nothing but their texts and ids.
+
+Rendering a template takes longer than storing an answer. So the page of a HIT is rendered with marks in place of the
+token, the id and the texts, and divided at the marks. The page of another HIT with the same `PageKey` is these pieces
+with its own values between them. The first page of each key is rendered as a whole and compared with its pieces: pieces
+that give another page are never used.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from cachetools import LRUCache
+from markupsafe import escape
+
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.next_hit import HitOnPage, NextHit
+from app.annotation.hits.pages.steps import PageState
+from app.annotation.hits.served_campaign import ServedCampaign
+from app.designs.content import MAX_SPOKEN_CHARS, Content, RenderedItems, plain_items
+
+MAX_PAGE_KEYS = 500  # about 10 kB each
+
+TOKEN, HIT_ID = "token", "hit"
+# No text of a researcher contains it, and a mark is short enough to be no wide item.
+MARK_PREFIX = f"~{secrets.token_hex(5)}-"
+MARK_PATTERN = re.compile(rf"{MARK_PREFIX}(\w+);")
+
+
+class PageKey(NamedTuple):
+    """All that the page of a HIT depends on, except its token, its id and its texts."""
+
+    campaign_id: int
+    campaign_version: str
+    platform: str
+    language: str
+    hits_answered: int
+    answered_here: bool
+    item_count: int
+    is_wide: bool
+    is_last: bool
+    has_receipt: bool
+
+
+@dataclass(frozen=True)
+class PagePieces:
+    """Pieces of a page: fixed text and, between every two, the name of a value."""
+
+    texts: Sequence[str]
+    names: Sequence[str]
+
+    @classmethod
+    def from_marked_page(cls, page: str) -> "PagePieces":
+        texts_and_names = MARK_PATTERN.split(page)
+        return cls(texts_and_names[::2], texts_and_names[1::2])
+
+    def fill(self, values: Mapping[str, str]) -> str:
+        """Return the page with these values, which are escaped as a template does."""
+        escaped = {name: str(escape(value)) for name, value in values.items()}
+        filled = (escaped[name] for name in self.names)
+        return "".join(chain.from_iterable(zip(self.texts, (*filled, ""), strict=True)))
+
+
+@dataclass(frozen=True)
+class PagePiecesCache:
+    """Pieces of the pages of this process by key; None for pages that cannot be divided into pieces."""
+
+    pieces: LRUCache[PageKey, PagePieces | None] = field(default_factory=lambda: LRUCache(MAX_PAGE_KEYS), repr=False)
+
+    def page_or_none(self, key: PageKey, token: str, hit: HitOnPage) -> str | None:
+        """Return the page of a HIT, or None if it must be rendered."""
+        pieces = self.pieces.get(key)
+        return None if pieces is None else pieces.fill(values_of_hit(token, hit))
+
+    def learn_from_rendered_page(
+        self, key: PageKey, context: Mapping[str, Any], page: str, render: Callable[[Mapping[str, Any]], str]
+    ) -> None:
+        """Remember the pieces of a page that was just rendered.
+
+        Args:
+            key: Key of the page.
+            context: The variables of its template.
+            page: The page.
+            render: Renders the template with other variables.
+
+        """
+        if key in self.pieces:
+            return
+        pieces = PagePieces.from_marked_page(render({**context, **variables_with_marks(context)}))
+        is_equal = pieces.fill(values_of_hit(context["token"], context["next_hit"].hit)) == page
+        self.pieces[key] = pieces if is_equal else None
+
+
+class CampaignOnPage:
+    """The part of an assignment that `PageKey` knows: its campaign, and how much is answered."""
+
+    def __init__(self, assignment: AssignmentState) -> None:
+        self.campaign: ServedCampaign = assignment.campaign
+        self.hits_answered = assignment.hits_answered
+        self.answered_here = assignment.answered_here
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a setting of the campaign."""
+        return getattr(self.campaign, name)
+
+
+def page_key_or_none(next_hit: NextHit, page_state: PageState, *, language: str, is_last: bool) -> PageKey | None:
+    """Return the key of the page of a HIT; None if the page also depends on something else.
+
+    That is anything entered, refused or changed, and the texts of items unless they are short and shown as they are.
+    """
+    assignment, hit = next_hit.assignment, next_hit.hit
+    if hit is None or hit.draft or hit.source_and_reference is not None or not is_page_of_stored_answer(page_state):
+        return None
+    if not has_plain_pages(assignment.campaign) or any(len(shown) > MAX_SPOKEN_CHARS for shown in hit.texts):
+        return None
+    return PageKey(
+        campaign_id=assignment.campaign_id,
+        campaign_version=assignment.campaign_version,
+        platform=assignment.platform,
+        language=language,
+        hits_answered=assignment.hits_answered,
+        answered_here=assignment.answered_here,
+        item_count=len(hit.items),
+        is_wide=plain_items(hit.texts).is_wide,
+        is_last=is_last,
+        has_receipt=page_state.receipt is not None,
+    )
+
+
+def is_page_of_stored_answer(page_state: PageState) -> bool:
+    """Return whether a page shows nothing besides the HIT but that the answer before it is stored."""
+    receipt = page_state.receipt
+    nothing_else = replace(page_state, receipt=None, answered_hit_id=None) == PageState()
+    return nothing_else and (receipt is None or not receipt.repeated)
+
+
+def has_plain_pages(campaign: ServedCampaign) -> bool:
+    """Return whether pages show items as they are, once each, without anything that depends on their words."""
+    return (
+        Content.from_campaign(campaign).is_plain_text
+        and not campaign.has_criteria
+        and not campaign.segment_count
+        and not campaign.cannot_be_judged
+        and not campaign.gold_feedback
+        and campaign.flag_on == campaign.comment_on == "none"
+    )
+
+
+def values_of_hit(token: str, hit: HitOnPage) -> dict[str, str]:
+    """Return the values that differ between pages with the same key, by the names of their marks."""
+    return {TOKEN: token, HIT_ID: str(hit.id), **{str(place): shown for place, shown in enumerate(hit.texts)}}
+
+
+def variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the variables of a page that depend on more than its key, with marks for what differs."""
+    next_hit: NextHit = context["next_hit"]
+    rendered: RenderedItems = context["rendered"]
+    marks = {name: f"{MARK_PREFIX}{name};" for name in values_of_hit("", next_hit.hit)}  # type: ignore[arg-type]
+    texts = [marks[str(place)] for place in range(len(rendered.items))]
+    return {
+        "token": marks[TOKEN],
+        "next_hit": SimpleNamespace(hit=SimpleNamespace(id=marks[HIT_ID], draft={})),
+        "rendered": RenderedItems(texts, texts, is_always_wide=rendered.is_wide),
+        "campaign": CampaignOnPage(context["campaign"]),
+    }
