@@ -90,13 +90,17 @@ class ComparisonLog:
 
     def fit_that_is_due_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
         """Return the fit that is due, or None. It may run in a thread; pass its result to
-        `take_over_fitted_posterior`.
+        `take_over_fitted_posterior`, or call `forget_begun_fit` if there is none.
         """
         size = self._size_of_due_fit()
         if size == self._fits_begun_to:
             return None
         self._fits_begun_to = size
         return partial(fit_and_learn_rest, self._comparisons.copy(), size, self.item_count)
+
+    def forget_begun_fit(self) -> None:
+        """Let the fit that has begun become due again, since it failed or its result was lost."""
+        self._fits_begun_to = 0
 
     def take_over_fitted_posterior(self, joint: JointScores, learned_count: int) -> None:
         """Take a fitted posterior that has learned the first `learned_count` comparisons."""
