@@ -1,22 +1,28 @@
-"""Judgments that a goal needs: `python -m benchmarks.goals [RUNS]`, default 100.
+"""Judgments that a goal needs: `python -m benchmarks.goals [RUNS] [--data FOLDER] [--tables TABLE ...]`.
 
-Campaigns in memory of 150 items, with HITs of 5, each by one of 30 annotators. Of a goal the table says at how many
-judgments per item a rule meets it as well as all items asked evenly and at random meet it with 10; the band holds 90 %
-of what resampled runs say. The goals: the share of the true top 15 that is found, the share of items on the right side
-of the median, Spearman with the truth. The data: simulated annotators who are alike, on items that are equally hard or
-not (the noise's logarithm differs by .5); the real scores of MLQE (examples/data/mlqe), of an item any as often as it
-was given; and simulated annotators with bias, scale and noise of their own, of whom some answer at random, where
-`easl-aware` is held against the plain mean.
+Campaigns in memory of 150 items, with HITs of 5, each by one of 30 annotators; 100 runs by default. Of a goal the table
+says at how many judgments per item a rule meets it as well as all items asked evenly and at random meet it with 10; the
+band holds 90 % of what resampled runs say. The tables: `best`, the share of the true top 15 that is found;
+`order`, the same for laws that read the order within HITs; `crowds`,
+the same for `easl-aware` held against the plain mean; `threshold`, the share on the right side of the median;
+`scale`, Spearman with the truth.
+
+Simulated data: annotators who are alike, on items that are equally hard or not (the noise's logarithm differs by .5),
+or whose true values lie close together, in two heaps or near 0; and annotators with bias, scale and noise of their own,
+of whom some answer at random. Real data, of an item any score as often as it was given: MLQE and RankME
+(examples/data/mlqe and rankme); of RankME the four arms of magnitude estimation, cut at 100, 12 scores an item.
+More than a third of the outputs share RankME's highest mean by two of its three criteria, so only naturalness has a top
+15. FOLDER holds the files test20.*.df.short.tsv of the repository facebookresearch/mlqe (commit 49510b1, CC BY-SA 4.0),
+from which all language pairs are read that Easel does not ship.
 """
 
-import csv
-import gzip
-import sys
+import argparse
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,14 +36,18 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import SelectionSettings
 from app.simulation.annotators import HabitAnnotators, Population, ReplayedAnnotators, SimulatedAnnotators
 from app.simulation.campaign import SimulatedCampaign
-from benchmarks.annotator_aware import DATA, a_process_per_core
+from benchmarks.annotator_aware import a_process_per_core, judgments
+from benchmarks.people_of_mlqe import read_lists
 
 ITEMS, ANNOTATORS, N, TOP, MOST = 150, 30, 5, 15, 10
 PER_ROUND = ITEMS // N  # HITs that give each item one judgment
 LOOKS = 2  # an item and judgment
 RESAMPLED = 1000
 MLQE = ("et-en", "ro-en")
-LAWS = ("easl", "ra", "trueskill")
+MORE_OF_MLQE = {"en-de": "ende", "en-zh": "enzh", "ne-en": "neen", "si-en": "sien"}
+RANKME = ("naturalness", "informativeness", "quality")
+TABLES = ("best", "order", "crowds", "threshold", "scale")
+LAWS_OF_ORDER = ("ra", "trueskill")
 LOSSES_AT = (2, 3, 5, 10)
 
 
@@ -62,9 +72,16 @@ class HardItems(HabitAnnotators):
         return scores
 
 
-def alike(noise_spread: float, rng: np.random.Generator) -> tuple[HardItems, Array]:
-    truth = rng.beta(2, 2, ITEMS)
+def alike(
+    noise_spread: float, rng: np.random.Generator, shape: tuple[float, float] = (2, 2)
+) -> tuple[HardItems, Array]:
+    truth = rng.beta(*shape, ITEMS)
     return HardItems(truth, 0.15 * np.exp(noise_spread * rng.standard_normal(ITEMS))), truth
+
+
+def two_heaps(rng: np.random.Generator) -> tuple[HardItems, Array]:
+    truth = np.where(rng.random(ITEMS) < 0.3, rng.beta(8, 3, ITEMS), rng.beta(3, 8, ITEMS))
+    return HardItems(truth, np.full(ITEMS, 0.15)), truth
 
 
 def their_own(at_random: float, rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
@@ -74,13 +91,44 @@ def their_own(at_random: float, rng: np.random.Generator) -> tuple[SimulatedAnno
 
 
 def real_scores(languages: str) -> list[list[float]]:
-    """Scores that each item got, 0 to 1."""
+    """Scores that each sentence of MLQE got, 0 to 1."""
     scores: dict[str, list[float]] = defaultdict(list)
-    with gzip.open(DATA / "mlqe" / "judgments.csv.gz", "rt", encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            if row["languages"] == languages:
-                scores[row["item"]].append(float(row["score"]) / 100)
+    for row in judgments("mlqe"):
+        if row["languages"] == languages:
+            scores[row["item"]].append(float(row["score"]) / 100)
     return list(scores.values())
+
+
+def magnitudes(criterion: str) -> list[list[float]]:
+    """Scores that each output of RankME got by magnitude estimation, 0 to 1."""
+    scores: dict[str, list[float]] = defaultdict(list)
+    for row in judgments("rankme"):
+        if row["criterion"] == criterion and "likert" not in row["arm"]:
+            scores[row["item"]].append(min(float(row["score"]) / 100, 1.0))
+    return list(scores.values())
+
+
+def real_data(folder: Path | None) -> list[Data]:
+    """MLQE, of whose language pairs more are read from a folder, and RankME."""
+    scores = {f"MLQE {languages}": real_scores(languages) for languages in MLQE}
+    if folder is not None:
+        for languages, name in MORE_OF_MLQE.items():
+            lists, _ = read_lists(folder / f"test20.{name}.df.short.tsv")
+            scores[f"MLQE {languages}"] = (lists / 100).tolist()
+    scores |= {f"RankME {criterion}": magnitudes(criterion) for criterion in RANKME}
+    return [Data(name, partial(repeated, of)) for name, of in scores.items()]
+
+
+def simulated_data() -> list[Data]:
+    """Annotators who are alike."""
+    made: dict[str, Callable[[np.random.Generator], tuple[SimulatedAnnotators, Array]]] = {
+        "alike": partial(alike, 0.0),
+        "hard items": partial(alike, 0.5),
+        "items close together": partial(alike, 0.0, shape=(10, 10)),
+        "two heaps": two_heaps,
+        "items near 0": partial(alike, 0.0, shape=(1, 4)),
+    }
+    return [Data(f"simulated, {kind}", of) for kind, of in made.items()]
 
 
 def repeated(scores: list[list[float]], rng: np.random.Generator) -> tuple[SimulatedAnnotators, Array]:
@@ -165,22 +213,31 @@ class Runs(NamedTuple):
                 print(f"| {one.name} | {rule} | {cells} |", flush=True)
 
 
-def main() -> None:
-    runs = int(sys.argv[1]) if len(sys.argv) > 1 else 100
-    kinds = ("alike", 0.0), ("hard items", 0.5)
-    simulated = [Data(f"simulated, {kind}", partial(alike, spread)) for kind, spread in kinds]
-    real = [Data(f"MLQE {languages}", partial(repeated, real_scores(languages))) for languages in MLQE]
+def main(runs: int, folder: Path | None, tables: Sequence[str]) -> None:
+    simulated, real = simulated_data(), real_data(folder)
+    with_top = [data for data in real if data.name not in {f"RankME {criterion}" for criterion in RANKME[1:]}]
     crowds = [Data(f"{share:.0%} at random", partial(their_own, share)) for share in (0.0, 0.15, 0.3)]
     aware = [("best", "easl", "easl"), ("scores", "easl-aware", "easl"), ("best", "easl-aware", "easl")]
+    sides = [("threshold", "easl", "easl")]
     with a_process_per_core() as pool:
         mine = Runs(runs, pool)
-        mine.show("Top 15: judgments per item", simulated + real, top, [("best", law, law) for law in LAWS])
-        mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
-        mine.show(
-            "Side of the median", simulated + real, share_on_right_side_of_median, [("threshold", "easl", "easl")]
-        )
-        mine.show_losses(simulated + real, ["scores", "easl"])
+        if "threshold" in tables:
+            mine.show("Side of the median", simulated + crowds + real, share_on_right_side_of_median, sides)
+        if "best" in tables:
+            mine.show("Top 15: judgments per item", simulated + with_top, top, [("best", "easl", "easl")])
+        if "order" in tables:
+            by_order = [("best", law, law) for law in LAWS_OF_ORDER]
+            mine.show("Top 15, by the order within HITs", simulated[:2] + real[: len(MLQE)], top, by_order)
+        if "crowds" in tables:
+            mine.show("Top 15, annotators with habits of their own", crowds, top, aware)
+        if "scale" in tables:
+            mine.show_losses(simulated + real, ["scores", "easl"])
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("runs", type=int, nargs="?", default=100)
+    parser.add_argument("--data", type=Path, metavar="FOLDER")
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=TABLES)
+    chosen = parser.parse_args()
+    main(chosen.runs, chosen.data, chosen.tables)

@@ -70,7 +70,11 @@ def bias_spread(scores: Array, people: Integers) -> float:
         people: The same.
 
     """
-    apart = (scores - scores.mean(axis=1, keepdims=True)) / 100.0
+    return spread_of_people((scores - scores.mean(axis=1, keepdims=True)) / 100.0, people)
+
+
+def spread_of_people(apart: Array, people: Integers) -> float:
+    """Return the standard deviation of people's mean differences from their items, of people with many judgments."""
     numbers, counts = np.unique(people, return_counts=True)
     many = numbers[(counts >= MIN_JUDGMENTS) & (numbers != UNKNOWN)]
     return float(np.std([apart[people == person].mean() for person in many], ddof=1))

@@ -173,8 +173,8 @@ def population_with_random_bias_only(noise: float, careless_share: float = 0.0) 
 
 # Fitted and shown by `python -m benchmarks.populations`.
 POPULATIONS = {
-    "mlqe-et-en": Population(0.116, 0.147, 0.166, 0.104, to_10=0.048),
-    "mlqe-ro-en": Population(0.021, 0.072, 0.158, 0.059, to_5=0.179, to_10=0.156),
+    "mlqe-et-en": Population(0.152, 0.151, 0.211, 0.129, to_10=0.048),
+    "mlqe-ro-en": Population(0.048, 0.088, 0.143, 0.139, to_5=0.179, to_10=0.156),
 }
 
 

@@ -6,6 +6,7 @@ posteriors, these inputs only decide what to ask: they may be stale, never wrong
 """
 
 import asyncio
+import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -24,6 +25,8 @@ from app.record.responses import COUNTING_RESPONSES_CONDITION, Response, columns
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.label_rules import LabelIndex
 from app.selection.pairs_rule import ComparisonLog, PairsIndex
+
+log = logging.getLogger(__name__)
 
 MAX_ANSWERS_ON_EVENT_LOOP = 200  # more answers are processed in a thread
 
@@ -80,15 +83,33 @@ async def update_comparisons_if_rule_reads_them(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> None:
     """Update the index with all comparisons up to its posteriors, if the rule reads them."""
-    log = campaign_index.index.log if isinstance(campaign_index.index, PairsIndex) else None
-    since, until = campaign_index.comparisons_watermark, campaign_index.watermark
-    if log is None or since == until:
+    comparison_log = campaign_index.index.log if isinstance(campaign_index.index, PairsIndex) else None
+    if comparison_log is None:
         return
-    judgments = await load_judgment_columns_between_watermarks(connection, assignment, since, until)
-    add_comparisons_of_hits_to_log(log, assignment, judgments)
-    campaign_index.comparisons_watermark = until
-    if (fit := log.due_posterior_fit_or_none()) is not None:
-        log.replace_posterior_by_fitted_one(*await asyncio.to_thread(fit))
+    since, until = campaign_index.comparisons_watermark, campaign_index.watermark
+    if since != until:
+        judgments = await load_judgment_columns_between_watermarks(connection, assignment, since, until)
+        add_comparisons_of_hits_to_log(comparison_log, assignment, judgments)
+        campaign_index.comparisons_watermark = until
+    await fit_comparisons_if_due(comparison_log)
+
+
+async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
+    """Fit the posterior of the comparisons in a thread if that is due.
+
+    After a failure the HIT is drawn from what was known before, and the next request tries again.
+    """
+    if (fit := comparison_log.fit_that_is_due_or_none()) is None:
+        return
+    try:
+        fitted = await asyncio.to_thread(fit)
+    except BaseException as error:  # also when the request is given up
+        comparison_log.forget_begun_fit()
+        if not isinstance(error, Exception):
+            raise
+        log.exception("The posterior of comparisons could not be fitted; the next request tries again")
+    else:
+        comparison_log.take_over_fitted_posterior(*fitted)
 
 
 async def load_judgment_columns_between_watermarks(
@@ -104,7 +125,7 @@ async def load_judgment_columns_between_watermarks(
 
 
 def add_comparisons_of_hits_to_log(
-    log: ComparisonLog, campaign: AssignmentState, judgments: dict[str, NumberColumn]
+    comparison_log: ComparisonLog, campaign: AssignmentState, judgments: dict[str, NumberColumn]
 ) -> None:
     """Add the comparisons of every two items that were judged in one HIT; another request may have added some."""
     if not len(judgments["seq"]):
@@ -113,7 +134,7 @@ def add_comparisons_of_hits_to_log(
     (criterion,) = campaign.criteria  # the rule refuses several
     shares = criterion.design.to_points(judgments["value"], hits) / MAX_POINTS
     ties = criterion.design.equal_means == "tie"
-    log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
+    comparison_log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
 
 
 async def load_implied_pair_filter_or_none(

@@ -1,6 +1,7 @@
 """Campaigns whose rule reads comparisons, on real PostgreSQL: every process asks by all answers that count."""
 
 import asyncio
+import threading
 from itertools import count
 from typing import Any
 
@@ -11,6 +12,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
 from app.inference.preferences.joint_thurstone import fit_joint_scores
 from app.record import revisions
+from app.selection import pairs_rule
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -63,6 +65,43 @@ async def test_hits_are_drawn_for_information_once_each_item_has_five_comparison
     pairs = await fetch_rows(engine, "SELECT items FROM hits ORDER BY id DESC LIMIT 10")
     assert np.mean([abs(first - second) for ((first, second),) in pairs]) < 3
     assert await replay_is_clean(engine, campaign.slug)
+
+
+async def test_after_a_failed_fit_hits_are_drawn_as_before_until_the_next_fit(engine, monkeypatch, caplog):
+    attempts = count()
+
+    def fail_once(*columns, **sizes):
+        if next(attempts) == 0:
+            raise np.linalg.LinAlgError("no fit")
+        return fit_joint_scores(*columns, **sizes)
+
+    monkeypatch.setattr(pairs_rule, "fit_joint_scores", fail_once)
+    campaign = await create_running_campaign(engine, items=8, **PAIRS)
+    await answer_some(engine, campaign, 23, caches=(PosteriorCache(),))
+    reasons = [because for (because,) in await fetch_rows(engine, "SELECT drawn_because FROM hits ORDER BY id")]
+    assert reasons == ["fewest_judgments"] * 21 + ["most_informative"] * 2
+    assert "no fit" in caplog.text
+
+
+async def test_the_fit_of_a_request_that_was_given_up_is_made_by_the_next_request(engine, monkeypatch):
+    begun, may_end = threading.Event(), threading.Event()
+
+    def fit_when_allowed(*columns, **sizes):
+        begun.set()
+        may_end.wait()
+        return fit_joint_scores(*columns, **sizes)
+
+    campaign, cache = await create_running_campaign(engine, items=8, **PAIRS), PosteriorCache()
+    await answer_some(engine, campaign, 20, caches=(cache,))
+    monkeypatch.setattr(pairs_rule, "fit_joint_scores", fit_when_allowed)
+    request = asyncio.create_task(log_of_reader(engine, campaign, cache))
+    await asyncio.to_thread(begun.wait)
+    request.cancel()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    log = await log_of_reader(engine, campaign, cache)
+    assert np.array_equal(log.joint.mean, (await joint_of_record(engine)).mean)
 
 
 async def test_a_process_that_follows_and_one_that_has_just_started_know_the_same(engine):
