@@ -23,7 +23,8 @@ INSPECT_DATABASE = text("""
 """)
 # A restored database holds ids that its own transactions have yet to reach; 3 is PostgreSQL's first transaction id.
 RESET_RESTORED_TRANSACTION_IDS = text("""
-    UPDATE responses SET transaction_id = '3' WHERE transaction_id > (SELECT pg_current_xact_id())
+    UPDATE responses SET transaction_id = '3' FROM campaigns
+    WHERE campaign_id = campaigns.id AND transaction_id > (SELECT pg_current_xact_id())
 """)
 FIND_BACKEND_PID = text("SELECT pg_backend_pid()")
 POOLER_PROBLEM_MESSAGE = (

@@ -376,7 +376,7 @@ responses = Table(
     restricting_foreign_key("annotators", "annotator_id", from_table="responses"),
     restricting_foreign_key("hits", "hit_id", from_table="responses"),
     Index("responses_annotator_id_idx", "campaign_id", "annotator_id"),
-    Index("responses_transaction_id_idx", "transaction_id"),
+    Index("responses_changes_idx", "campaign_id", "transaction_id"),
     index_where_condition_holds("extra ? 'cannot_be_judged'", "responses_unjudged_idx", "campaign_id", "seq"),
     index_where_condition_holds("extra ? 'remarks'", "responses_remarks_idx", "campaign_id", "seq"),
     index_where_condition_holds("segment IS NOT NULL", "responses_segment_idx", "campaign_id", "segment"),

@@ -6,7 +6,7 @@ written since, exactly once, in whatever order numbers were taken and transactio
 other, the later one has the higher number and is written after the earlier one: no snapshot holds only the later one.
 
 After a crash PostgreSQL may reuse the ids of transactions that left no trace, but never an id up to that of a committed
-answer. So a watermark contains no id above the last committed answer's.
+answer. So a watermark contains no id above the campaign's last committed answer's.
 """
 
 from datetime import datetime
@@ -20,15 +20,20 @@ from app.database.session import Record
 from app.record.posterior_storage import deciding_estimates_sql
 from app.selection.rule import ItemStatus
 
-# The watermark: which transactions had ended, up to the last one that left an answer; and the server's start time.
-WATERMARK_COLUMNS = """
+
+def watermark_columns_sql(campaign: str) -> str:
+    """Return SQL for the watermark of a campaign and the start time of the server.
+
+    The watermark says which transactions had ended, up to the last one that left an answer in the campaign.
+    """
+    return f"""
     (SELECT concat(least(pg_snapshot_xmin(present)::text::bigint, beyond), ':',
                    least(pg_snapshot_xmax(present)::text::bigint, beyond), ':',
                    (SELECT string_agg(id::text, ',' ORDER BY id) FROM pg_snapshot_xip(present) AS id
                     WHERE id::text::bigint < beyond))
      FROM pg_current_snapshot() AS present,
-          coalesce((SELECT transaction_id::text::bigint + 1 FROM responses ORDER BY transaction_id DESC LIMIT 1), 3)
-          AS beyond) AS watermark,
+          coalesce((SELECT transaction_id::text::bigint + 1 FROM responses WHERE campaign_id = {campaign}
+                    ORDER BY transaction_id DESC LIMIT 1), 3) AS beyond) AS watermark,
     pg_postmaster_start_time() AS server_started"""
 
 
@@ -41,15 +46,16 @@ def sort_key_of_watermark(watermark: str) -> tuple[int, int]:
     return int(end), -len(running.split(",")) if running else 0
 
 
-def responses_since_sql(watermark_sql: str) -> str:
-    """Return SQL for the responses of all campaigns written after a watermark; for NULL it gives no rows.
+def responses_since_sql(campaign: str, watermark_sql: str) -> str:
+    """Return SQL for the responses of a campaign written after a watermark; for NULL it gives no rows.
 
     Use it in a MATERIALIZED query: otherwise statistics can lead PostgreSQL to scan all responses of a campaign.
     """
     watermark = f"CAST(CAST({watermark_sql} AS text) AS pg_snapshot)"
     return f"""
-    SELECT campaign_id, seq, hit_id, annotator_id, items, segment FROM responses
-    WHERE transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
+    SELECT seq, hit_id, annotator_id, items, segment FROM responses
+    WHERE campaign_id = {campaign}
+    AND transaction_id >= pg_snapshot_xmin({watermark}) AND NOT pg_visible_in_snapshot(transaction_id, {watermark})
     """
 
 
@@ -104,17 +110,17 @@ def posterior_changes_sql(
     """
     deciding_source = f"LATERAL ({deciding_estimates_sql(asked)})" if asked else "LATERAL (SELECT p.score, p.variance)"
     return f"""
-    WITH recent AS MATERIALIZED ({responses_since_sql(since)}), changed AS (
-        SELECT DISTINCT unnest(items) AS number FROM recent WHERE campaign_id = {campaign}
+    WITH recent AS MATERIALIZED ({responses_since_sql(campaign, since)}), changed AS (
+        SELECT DISTINCT unnest(items) AS number FROM recent
     ){excluded_answers_cte(campaign) if segments else ""}
-    SELECT {WATERMARK_COLUMNS}, array_agg(subject) AS new_numbers,
+    SELECT {watermark_columns_sql(campaign)}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
            array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
            {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
-           (SELECT array_agg(hit_id) FROM recent WHERE campaign_id = {campaign}) AS new_hits,
-           (SELECT array_agg(annotator_id) FROM recent WHERE campaign_id = {campaign}) AS new_annotators,
-           (SELECT array_agg(CAST(items AS text)) FROM recent WHERE campaign_id = {campaign}) AS new_items
+           (SELECT array_agg(hit_id) FROM recent) AS new_hits,
+           (SELECT array_agg(annotator_id) FROM recent) AS new_annotators,
+           (SELECT array_agg(CAST(items AS text)) FROM recent) AS new_items
     FROM posteriors p, {deciding_source} AS decides
     WHERE p.campaign_id = {campaign} AND p.revision = {revision} AND p.criterion = 0
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""
@@ -135,7 +141,7 @@ def new_segment_uses_sql(campaign: str, segments: str) -> str:
         SELECT array_agg(ARRAY[judged.segment, judged.uses]) FROM (
             SELECT r.segment, CAST(count(*) AS int) AS uses FROM responses r
             WHERE r.campaign_id = {campaign} AND r.segment = ANY (ARRAY(
-                SELECT segment FROM recent WHERE campaign_id = {campaign} AND segment IS NOT NULL))
+                SELECT segment FROM recent WHERE segment IS NOT NULL))
             AND NOT EXISTS (SELECT FROM left_out WHERE annotator_id = r.annotator_id OR response_seq = r.seq)
             GROUP BY r.segment
         ) AS judged
@@ -157,9 +163,8 @@ FIND_POSTERIOR_CHANGES = text(f"""
 """)
 
 POLL_CHANGES = text(f"""
-    WITH recent AS MATERIALIZED ({responses_since_sql(":since")})
-    SELECT {WATERMARK_COLUMNS}, revision,
-           (SELECT min(seq) FROM recent WHERE campaign_id = :campaign) AS first
+    WITH recent AS MATERIALIZED ({responses_since_sql(":campaign", ":since")})
+    SELECT {watermark_columns_sql(":campaign")}, revision, (SELECT min(seq) FROM recent) AS first
     FROM campaigns WHERE id = :campaign
 """)
 

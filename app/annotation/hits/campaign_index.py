@@ -23,10 +23,10 @@ from app.database.session import Driver, Record, fetch_rows, integers_of_array
 from app.designs.campaign import Campaign
 from app.record.changes import (
     FIND_POSTERIOR_CHANGES,
-    WATERMARK_COLUMNS,
     PosteriorChanges,
     item_status_flags_sql,
-    sort_key_of_watermark,
+    watermark_columns_sql,
+    watermark_order,
 )
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
@@ -40,7 +40,7 @@ MAX_ANNOTATOR_HISTORIES = 500  # annotators of a campaign whose answers are reme
 MAX_HISTORY_BYTES = 100_000_000  # own answers of all annotators of a campaign
 
 SELECT_LOAD_POSITION = text(f"""
-    SELECT revision, releases, segment_count, {WATERMARK_COLUMNS},
+    SELECT revision, releases, segment_count, {watermark_columns_sql(":campaign")},
            coalesce((SELECT max(seq) FROM responses WHERE campaign_id = :campaign), 0) AS last_seq
     FROM campaigns WHERE id = :campaign
 """)

@@ -43,7 +43,7 @@ SELECT_OWN_ANSWERS = text(f"""
 
 FIND_NEW_JUDGMENTS = judgments_sql(f"""
     ($4::text IS NULL OR seq = ANY (ARRAY(
-        WITH recent AS MATERIALIZED ({responses_since_sql("$4")}) SELECT seq FROM recent WHERE campaign_id = $1
+        WITH recent AS MATERIALIZED ({responses_since_sql("$1", "$4")}) SELECT seq FROM recent
     )))
 """)
 

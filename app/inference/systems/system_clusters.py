@@ -1,15 +1,15 @@
 """Comparison of systems: scores that do not depend on the other systems of a HIT, ranks with ranges, and clusters.
 
 A HIT is a block: the common part of its values, such as the difficulty of its segment and the strictness of its
-annotator, says nothing about systems. So scores are least-squares estimates from differences within HITs (the
-intrablock analysis of Yates 1936), for any combination of systems; where HITs show one system each, they are means.
+annotator, says nothing about systems. So scores are least-squares estimates from differences within HITs (module
+`intrablock`), for any combination of systems; where HITs show one system each, they are means.
 
 Every two systems are compared, with standard errors from a bootstrap over HITs. Holm's procedure (1979) keeps the
 chance that any two equally good systems are set apart at 1 - level. A system's range of ranks leaves room for all
 systems that are not set apart from it, so the ranges hold together (Mohamad et al. 2019), and systems whose ranges
 overlap form one cluster, as in the shared tasks of machine translation (Koehn 2012; Bojar et al. 2013).
 
-Yates, F. Incomplete randomized blocks. Annals of Eugenics 7; Holm, S. A simple sequentially rejective multiple test
+Holm, S. A simple sequentially rejective multiple test
 procedure. Scandinavian Journal of Statistics 6; Mohamad, D. et al. Simultaneous confidence intervals for ranks.
 Statistics and Its Interface 12; Koehn, P. Simulating human judgment in machine translation evaluation campaigns. IWSLT.
 """
@@ -17,17 +17,21 @@ Statistics and Its Interface 12; Koehn, P. Simulating human judgment in machine 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
-from scipy.sparse.csgraph import connected_components
 from scipy.special import stdtr
 
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, draw_item_counts_of_resamples
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Mention, Note
+from app.inference.systems.intrablock import (
+    EIGENVALUE_ROUNDING,
+    MAX_DENSE_SYSTEMS,
+    BlockDesign,
+    block_design,
+    effects_of_weighted_hits,
+)
 
 CELLS_PER_BLOCK = 4_000_000  # numbers held at once
-EIGENVALUE_ROUNDING = 1e-9  # of eigenvalues that are nothing but that
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,10 @@ def fit(
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
     position = np.zeros(n_systems, np.intp)
     position[judged_systems] = np.arange(len(judged_systems))
-    normal, sums = normal_equations_of_each_hit(hit, position[system], value, len(judged_systems))
+    design = block_design(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    unit_weights = np.ones((1, normal.shape[0]))
-    score = middle + solve_normal_equations_for_centred_effects(unit_weights @ normal, unit_weights @ sums)[0]
-    drawn = middle + system_effects_in_bootstrap_samples(normal, sums, draws, rng)
+    score = middle + effects_of_weighted_hits(design, np.ones((1, len(design.inverse_size))))[0]
+    drawn = middle + effects_of_bootstrap_draws(design, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
     rank = rank_scores(score)
     p_values = p_values_of_score_differences(
@@ -173,67 +176,15 @@ def cluster_number_by_rank_ranges(rank: Integers, rank_low: Integers, rank_high:
     return cluster
 
 
-def normal_equations_of_each_hit(
-    hit: Integers, system: Integers, value: Array, n_systems: int
-) -> tuple["csr_array", "csr_array"]:
-    """Return the contribution of each of H HITs to the normal equations: (H, n * n) and (H, n).
-
-    Raises `Inestimable` (`systems_unconnected`).
-    """
-    size = np.bincount(hit)
-    one_system_each = bool((size == 1).all())
-    count = len(size)
-    shares = coo_array((np.ones(len(hit)), (hit, system)), shape=(count, n_systems)).tocsr()
-    if not one_system_each and connected_components(shares.T @ shares)[0] > 1:
-        raise Inestimable(
-            "Some systems are not connected to the others by any tasks, so they cannot be ranked together.",
-            code="systems_unconnected",
-        )
-    block = np.zeros(count) if one_system_each else np.bincount(hit, value) / size
-    centre = value.mean() if one_system_each else block[hit]
-    sums = coo_array((value - centre, (hit, system)), shape=(count, n_systems)).tocsr()
-    first, second, pair_hits = ordered_system_pairs_of_hits(hit, system, size)
-    off = np.zeros(len(pair_hits)) if one_system_each else -1.0 / size[pair_hits]
-    cells = np.concatenate([system * n_systems + system, first * n_systems + second])
-    rows, data = np.concatenate([hit, pair_hits]), np.concatenate([np.ones(len(hit)), off])
-    return coo_array((data, (rows, cells)), shape=(count, n_systems * n_systems)).tocsr(), sums
-
-
-def ordered_system_pairs_of_hits(
-    hit: Integers, system: Integers, hit_sizes: Integers
-) -> tuple[Integers, Integers, Integers]:
-    """Return all ordered pairs of systems of each HIT, each also with itself, and their HITs."""
-    order = hit.argsort(kind="stable")
-    hit, system = hit[order], system[order]
-    begin = np.cumsum(hit_sizes) - hit_sizes
-    repeats = hit_sizes[hit]
-    first = np.repeat(system, repeats)
-    offset = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    second = system[np.repeat(begin[hit], repeats) + offset]
-    return first, second, np.repeat(hit, repeats)
-
-
-def solve_normal_equations_for_centred_effects(matrices_flat: Array, hit_sums: Array) -> Array:
-    """Return the effects (D, n) that solve (D, n * n) equations, with mean 0."""
-    n = hit_sums.shape[1]
-    matrices = matrices_flat.reshape(-1, n, n)
-    effects: Array = (np.linalg.pinv(matrices, rcond=EIGENVALUE_ROUNDING, hermitian=True) @ hit_sums[:, :, None])[
-        :, :, 0
-    ]
-    return effects
-
-
-def system_effects_in_bootstrap_samples(
-    normal_matrices: "csr_array", sums: "csr_array", sample_count: int, rng: np.random.Generator
-) -> Array:
+def effects_of_bootstrap_draws(design: BlockDesign, draws: int, rng: np.random.Generator) -> Array:
     """Return the effects (draws, n) in HITs drawn with replacement."""
-    count, n = sums.shape
-    block = max(1, CELLS_PER_BLOCK // max(count, n * n))
-    effects = []
-    for start in range(0, sample_count, block):
-        weights = draw_item_counts_of_resamples(count, min(block, sample_count - start), rng)
-        effects.append(solve_normal_equations_for_centred_effects(weights @ normal_matrices, weights @ sums))
-    return np.concatenate(effects)
+    count, n_systems = design.shares.shape
+    numbers_per_draw = max(count, n_systems * n_systems if n_systems <= MAX_DENSE_SYSTEMS else n_systems)
+    block = max(1, CELLS_PER_BLOCK // numbers_per_draw)
+    sizes = [min(block, draws - start) for start in range(0, draws, block)]
+    return np.concatenate(
+        [effects_of_weighted_hits(design, draw_item_counts_of_resamples(count, size, rng)) for size in sizes]
+    )
 
 
 def notes_on_systems_without_judgments(unjudged_systems: Integers) -> tuple[Note, ...]:

@@ -1,0 +1,59 @@
+"""Processor time and memory of ranking systems: `python -m benchmarks.systems_analysis`.
+
+Simulated answers: each HIT shows a random few of the systems, and its values share an effect of the HIT. Every size in
+a process of its own, since memory is the process's largest.
+"""
+
+import resource
+import subprocess
+import sys
+
+import numpy as np
+
+from app.inference.systems import system_clusters
+
+SIZES = (
+    (10_000, 30, 5),
+    (100_000, 30, 5),
+    (100_000, 150, 5),
+    (100_000, 1_000, 5),
+    (100_000, 1_000, 2),
+    (100_000, 1_000, 1),
+)
+
+
+def processor_seconds() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+def fit_and_print(judgments: int, systems: int, hit_size: int) -> None:
+    rng = np.random.default_rng(1)
+    hits = judgments // hit_size
+    system = np.concatenate([rng.choice(systems, hit_size, replace=False) for _ in range(hits)])
+    hit = np.repeat(np.arange(hits), hit_size)
+    noise = rng.normal(0, 10, hits)[hit] + rng.normal(0, 15, len(hit))
+    value = np.clip(rng.uniform(30, 70, systems)[system] + noise, 0, 100)
+    del noise
+    before = processor_seconds()
+    ranking = system_clusters.fit(hit, system, value, n_systems=systems, rng=np.random.default_rng(1))
+    seconds, megabytes = processor_seconds() - before, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"| {judgments:,} | {systems:,} | {hit_size} | {seconds:.1f} | {megabytes:.0f} "
+        f"| {ranking.low.sum():.9f} | {ranking.cluster.max()} |",
+        flush=True,
+    )
+
+
+def main() -> None:
+    print("| judgments | systems | systems of a HIT | CPU s | peak MB | sum of lower ends | clusters |")
+    print("|---|---|---|---|---|---|---|", flush=True)
+    for sizes in SIZES:
+        subprocess.run([sys.executable, "-m", "benchmarks.systems_analysis", *map(str, sizes)], check=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:]:
+        fit_and_print(*map(int, sys.argv[1:]))
+    else:
+        main()
