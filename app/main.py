@@ -76,6 +76,10 @@ from app.palette import api as palette_api
 from app.palette import pages as palette
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
+from app.privacy import api as privacy_api
+from app.privacy import erasure_work
+from app.privacy import pages as privacy
+from app.privacy.erasure_work import ErasureWork
 from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
 from app.quality.api import annotators as annotators_api
@@ -136,6 +140,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.forecasts = ForecastRunner(state.database)
     state.due_revisions = DueRevisions(state.database, dependencies.get_now)
+    state.erasures = ErasureWork(state.database, dependencies.get_now)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
     state.list_platforms_to_approve = list_platforms_to_approve
@@ -158,6 +163,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     await state.outbox.stop()
     await state.rehearsals.stop()
     await state.campaign_monitor.stop()
+    await state.erasures.stop()
     await state.due_revisions.stop()
     await state.comparisons.stop()
     await state.live.stop()
@@ -174,6 +180,12 @@ def start_and_register_background_loops(state: State) -> list[BackgroundLoop]:
             "revisions",
             state.due_revisions.revise_due_campaigns,
             pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
+        ),
+        BackgroundLoop(
+            "erasures",
+            state.erasures.finish_due_erasures,
+            pause_seconds=erasure_work.ERASURES_PAUSE_SECONDS,
+            wait_first=True,
         ),
         BackgroundLoop(
             "alerts",
@@ -232,6 +244,7 @@ ROUTERS = (
         audit_log.router,
         alerts.router,
         quality.router,
+        privacy.router,
         approval_pages.router,
         visit.router,
     ),
@@ -249,6 +262,7 @@ ROUTERS = (
     *(
         annotators_api.router,
         quality_api.router,
+        privacy_api.router,
         palette_api.router,
         remarks_api.router,
         visit_api.router,

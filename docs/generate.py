@@ -1,8 +1,8 @@
 """Write the pages that repeat the code: `python docs/generate.py`, from the project's root. `make docs` runs it.
 
 Whole pages are in `PAGES`. Other pages have blocks that begin with `<!-- code: PATH -->`, `<!-- code: PATH NAME -->`,
-`<!-- guide: PATH -->` (the docstring of a module), `<!-- rooms -->`, `<!-- layers -->` or `<!-- tables -->` and end
-with `<!-- end -->`: the lines between are filled in.
+`<!-- guide: PATH -->` (the docstring of a module), `<!-- rooms -->`, `<!-- layers -->`, `<!-- tables -->` or
+`<!-- personal-data -->` and end with `<!-- end -->`: the lines between are filled in.
 """
 
 import ast
@@ -23,10 +23,13 @@ sys.path.insert(0, str(ROOT))
 from app import errors  # noqa: E402  (only after the line above)
 from app.cli.commands import easel  # noqa: E402
 from app.main import create_app  # noqa: E402
+from app.privacy.inventory import PERSONAL_TABLES  # noqa: E402
 from app.settings import Settings, environment_variable_name  # noqa: E402
 
 NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
 COMMANDS_WITH_CAMPAIGN_SETTINGS = ("easel campaign create", "easel campaign edit")
+PEOPLE_GROUPS = ("annotators", "people", "person")
+GROUPS_WITH_A_PAGE = ("campaign", *PEOPLE_GROUPS)
 ON_A_PAGE_OF_THEIR_OWN = 40  # options; a command with more of them gets a page
 
 
@@ -142,11 +145,12 @@ def paragraphs(help_text: str) -> str:
     return "\n\n".join(parts)
 
 
-def sections_of(*, campaigns: bool) -> str:
-    """Return what the commands of campaigns do, or all others."""
+def sections_of(*groups: str) -> str:
+    """Return what the commands of these groups do; without a name, those of groups without a page of their own."""
     sections = []
     for name, command in commands(easel, "easel"):
-        if name.startswith("easel campaign ") != campaigns:
+        group = name.split()[1]
+        if group not in (groups or {group} - {*GROUPS_WITH_A_PAGE}):
             continue
         options = options_of(command)
         text = f"## {name}\n\n{paragraphs(command.help or '')}\n\n`{usage_of(name, command)}`\n"
@@ -163,15 +167,22 @@ def command_line_page() -> str:
         f"# Command line\n\n{NOTE}\n"
         "`easel` is `.venv/bin/easel` in the project's folder, or `docker compose exec app easel`. Every command\n"
         "works on the database that `DATABASE_URL` names, or on Easel's own. `easel COMMAND --help` shows this too.\n"
-        "The commands that begin with `easel campaign` have [a page of their own](cli-campaigns.md).\n\n"
-        + sections_of(campaigns=False)
+        "The commands that begin with `easel campaign` have [a page of their own](cli-campaigns.md), and so have\n"
+        "those about [people](cli-people.md).\n\n" + sections_of()
+    )
+
+
+def people_commands_page() -> str:
+    return (
+        f"# Commands for people\n\n{NOTE}\n"
+        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of(*PEOPLE_GROUPS)
     )
 
 
 def campaign_commands_page() -> str:
     return (
         f"# Commands for campaigns\n\n{NOTE}\n"
-        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of(campaigns=True)
+        "All other commands are on the page [Command line](cli.md).\n\n" + sections_of("campaign")
     )
 
 
@@ -338,6 +349,7 @@ PAGES = {
     "operators/settings.md": settings_page,
     "reference/cli.md": command_line_page,
     "reference/cli-campaigns.md": campaign_commands_page,
+    "reference/cli-people.md": people_commands_page,
     "reference/cli-campaign-options.md": campaign_options_page,
     "reference/api-addresses.md": addresses_page,
     "reference/error-codes.md": error_codes_page,
@@ -346,7 +358,7 @@ PAGES = {
 
 
 BLOCK = re.compile(
-    r"^( *)(<!-- (code|guide|rooms|layers|tables)(?:: (\S+)(?: (\w+))?)? -->\n).*?^ *(<!-- end -->)$",
+    r"^( *)(<!-- (code|guide|rooms|layers|tables|personal-data)(?:: (\S+)(?: (\w+))?)? -->\n).*?^ *(<!-- end -->)$",
     re.DOTALL | re.MULTILINE,
 )
 LANGUAGE_BY_SUFFIX = {".py": "python", ".html": "jinja", ".yaml": "yaml", ".js": "js"}
@@ -421,6 +433,26 @@ def tables_block() -> str:
     return table(*rows)
 
 
+def personal_data_block() -> str:
+    """Return what Easel stores about annotators, and what becomes of it."""
+    rows = [("what", "where", "kind", "after an erasure", "retention")]
+    for personal in PERSONAL_TABLES:
+        for column in personal.columns:
+            if column.kind != "technical":
+                where = ", ".join(f"`{name}`" for name in column.names)
+                period = column.retention or ""
+                rows.append(
+                    (
+                        cell(column.meaning),
+                        f"`{personal.name}`: {where}",
+                        column.kind,
+                        column.fate or "stays",
+                        f"`{period}_days`" if period else "",
+                    )
+                )
+    return table(*rows)
+
+
 def comment_above(source: str, line: int) -> str:
     above = source.splitlines()[: line - 1]
     start = len(above)
@@ -431,7 +463,12 @@ def comment_above(source: str, line: int) -> str:
 
 def fill_blocks(page: str) -> str:
     """Return a page with its blocks filled in."""
-    contents = {"rooms": rooms_block, "layers": layers_block, "tables": tables_block}
+    contents = {
+        "rooms": rooms_block,
+        "layers": layers_block,
+        "tables": tables_block,
+        "personal-data": personal_data_block,
+    }
 
     def fill(block: re.Match[str]) -> str:
         indentation, begin, kind, path, name, end = block.groups()

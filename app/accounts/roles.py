@@ -139,6 +139,13 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/checks",
         f"GET {CAMPAIGN_API_PATH}/findings",
         f"GET {CAMPAIGN_API_PATH}/quality-matrix",
+        *(f"{method} {CAMPAIGN_PAGES_PATH}/privacy" for method in ("GET", "POST")),
+        f"GET {CAMPAIGN_PAGES_PATH}/privacy/{{person}}/export",
+        f"GET {CAMPAIGN_PAGES_PATH}/privacy/receipts/{{receipt}}",
+        f"POST {CAMPAIGN_API_PATH}/persons/search",
+        f"GET {CAMPAIGN_API_PATH}/persons/{{person}}/export",
+        f"GET {CAMPAIGN_API_PATH}/erasures",
+        f"GET {CAMPAIGN_API_PATH}/erasures/{{receipt}}",
     ),
     COLLECT_ANSWERS: (
         f"POST {CAMPAIGN_API_PATH}/hits",
@@ -189,6 +196,8 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/annotators/decisions",
         f"POST {CAMPAIGN_API_PATH}/annotators/{{annotator}}/{{action}}",
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
+        f"POST {CAMPAIGN_PAGES_PATH}/privacy/{{person}}/erase",
+        f"POST {CAMPAIGN_API_PATH}/persons/{{person}}/erasure",
     ),
     COPY_CAMPAIGN: (f"POST {CAMPAIGN_PAGES_PATH}/copy", f"POST {CAMPAIGN_API_PATH}/copies"),
     SHARE_CAMPAIGN: (

@@ -29,6 +29,7 @@ COMMANDS = {
     "login": CommandSummary("serving", "Print a new login link for researchers."),
     "migrate": CommandSummary("serving", "Upgrade the database to the newest schema."),
     "people": CommandSummary("people", "Researchers of the server and members of campaigns."),
+    "person": CommandSummary("person", "One person's data: find it, write a copy of it, erase it."),
     "plan": CommandSummary("simulation", "Forecast what the goal of a campaign will cost."),
     "restore": CommandSummary("backups", "Restore a backup into an empty database, and verify it."),
     "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),

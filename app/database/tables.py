@@ -240,7 +240,8 @@ annotators = Table(
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
     Column("admitted", Integer, nullable=False, server_default="0"),  # to work, under this version of the visit
-    # From further HITs: 'held', or 'excluded', then no answer counts; NULL: from none. Why, by whom and when.
+    # From further HITs: 'held'; 'excluded', then no answer counts; 'erased' at their request; NULL: from none. Why, by
+    # whom and when.
     Column("barred", Text),
     Column("barred_reason", Text),
     Column("barred_by", Text),
@@ -248,7 +249,7 @@ annotators = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),
-    CheckConstraint("barred IN ('held', 'excluded')", name="barred"),
+    CheckConstraint("barred IN ('held', 'excluded', 'erased')", name="barred"),
 )
 
 # One arrival of an annotator. A platform can give an assignment id to a second worker, so only the pair of annotator
@@ -404,6 +405,6 @@ decisions = Table(
     ),
     Index("decisions_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("decisions_response_seq_idx", "campaign_id", "response_seq"),
-    CheckConstraint("kind IN ('exclude', 'include', 'withdraw')", name="kind"),
+    CheckConstraint("kind IN ('exclude', 'include', 'withdraw', 'erased')", name="kind"),
     CheckConstraint("(annotator_id IS NULL) <> (response_seq IS NULL)", name="about_one"),
 )

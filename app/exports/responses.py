@@ -233,7 +233,7 @@ def join_of_excluding_decision_sql(annotator_sql: str, response_sql: str) -> str
 # In words, and the decision's reason and time.
 EXCLUSION_COLUMNS = """
            CASE WHEN r.counts THEN NULL WHEN left_out.kind IS NULL THEN 'not_yet'
-                WHEN left_out.response_seq IS NULL THEN 'annotator_excluded'
+                WHEN left_out.kind = 'erased' THEN 'erased' WHEN left_out.response_seq IS NULL THEN 'annotator_excluded'
                 WHEN left_out.kind = 'withdraw' THEN 'replaced' ELSE 'answer_excluded' END AS left_out,
            left_out.reason AS left_out_reason, left_out.decided_at AS left_out_at,
            (SELECT barred FROM annotators b WHERE b.campaign_id = :campaign AND b.id = r.annotator_id) AS barred,

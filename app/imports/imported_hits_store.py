@@ -20,6 +20,7 @@ from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
 from app.imports.imported_hits import ImportedHit, batches_for_lookup
+from app.privacy.erasure_list import load_person_hashes, person_hash
 from app.record import responses, unjudged
 from app.record.bulk_update import LockedPosteriors, apply_answers_and_count_by_item
 from app.record.responses import Response
@@ -128,6 +129,23 @@ async def load_new_hits_or_refuse_changed(
     )
 
 
+async def drop_hits_of_erased_people(
+    connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit]
+) -> list[ImportedHit]:
+    """Return the HITs without those of people who were erased, whom a file must not bring back.
+
+    A worker's id may also be the pseudonym of an erased person, from an earlier export.
+    """
+    hashes = await load_person_hashes(connection, campaign.id)
+    if not hashes:
+        return list(hits)
+    is_erased = {
+        worker: not hashes.isdisjoint(person_hash(campaign.link_key, name, worker) for name in (platform.name, ""))
+        for worker in {hit.worker_id for hit in hits}
+    }
+    return [hit for hit in hits if not is_erased[hit.worker_id]]
+
+
 def hits_without_stored_row_or_refuse(
     hits: Sequence[ImportedHit],
     platform: Platform,
@@ -220,6 +238,7 @@ async def store_closed_hits_unless_stored(
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
     outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
     hits = hits_without_stored_row_or_refuse(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
+    hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
     annotator_id_by_worker = await find_or_create_annotator_id_by_worker(connection, campaign, platform, hits, now=now)
     assignment_rows, hit_rows, stored_hits = [], [], []
     reserved_ids = [

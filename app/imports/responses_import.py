@@ -31,6 +31,7 @@ from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
+    drop_hits_of_erased_people,
     load_new_hits_or_refuse_changed,
     store_closed_hits_unless_stored,
     store_responses_returning_judgment_counts,
@@ -53,6 +54,7 @@ class ResponseImportReceipt(BaseModel):
     not_applicable: int = Field(0, description="Scores left out because their item was marked N/A.")
     without_score: int = Field(0, description="Tasks in which every item was marked N/A: kept, without a response.")
     known: int = Field(0, description="Tasks skipped because they were imported before.")
+    erased: int = Field(0, description="Tasks skipped because their annotator was erased.")
     without_worker: int = Field(0, description="Tasks without a WorkerId: they count as one annotator's.")
     over_wanted: int = Field(0, description="Number of these items that now have more judgments than wanted.")
     finished: bool = Field(
@@ -84,6 +86,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     condition_by_sentence = {
         f"Imported {pluralize(receipt.responses, 'response')} on {pluralize(receipt.items, 'item')}.": True,
         f"Tasks skipped because they were imported before: {receipt.known:,}.": receipt.known,
+        f"Tasks skipped because their annotator was erased: {receipt.erased:,}.": receipt.erased,
         f"Scores left out because their item was marked N/A: {receipt.not_applicable:,}. The export of responses "
         "has these marks.": receipt.not_applicable,
         f"Tasks in which every item was marked N/A, kept without a response: {receipt.without_score:,}.": (
@@ -141,16 +144,19 @@ async def import_responses_from_file(
     async with engine.connect() as connection:
         notes.by_text = await replace_item_texts_counting_items(connection, campaign.id, rows) if notes.columns else 0
         hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
-        hit_count, first_hit = len(hits), hits[0]
-        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, hits)
-    del hits
+        first_hit = hits[0]
+        kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
+        hit_count, erased_count = len(kept_hits), len(hits) - len(kept_hits)
+        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, kept_hits)
+    del hits, kept_hits
     if not new_hits:
         raise Conflict(
-            f"All rows of this file are already in “{campaign.name}”. Nothing was imported.",
+            f"All rows of this file are already in “{campaign.name}”, or are of people who were erased. "
+            "Nothing was imported.",
             code="assignment_known",
             line=first_hit.line,
         )
-    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes))
+    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes) | {"erased": erased_count})
     judgments_by_item: dict[int, int] = {}
     async for batch, counts in store_hits_yielding_each_batch(engine, campaign, platform, new_hits, now=now):
         stored_count += len(batch)

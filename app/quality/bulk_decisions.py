@@ -16,7 +16,7 @@ from app.errors import Conflict, Invalid, shorten_echo
 from app.quality import actions, decisions
 from app.record.campaign import load_campaign_by_slug
 
-AnnotatorState = Literal["active", "held", "excluded"]
+AnnotatorState = Literal["active", "held", "excluded", "erased"]
 BulkAction = Literal["hold", "release", "exclude", "restore", "undo"]
 
 MAX_ANNOTATORS_AT_ONCE = 200

@@ -28,7 +28,7 @@ from app.record.revisions import (
     store_decision_and_return_number,
 )
 
-BlockedState = Literal["held", "excluded"]
+BlockedState = Literal["held", "excluded", "erased"]
 
 ANNOTATOR_NAME_PATTERN = re.compile(r"A[1-9][0-9]{0,9}")
 MAX_REASON_CHARACTERS = 500

@@ -49,7 +49,12 @@ AnnotatorPathName = Annotated[str, PathParameter(max_length=40)]
 AnnotatorPageNumber = Annotated[int, Query(alias="page", ge=1, le=1_000_000)]
 
 
-ACTIONS_BY_BLOCKED_STATE = {None: ("hold", "exclude"), "held": ("release", "exclude"), "excluded": ("restore",)}
+ACTIONS_BY_BLOCKED_STATE = {
+    None: ("hold", "exclude"),
+    "held": ("release", "exclude"),
+    "excluded": ("restore",),
+    "erased": (),
+}
 
 
 @router.get("/annotators")

@@ -39,7 +39,7 @@ from app.record.replay import replay_to_beliefs_counts_and_last_number
 from app.record.responses import Response
 from app.record.retired import mark_retired_items_as_settled
 
-DecisionKind = Literal["exclude", "include", "withdraw"]
+DecisionKind = Literal["exclude", "include", "withdraw", "erased"]
 
 # Answers that the switch may still have to apply, while no other can be stored. A quick law takes microseconds each.
 MAX_ANSWERS_LEFT_AT_SWITCH, MAX_ANSWERS_LEFT_AT_SLOW_SWITCH = 20, 3
@@ -167,7 +167,8 @@ async def store_decision_and_return_number(
     Args:
         connection: A connection in a transaction.
         campaign: The campaign's row.
-        kind: exclude: it no longer counts. withdraw: the annotator took it back. include: it counts again.
+        kind: exclude: it no longer counts. withdraw: the annotator took it back. include: it counts again. erased: it
+            was removed at the annotator's request, and never counts again.
         target: The kind of thing that `target_number` identifies.
         target_number: Row id of the annotator, or number of the response.
         reason: Why, in words.

@@ -131,6 +131,10 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/annotators/{annotator}/answers/{answer}/{action}", REASON, ON_PAGE),
     page(CAMPAIGN + "/checks/decisions", action="release:A1", reason="looked at"),
     page(CAMPAIGN + "/checks/rules", **{"gold.action": "hold"}),
+    page(CAMPAIGN + "/privacy", term="Ann"),
+    Change(
+        "POST", CAMPAIGN + "/privacy/{person}/erase", {"data": {"rule": "anonymise", "sure": "yes"}}, {"person": "A1"}
+    ),
     lead("pause"),
     lead("resume"),
     lead("finish"),
@@ -167,6 +171,13 @@ CHANGES = [
         {"slug": "adverbs"},
     ),
     Change("POST", API + "/answers/{answer}/{action}", WHY, ABOUT | {"action": "exclude"}),
+    Change("POST", API + "/persons/search", {"json": {"term": "Ann"}}, {"slug": "adverbs"}),
+    Change(
+        "POST",
+        API + "/persons/{person}/erasure",
+        {"json": {"rule": "remove"}},
+        {"slug": "adverbs", "person": "A1"},
+    ),
     Change("POST", "/admin/account/tokens/{token_id}/revoke", {}, {"token_id": TOKEN_NAME}),
     page("/admin/account/password", current=PASSWORD, password=PASSWORD + " 2"),
     page("/admin/account/logout-everywhere"),

@@ -28,6 +28,7 @@ NoHitReason = Literal[
     "stopped",
     "visit",
     "held",
+    "erased",
 ]
 
 SELECT_OPEN_ITEMS = text(f"""

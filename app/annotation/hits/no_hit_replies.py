@@ -10,11 +10,15 @@ from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, execute_statement
+from app.database.session import Driver, execute_statement, fetch_value
 
 END_LEASE = text(f"""
     UPDATE hits SET expires_at = {DATABASE_TIME}
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
+""")
+
+IS_ANNOTATOR_ERASED = text("""
+    SELECT barred = 'erased' FROM annotators WHERE campaign_id = :campaign AND id = :annotator
 """)
 
 COMPLETE_ASSIGNMENT = text("""
@@ -28,6 +32,9 @@ async def admit_or_build_no_hit_reply(
 ) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
+        key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+        if await fetch_value(connection, IS_ANNOTATOR_ERASED, key):
+            return NextHit(assignment, reason="erased")
         return await end_lease_and_build_no_hit_reply(
             connection, assignment, reason_assignment_gets_no_hit_if_any(assignment) or "held", now=now
         )

@@ -42,7 +42,11 @@ LOCK_EXPIRED_HIT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
 """)
 
-SELECT_IF_LATE_ANSWER_FITS = text(f"SELECT 1 WHERE {HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT}")
+SELECT_IF_LATE_ANSWER_FITS = text(f"""
+    SELECT 1 WHERE {HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT} AND NOT EXISTS (
+        SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = CAST(:annotator AS bigint)
+        AND a.barred = 'erased')
+""")
 
 SELECT_FIRST_RESPONSE = text(f"""
     SELECT r.seq FROM responses r WHERE r.campaign_id = :campaign AND r.hit_id = :hit AND {IS_FIRST_RESPONSE}

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.quality import actions, annotator_answers, annotators
-from app.quality.decisions import MAX_REASON_CHARACTERS, require_annotator_id
+from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, require_annotator_id
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.peer_agreement import AnnotatorComparison
 from app.record import law_editions
@@ -35,7 +35,9 @@ class DecisionReason(BaseModel):
 class AnnotatorBlock(BaseModel):
     """The reason why an annotator gets no further HITs."""
 
-    how: Literal["held", "excluded"] = Field(description="excluded: their answers do not count either.")
+    how: BlockedState = Field(
+        description="excluded: their answers do not count either. erased: at their own request; nothing restores them."
+    )
     reason: str
     by: str
     at: datetime

@@ -90,7 +90,7 @@ class MatrixAnnotator(BaseModel):
     """A row of the matrix: an annotator with the state of each rule."""
 
     annotator: str = Field(description="A1, A2, ..., as on pages.")
-    barred: str | None = Field(description="held, excluded, or null.")
+    barred: str | None = Field(description="held, excluded, erased, or null.")
     barred_reason: str | None
     hits_answered: int
     rules: dict[str, RuleStateOfAnnotator] = Field(description="State by name of the rule.")
@@ -147,7 +147,7 @@ class FindingOfRule(BaseModel):
     seen: dict[str, float] = Field(description="Measured numbers by name.")
     said: str = Field(description="The finding as a sentence for people.")
     found_at: datetime
-    barred: str | None = Field(description="The annotator's state now: held, excluded, or null.")
+    barred: str | None = Field(description="The annotator's state now: held, excluded, erased, or null.")
 
 
 class CheckItemSummary(BaseModel):

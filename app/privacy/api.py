@@ -1,0 +1,139 @@
+"""API of people's data: find a person, download their data, erase them."""
+
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.accounts.guards import program_router
+from app.http.dependencies import (
+    Database,
+    Now,
+    Transaction,
+    content_disposition_header,
+    openapi_description_of_refusals,
+)
+from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
+from app.privacy.erasures import ErasureRule, erase_person, list_erasures, load_erasure
+from app.privacy.person_export import build_person_zip
+from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people, require_person
+from app.record.campaign import load_campaign_by_slug
+
+router = program_router("/api/v1/campaigns/{slug}", "People’s data")
+
+
+class PersonSearch(BaseModel):
+    term: Annotated[
+        str,
+        Field(
+            max_length=MAX_TERM_CHARACTERS,
+            description="A platform’s id of the person or the submission, the name or mail address of a personal link, "
+            "a pseudonym, a name such as A7, a withdrawal code, or the number of a receipt.",
+        ),
+    ]
+
+
+class PersonSchema(BaseModel):
+    """An annotator who was found."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    name: str = Field(description="A1 for the first annotator, as on pages.")
+    pseudonym: str
+    platform: str
+    arrived_at: datetime
+    answers: int = Field(description="Answered HITs.")
+    receipt: str | None = Field(description="Receipt of the latest erasure; null if the person was not erased.")
+    rule: ErasureRule | None
+
+
+class ErasureRequest(BaseModel):
+    rule: ErasureRule = Field(
+        description="anonymise: ids, names and free text are erased; judgments stay. remove: the answers, too."
+    )
+
+
+class ErasureSchema(BaseModel):
+    """Receipt of an erasure. It does not name the person."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    receipt: str
+    rule: ErasureRule
+    requested_by: str
+    requested_at: datetime
+    due_at: datetime = Field(description="Until then, the annotator can take the request back.")
+    identifiers_erased_at: datetime | None = Field(description="When ids, names and free text were erased.")
+    finished_at: datetime | None = Field(description="When all was erased, and scores were computed without it.")
+    counts: dict[str, int] = Field(description="Number of `answers`, and of changed rows by table.")
+
+
+@router.post(
+    "/persons/search",
+    responses=openapi_description_of_refusals(
+        {404: "`campaign_not_found`", 422: "`invalid`, `person_missing`, `person_too_long`"}
+    ),
+)
+async def search_persons(connection: Transaction, slug: str, body: PersonSearch) -> list[PersonSchema]:
+    """Return the annotators whom a term names, at most 50. The audit log has the search without the term."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return [PersonSchema.model_validate(person) for person in await find_people(connection, campaign, body.term)]
+
+
+@router.get(
+    "/persons/{person}/export",
+    response_class=Response,
+    responses=openapi_description_of_refusals(
+        {404: "`campaign_not_found`, `person_not_found`", 409: "`person_ambiguous`"}
+    ),
+)
+async def export_person(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
+    """Download all data about a person: a ZIP with `person.json` and a CSV for each table."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    found = await require_person(connection, campaign, person)
+    content = await build_person_zip(connection, campaign, found, now=now)
+    headers = content_disposition_header(slug, f"person-{found.name}", "zip", now=now)
+    return Response(content, media_type="application/zip", headers=headers | {"Cache-Control": "no-store"})
+
+
+@router.post(
+    "/persons/{person}/erasure",
+    responses=openapi_description_of_refusals(
+        {
+            404: "`campaign_not_found`, `person_not_found`",
+            409: "`person_ambiguous`, `already_erased`, `not_replayable`",
+            422: "`invalid`",
+        }
+    ),
+)
+async def erase_person_from_api(
+    database: Database, erasures: Erasures, slug: str, person: PersonPathName, *, body: ErasureRequest, now: Now
+) -> ErasureSchema:
+    """Erase a person. It cannot be undone.
+
+    The reply comes when all is erased and scores are computed without it; annotation continues meanwhile. The erasure
+    is valid from the start, even if the reply does not arrive.
+    """
+    erasure = await erase_person(database, slug, person, body.rule, now=now)
+    await erasures.start_and_wait(erasure.campaign_id, now=now)
+    async with database.connect() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        return ErasureSchema.model_validate(await load_erasure(connection, campaign, erasure.receipt))
+
+
+@router.get("/erasures", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
+async def list_erasure_receipts(connection: Transaction, slug: str) -> list[ErasureSchema]:
+    """Return the receipts of all erasures of a campaign, newest first."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return [ErasureSchema.model_validate(erasure) for erasure in await list_erasures(connection, campaign)]
+
+
+@router.get(
+    "/erasures/{receipt}",
+    responses=openapi_description_of_refusals({404: "`campaign_not_found`, `receipt_not_found`"}),
+)
+async def get_erasure_receipt(connection: Transaction, slug: str, receipt: ReceiptNumber) -> ErasureSchema:
+    """Return the receipt of an erasure."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return ErasureSchema.model_validate(await load_erasure(connection, campaign, receipt))

@@ -1,0 +1,143 @@
+"""Find a person among the annotators of a campaign, by anything that they or their platform may name."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
+from app.database.audit_log import log_change
+from app.designs.campaign import Campaign
+from app.errors import Conflict, Invalid, NotFound, shorten_echo
+
+MAX_TERM_CHARACTERS = 500
+MAX_PEOPLE_FOUND = 50
+
+# Each part finds by an index; a person's link counts by its name, whatever its case.
+FIND_PEOPLE = text("""
+    WITH matching AS (
+        SELECT id FROM annotators WHERE campaign_id = :campaign AND worker_id = :term AND platform <> :personal_platform
+        UNION SELECT id FROM annotators WHERE campaign_id = :campaign AND pseudonym = :term
+        UNION SELECT id FROM named_annotators WHERE campaign_id = :campaign AND name = upper(:term)
+        UNION SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND external_id = :term
+        UNION SELECT annotator_id FROM withdrawal_codes WHERE campaign_id = :campaign AND code_hash = :code_hash
+        UNION SELECT annotator_id FROM erasures WHERE campaign_id = :campaign AND receipt = upper(:term)
+        UNION SELECT a.id FROM personal_links p JOIN annotators a ON a.campaign_id = p.campaign_id
+            AND a.platform = :personal_platform AND a.worker_id = CAST(p.number AS text)
+        WHERE p.campaign_id = :campaign AND lower(p.name) = lower(:term)
+    )
+    SELECT a.id, n.name, a.pseudonym, a.platform, a.created_at, erased.receipt, erased.rule, (
+        SELECT count(*) FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id
+        AND r.replaces IS NULL) AS answers
+    FROM matching JOIN annotators a ON a.campaign_id = :campaign AND a.id = matching.id
+    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = a.id
+    LEFT JOIN LATERAL (
+        SELECT receipt, rule FROM erasures e WHERE e.campaign_id = :campaign AND e.annotator_id = a.id
+        ORDER BY e.id DESC LIMIT 1) AS erased ON true
+    ORDER BY a.id LIMIT :limit
+""")
+
+
+LIST_SLUGS = text("SELECT slug FROM campaigns ORDER BY id")
+
+
+@dataclass(frozen=True)
+class Person:
+    """An annotator who was found: how pages and exports call them, and whether they were erased.
+
+    `receipt` and `rule` are those of the latest erasure, or None.
+    """
+
+    id: int
+    name: str
+    pseudonym: str
+    platform: str
+    arrived_at: datetime
+    answers: int
+    receipt: str | None
+    rule: str | None
+
+
+async def find_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
+    """Return the annotators whom a term names, and log the search without the term.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign: The campaign.
+        term: A platform's id of a person or a submission, the name or mail address of a personal link, a pseudonym, a
+            name such as A7, a withdrawal code, or the number of a receipt.
+
+    Raises:
+        Invalid: `person_missing`, `person_too_long`.
+
+    """
+    people = await select_people(connection, campaign, checked_search_term(term))
+    await log_change(connection, "people.searched", campaign, after={"found": len(people)})
+    return people
+
+
+async def require_person(connection: AsyncConnection, campaign: Campaign, term: str) -> Person:
+    """Return the one annotator whom a term names, as `find_people` does, without a line in the log.
+
+    Raises:
+        Invalid: As `find_people`.
+        NotFound: `person_not_found`.
+        Conflict: `person_ambiguous`.
+
+    """
+    people = await select_people(connection, campaign, checked_search_term(term))
+    if not people:
+        raise NotFound(
+            f"“{campaign.name}” has no annotator with this id, name or code. Nothing was changed.",
+            code="person_not_found",
+        )
+    if len(people) > 1:
+        names = [person.name for person in people]
+        raise Conflict(
+            f"This names several annotators: {', '.join(names)}. Choose one of them. Nothing was changed.",
+            code="person_ambiguous",
+            annotators=names,
+        )
+    return people[0]
+
+
+async def select_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
+    parameters = {
+        "campaign": campaign.id,
+        "term": term,
+        "code_hash": withdrawal_code_hash(term),
+        "personal_platform": PERSONAL_PLATFORM.name,
+        "limit": MAX_PEOPLE_FOUND,
+    }
+    rows = await connection.execute(FIND_PEOPLE, parameters)
+    return [
+        Person(row.id, row.name, row.pseudonym, row.platform, row.created_at, row.answers, row.receipt, row.rule)
+        for row in rows
+    ]
+
+
+async def load_slugs_of_campaigns(connection: AsyncConnection) -> list[str]:
+    """Return the slugs of all campaigns, the oldest first."""
+    return list(await connection.scalars(LIST_SLUGS))
+
+
+def checked_search_term(term: str) -> str:
+    """Return a search term without surrounding blanks. Raises `Invalid`: `person_missing`, `person_too_long`."""
+    stripped = term.replace("\0", "").strip()
+    if not stripped:
+        raise Invalid("Enter an id, a name or a code of the person.", code="person_missing")
+    if len(stripped) > MAX_TERM_CHARACTERS:
+        raise Invalid(
+            f"No id or name of a person has more than {MAX_TERM_CHARACTERS} characters: “{shorten_echo(stripped)}”.",
+            code="person_too_long",
+        )
+    return stripped
+
+
+def withdrawal_code_hash(code: str) -> bytes:
+    """Return the hash by which a withdrawal code is stored; blanks, hyphens and case do not matter."""
+    letters = code.upper().replace("-", "").replace(" ", "")
+    return hashlib.sha256(letters.encode()).digest()

@@ -1,0 +1,176 @@
+"""Erase people: what goes, what stays, and that every interruption is continued."""
+
+import asyncio
+import math
+from datetime import timedelta
+
+import pytest
+
+from app.errors import Conflict, Gone, Invalid, NotFound
+from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasures import erase_person
+from app.record.revisions import revise_posteriors
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    submit_scores,
+    try_to_lease_hit,
+)
+from tests.privacy.people import (
+    SUBMISSION_ID,
+    TRACES,
+    WORKER_ID,
+    answer_hits,
+    create_answered_campaign,
+    create_person_with_link,
+    dump_database,
+    posterior_rows,
+    verification_is_clean,
+)
+
+LATER = NOW + timedelta(hours=1)
+RULES = ("anonymise", "remove")
+
+
+async def erase_completely(engine, campaign, term, rule):
+    erasure = await erase_person(engine, campaign.slug, term, rule, now=LATER)
+    await finish_open_erasures(engine, now=LATER)
+    return erasure
+
+
+@pytest.mark.parametrize("rule", RULES)
+async def test_afterwards_a_dump_of_the_database_holds_no_trace_of_the_person(engine, tmp_path, rule):
+    campaign, _ = await create_answered_campaign(engine)
+    linked = await create_person_with_link(engine, campaign, "Ada Lovelace")
+    await answer_hits(engine, linked, 1)
+    assert [trace for trace in TRACES if trace not in await dump_database(engine, tmp_path)] == []
+    await erase_completely(engine, campaign, WORKER_ID, rule)
+    await erase_completely(engine, campaign, "ada lovelace", rule)
+    left = await dump_database(engine, tmp_path)
+    assert [trace for trace in TRACES if trace in left] == []
+    assert "ben" in left
+    assert await verification_is_clean(engine, campaign)
+
+
+async def test_anonymised_judgments_stay_and_no_posterior_changes(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    before = await posterior_rows(engine)
+    values = await fetch_rows(engine, "SELECT seq, items, values FROM responses ORDER BY seq")
+    pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE worker_id = :id", id=WORKER_ID)
+    await erase_completely(engine, campaign, WORKER_ID, "anonymise")
+    assert await posterior_rows(engine) == before
+    assert await fetch_rows(engine, "SELECT seq, items, values FROM responses ORDER BY seq") == values
+    assert pseudonym not in [name for (name,) in await fetch_rows(engine, "SELECT pseudonym FROM annotators")]
+    assert await fetch_value(
+        engine, "SELECT extra -> 'remarks' -> 'hit' FROM responses WHERE extra IS NOT NULL LIMIT 1"
+    ) == {"flag": "Another reason"}
+    assert await verification_is_clean(engine, campaign)
+
+
+async def test_removed_answers_count_as_those_of_an_excluded_annotator_do(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    numbers = await fetch_rows(engine, "SELECT seq, items FROM responses ORDER BY seq")
+    await erase_completely(engine, campaign, WORKER_ID, "remove")
+    other = await fetch_value(engine, "SELECT id FROM annotators WHERE worker_id = 'ben'")
+    counted = await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors")
+    assert counted == await fetch_value(
+        engine, "SELECT sum(cardinality(items)) FROM responses WHERE annotator_id = :other", other=other
+    )
+    assert await fetch_rows(engine, "SELECT seq, items FROM responses ORDER BY seq") == numbers
+    holes = await fetch_rows(
+        engine, "SELECT values, extra, telemetry FROM responses WHERE annotator_id <> :other", other=other
+    )
+    assert all(math.isnan(value) for values, _, _ in holes for value in values)
+    assert [(extra, telemetry) for _, extra, telemetry in holes] == [(None, None)] * 2
+    assert await fetch_rows(engine, "SELECT step, said FROM visits") == [("consent", {})]
+    assert await verification_is_clean(engine, campaign)
+
+
+async def test_removed_values_are_overwritten_only_after_no_revision_needs_them(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_person(engine, campaign.slug, WORKER_ID, "remove", now=LATER)
+    assert await verification_is_clean(engine, campaign)
+    await revise_posteriors(engine, campaign.id, now=LATER)
+    assert await verification_is_clean(engine, campaign)
+    await finish_open_erasures(engine, now=LATER)
+    assert await verification_is_clean(engine, campaign)
+    assert await fetch_value(engine, "SELECT finished_at FROM erasures") == LATER
+
+
+async def test_an_open_hit_is_free_for_others_and_its_page_can_store_nothing(engine):
+    campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
+    person = await create_annotator(engine, campaign, WORKER_ID, "prolific")
+    hit = await try_to_lease_hit(engine, person)
+    await erase_completely(engine, campaign, WORKER_ID, "anonymise")
+    with pytest.raises(Gone):
+        await submit_scores(engine, person, hit)
+    assert (await find_or_lease_next_hit(engine, person)).reason == "erased"
+    other = await create_annotator(engine, campaign, "ben")
+    assert set((await try_to_lease_hit(engine, other)).items) == set(hit.items)
+
+
+async def test_a_person_who_comes_back_is_a_new_person(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_completely(engine, campaign, WORKER_ID, "remove")
+    again = await create_annotator(engine, campaign, WORKER_ID, "prolific", assignment=SUBMISSION_ID)
+    assert (await find_or_lease_next_hit(engine, again)).hit is not None
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators") == 3
+
+
+async def test_the_log_has_the_receipt_and_counts_and_not_the_person(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    erasure = await erase_completely(engine, campaign, WORKER_ID, "anonymise")
+    rows = await fetch_rows(engine, "SELECT about, after FROM audit_log WHERE action = 'people.erased'")
+    assert rows == [(erasure.receipt, {"rule": "anonymise", "answers": 2})]
+
+
+async def test_two_requests_at_once_erase_once(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    erasing = [erase_person(engine, campaign.slug, "A1", "remove", now=LATER) for _ in range(2)]
+    done, refused = sorted(await asyncio.gather(*erasing, return_exceptions=True), key=lambda one: str(type(one)))[::-1]
+    if isinstance(done, Conflict):
+        done, refused = refused, done
+    assert isinstance(refused, Conflict)
+    assert refused.code == "already_erased"
+    assert refused.details["receipt"] == done.receipt
+    assert await fetch_value(engine, "SELECT count(*) FROM decisions WHERE kind = 'erased'") == 1
+
+
+async def test_answers_can_be_removed_after_they_were_anonymised_but_not_the_other_way(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_completely(engine, campaign, "A1", "anonymise")
+    await erase_completely(engine, campaign, "A1", "remove")
+    assert await verification_is_clean(engine, campaign)
+    with pytest.raises(Conflict, match="receipt"):
+        await erase_person(engine, campaign.slug, "A1", "anonymise", now=LATER)
+
+
+@pytest.mark.parametrize(
+    ("term", "rule", "kind", "code"),
+    [
+        ("nobody-knows", "remove", NotFound, "person_not_found"),
+        ("  ", "remove", Invalid, "person_missing"),
+        ("x" * 501, "remove", Invalid, "person_too_long"),
+        ("A1", "forget", Invalid, "rule_unknown"),
+        ("shared", "remove", Conflict, "person_ambiguous"),
+    ],
+)
+async def test_what_cannot_be_erased_is_refused_and_changes_nothing(engine, term, rule, kind, code):
+    campaign, _ = await create_answered_campaign(engine)
+    for name in ("cleo", "dan"):
+        await create_annotator(engine, campaign, name, "prolific", assignment="shared")
+    with pytest.raises(kind) as refusal:
+        await erase_person(engine, campaign.slug, term, rule, now=LATER)
+    assert refusal.value.code == code
+    assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
+
+
+async def test_only_the_reason_of_a_line_of_the_log_can_be_erased(engine):
+    await create_answered_campaign(engine)
+    for change in ("who = 'me'", "after = '{}'", 'after = after || \'{"reason": "other"}\''):
+        with pytest.raises(Exception, match="neither changed nor taken out"):
+            await fetch_rows(engine, f"UPDATE audit_log SET {change} RETURNING id")

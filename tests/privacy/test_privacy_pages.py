@@ -1,0 +1,106 @@
+"""Pages, API and command for a person's data."""
+
+import io
+import json
+import re
+import zipfile
+
+import pytest
+
+from app.accounts import tokens, users
+from tests.annotation.hits.campaigns import NOW, fetch_rows, fetch_value
+from tests.privacy.people import SUBMISSION_ID, WORKER_ID, create_answered_campaign
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def address(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    return f"/admin/campaigns/{campaign.slug}/privacy"
+
+
+async def test_a_researcher_finds_a_person_and_downloads_their_data(researcher, address):
+    page = (await researcher.post(address, data={"term": SUBMISSION_ID})).text
+    assert f'href="{address}/A1/export"' in page
+    download = await researcher.get(f"{address}/A1/export")
+    assert download.headers["content-type"] == "application/zip"
+    assert download.headers["cache-control"] == "no-store"
+    document = json.loads(zipfile.ZipFile(io.BytesIO(download.content)).read("person.json"))
+    assert document["tables"]["annotators"][0]["worker_id"] == WORKER_ID
+
+
+async def test_an_erasure_leads_to_a_receipt_that_does_not_name_the_person(researcher, engine, address):
+    reply = await researcher.post(f"{address}/A1/erase", data={"rule": "remove", "sure": "yes"})
+    assert reply.status_code == 303
+    receipt = (await researcher.get(reply.headers["location"])).text
+    assert "2, removed" in receipt
+    assert WORKER_ID not in receipt
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE worker_id = :id", id=WORKER_ID) == 0
+    found = (await researcher.post(address, data={"term": "A1"})).text
+    assert "Erase this person" not in found
+    annotator = (await researcher.get(address.replace("privacy", "annotators/A1"))).text
+    assert "They asked for this" in " ".join(annotator.split())
+
+
+async def test_without_the_box_nothing_is_erased(researcher, engine, address):
+    reply = await researcher.post(f"{address}/A1/erase", data={"rule": "remove"})
+    assert reply.status_code == 422
+    assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
+
+
+@pytest.mark.parametrize(("term", "text"), [("unknown", "No annotator of this campaign"), ("", "Enter an id")])
+async def test_a_search_without_a_result_says_so(researcher, address, term, text):
+    assert text in (await researcher.post(address, data={"term": term})).text
+
+
+@pytest.fixture
+async def program(engine, researcher):
+    async with engine.begin() as connection:
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
+        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+    researcher.headers["authorization"] = f"Bearer {token}"
+    return researcher
+
+
+async def test_a_program_finds_exports_and_erases(program, address):
+    api = address.replace("/admin/", "/api/v1/").removesuffix("/privacy")
+    (found,) = (await program.post(f"{api}/persons/search", json={"term": WORKER_ID})).json()
+    assert (found["name"], found["answers"], found["receipt"]) == ("A1", 2, None)
+    assert (await program.get(f"{api}/persons/A1/export")).content[:2] == b"PK"
+    erased = (await program.post(f"{api}/persons/A1/erasure", json={"rule": "anonymise"})).json()
+    assert erased["finished_at"]
+    assert (await program.get(f"{api}/erasures")).json() == [erased]
+    assert (await program.get(f"{api}/erasures/{erased['receipt']}")).json() == erased
+    again = await program.post(f"{api}/persons/A1/erasure", json={"rule": "anonymise"})
+    assert (again.status_code, again.json()["error"]["code"]) == (409, "already_erased")
+    assert (await program.get(f"{api}/erasures/E-NONE")).json()["error"]["code"] == "receipt_not_found"
+
+
+async def test_pages_of_quality_and_exports_work_after_an_erasure(researcher, engine, address):
+    await researcher.post(f"{address}/A1/erase", data={"rule": "remove", "sure": "yes"})
+    campaign = address.removesuffix("/privacy")
+    for page in ("", "/annotators", "/checks", "/analysis", "/export", "/log", "/export/responses.csv"):
+        assert (await researcher.get(campaign + page)).status_code == 200, page
+    rows = (await researcher.get(f"{campaign}/export/responses.csv")).text.splitlines()
+    left_out = [row for row in rows if ",erased," in row]
+    assert len(left_out) == 10
+    assert (await researcher.get(f"{campaign.replace('/admin/', '/api/v1/')}/verify")).status_code in (200, 401)
+
+
+async def test_no_decision_brings_removed_answers_back(researcher, engine, address):
+    await researcher.post(f"{address}/A1/erase", data={"rule": "remove", "sure": "yes"})
+    annotators = address.replace("privacy", "annotators")
+    for action in ("hold", "release", "exclude", "restore"):
+        reply = await researcher.post(f"{annotators}/A1/{action}", data={"reason": "a try"})
+        assert reply.status_code == 409, action
+    states = await fetch_rows(engine, "SELECT barred FROM annotators ORDER BY id")
+    assert states == [("erased",), (None,)]
+
+
+async def test_the_receipts_are_listed(researcher, address):
+    await researcher.post(f"{address}/A1/erase", data={"rule": "anonymise", "sure": "yes"})
+    assert re.search(r"receipts/E-[2-9A-Z]{8}", (await researcher.get(address)).text)
