@@ -126,6 +126,10 @@ class Settings(BaseSettings):
         default_factory=_default_data_dir,
         description="Where the embedded PostgreSQL keeps its data. Default: ~/.local/share/easel.",
     )
+    backup_dir: Path | None = Field(
+        None,
+        description="Folder of `easel backup`; `easel doctor` warns if its newest backup is older than a day.",
+    )
     host: str = Field("127.0.0.1", description="Address to listen on; 0.0.0.0 means all networks.")
     port: int = Field(8000, ge=0, le=65535, description="Port to listen on; 0 chooses a free port.")
     workers: int = Field(1, ge=1, le=64, description="Number of server processes.")

@@ -21,13 +21,19 @@ KEY_REMINDER = "EASEL_SECRET_KEY is set: it is not in the backup. Keep it, too."
 
 
 @click.command()
-@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
 @click.option(
     "--keep", type=click.IntRange(1), help="Afterwards delete all but this many of the newest backups in the folder."
 )
-def backup(folder: Path, *, keep: int | None) -> None:
-    """Back up the whole database into a FOLDER, while the server runs. Each backup is a dump and a manifest."""
+def backup(folder: Path | None, *, keep: int | None) -> None:
+    """Back up the whole database into a FOLDER, while the server runs. Each backup is a dump and a manifest.
+
+    Without FOLDER, the one of EASEL_BACKUP_DIR is used.
+    """
     settings = read_settings()
+    folder = folder or settings.backup_dir
+    if folder is None:
+        raise click.UsageError("Name a folder, or set EASEL_BACKUP_DIR.")
     with database_url_in_any_state(settings) as url:
         made = asyncio.run(write_backup_to_folder(url, folder, now=current_utc_time()))
     responses = sum(counts.responses for counts in made.manifest.campaigns)

@@ -24,6 +24,7 @@ COMMANDS = {
     "annotators": CommandSummary("annotators", "Annotators of a campaign: list them; hold, exclude and restore them."),
     "backup": CommandSummary("backups", "Back up the whole database into a folder, while the server runs."),
     "campaign": CommandSummary("campaigns", "Create campaigns, import into them and change their status."),
+    "doctor": CommandSummary("doctor", "Check the installation, and say how to repair what is wrong."),
     "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),
     "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),
     "login": CommandSummary("serving", "Print a new login link for researchers."),

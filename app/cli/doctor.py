@@ -1,0 +1,45 @@
+"""`easel doctor`."""
+
+from dataclasses import asdict
+
+import click
+
+from app.cli.run_command import current_utc_time, json_option, print_json
+from app.cli.text_table import terminal_width, wrap_text_into_lines
+from app.errors import pluralize
+from app.maintenance.doctor import examine_installation
+from app.maintenance.finding import Finding, Severity, worst_severity
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(context: click.Context, *, as_json: bool) -> None:
+    """Check the installation, and say how to repair what is wrong. It changes nothing.
+
+    The exit code is 0 if all is well, 1 after warnings, 2 after faults.
+    """
+    findings = examine_installation(current_utc_time)
+    worst = worst_severity(findings)
+    if as_json:
+        print_json({"state": worst.name.lower(), "findings": [finding_as_json(finding) for finding in findings]})
+    else:
+        print_findings(findings)
+    context.exit(worst)
+
+
+def finding_as_json(finding: Finding) -> dict[str, str]:
+    return asdict(finding) | {"severity": finding.severity.name.lower()}
+
+
+def print_findings(findings: list[Finding]) -> None:
+    """Print each finding, with its remedy below it, and a line with the numbers of faults and warnings."""
+    width = terminal_width()
+    for finding in findings:
+        state = finding.severity.name.lower()
+        click.echo("\n".join(wrap_text_into_lines(f"{state}  {finding.check}: {finding.message}", width)))
+        if finding.remedy:
+            click.echo("\n".join(wrap_text_into_lines(finding.remedy, width, indent="    ")))
+    faults = sum(finding.severity is Severity.FAULT for finding in findings)
+    warnings = sum(finding.severity is Severity.WARNING for finding in findings)
+    click.echo(f"\n{pluralize(faults, 'fault')}, {pluralize(warnings, 'warning')}.")
