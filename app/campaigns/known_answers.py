@@ -12,8 +12,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.errors import Invalid, pluralize, shorten_echo
-from app.quality.checks import no_checks_reason
-from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, format_number_exactly
+from app.quality.checks import reason_hits_cannot_show_checks
+from app.quality.expected_answers import (
+    ExpectedAnswer,
+    expected_answer_of_cells_or_none,
+    format_number_without_rounding,
+)
 from app.uploads import parse_finite_number
 
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
@@ -57,7 +61,7 @@ class KnownAnswersChoice(BaseModel):
 
     @property
     def tolerance_cell(self) -> str:
-        return "" if self.tolerance is None else format_number_exactly(self.tolerance)
+        return "" if self.tolerance is None else format_number_without_rounding(self.tolerance)
 
 
 @dataclass(frozen=True)
@@ -111,7 +115,7 @@ class KnownAnswers:
 
 async def load_known_answers_offers(connection: AsyncConnection, campaign: Campaign) -> list[KnownAnswers]:
     """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks."""
-    if campaign.status != "draft" or no_checks_reason(campaign):
+    if campaign.status != "draft" or reason_hits_cannot_show_checks(campaign):
         return []
     columns = dict.fromkeys((DEFAULT_KNOWN_ANSWER_COLUMN, *COMMON_TRUE_VALUE_COLUMNS))
     offers = [await load_known_answers(connection, campaign, column) for column in columns]

@@ -208,6 +208,6 @@ async def load_check_counts_context(
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)
     return {
-        "check_summary": describe_check_counts(campaign, campaign.item_count, check_counts),
+        "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
         "known_answers": await load_known_answers_offers(connection, campaign),
     }

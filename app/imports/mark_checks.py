@@ -96,7 +96,7 @@ async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choi
 
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
-    refuse_if_checks_do_not_fit(campaign)
+    refuse_if_hits_cannot_show_checks(campaign)
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
         CheckToMark(item_id, expected, choice.tolerance_cell)

@@ -90,7 +90,7 @@ class ComparisonLog:
 
     def due_posterior_fit_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
         """Return the fit that is due, or None. It may run in a thread; pass its result to
-        `take_over_fitted_posterior`, or call `forget_begun_fit` if there is none.
+        `replace_posterior_by_fitted_one`, or call `forget_begun_fit` if there is none.
         """
         size = self._comparison_count_of_due_fit()
         if size == self._fits_begun_to:
@@ -102,7 +102,7 @@ class ComparisonLog:
         """Let the fit that has begun become due again, since it failed or its result was lost."""
         self._fits_begun_to = 0
 
-    def take_over_fitted_posterior(self, joint: JointScores, learned_count: int) -> None:
+    def replace_posterior_by_fitted_one(self, joint: JointScores, learned_count: int) -> None:
         """Take a fitted posterior that has learned the first `learned_count` comparisons."""
         for comparison in self._comparisons[learned_count:]:
             joint.learn_comparison(*comparison)

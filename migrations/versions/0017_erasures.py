@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0017_erasures"
-down_revision = "0011_lease_hits"
+down_revision = "0015_campaign_changes"
 
 CREATE_TABLES = """
     CREATE TABLE erasures (

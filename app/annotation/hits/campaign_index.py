@@ -25,8 +25,8 @@ from app.record.changes import (
     FIND_POSTERIOR_CHANGES,
     PosteriorChanges,
     item_status_flags_sql,
+    sort_key_of_watermark,
     watermark_columns_sql,
-    watermark_order,
 )
 from app.record.outputs import load_segments
 from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition

@@ -99,7 +99,7 @@ async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
 
     After a failure the HIT is drawn from what was known before, and the next request tries again.
     """
-    if (fit := comparison_log.fit_that_is_due_or_none()) is None:
+    if (fit := comparison_log.due_posterior_fit_or_none()) is None:
         return
     try:
         fitted = await asyncio.to_thread(fit)
@@ -109,7 +109,7 @@ async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
             raise
         log.exception("The posterior of comparisons could not be fitted; the next request tries again")
     else:
-        comparison_log.take_over_fitted_posterior(*fitted)
+        comparison_log.replace_posterior_by_fitted_one(*fitted)
 
 
 async def load_judgment_columns_between_watermarks(

@@ -42,9 +42,9 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.checks import no_checks_hint
-from app.quality.expected_answers import default_tolerance_text
-from app.quality.rule_reach import describe_check_counts
+from app.quality.checks import hint_that_hits_cannot_show_checks
+from app.quality.expected_answers import text_of_default_tolerance
+from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -115,7 +115,7 @@ async def item_table_template_context(
         "hint_that_hits_cannot_show_checks": hint_that_hits_cannot_show_checks(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "known_answers": await load_known_answers_offers(connection, campaign),
-        "default_tolerance": default_tolerance_text(campaign.design),
+        "default_tolerance": text_of_default_tolerance(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
 
