@@ -97,25 +97,25 @@ class CrowdSettings(InputModel):
         description="From your study’s page on Prolific. People return with it when they are done.",
     )  # fmt: skip
     panel_title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=60), OneLine] = Field(
-        default=Campaign.panel_title, title="Another platform: its name", json_schema_extra=EDITABLE,
-        description="Shown to you only, for example: SONA.",
+        default=Campaign.panel_title, title="Platform name", json_schema_extra=EDITABLE,
+        description="Name of another platform, for you, for example: SONA.",
     )  # fmt: skip
     panel_query: Annotated[
         str, StringConstraints(strip_whitespace=True), AfterValidator(validate_query_with_placeholders)
     ] = Field(
-        default=Campaign.panel_query, title="Another platform: end of its link", json_schema_extra=EDITABLE,
+        default=Campaign.panel_query, title="Link parameters", json_schema_extra=EDITABLE,
         description="Parameters with the platform’s placeholders, for example: participant={{participant}}. The first "
         "one identifies the person.",
     )  # fmt: skip
     panel_submission: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = Field(
-        default=Campaign.panel_submission, title="Another platform: parameter of the submission",
+        default=Campaign.panel_submission, title="Submission parameter",
         json_schema_extra=EDITABLE,
         description="Parameter that is new for each visit of a person, if there is one. You pay by its value.",
     )  # fmt: skip
     panel_key: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
-        default=Campaign.panel_key, title="Another platform: key of verification codes",
+        default=Campaign.panel_key, title="Key of verification codes",
         json_schema_extra=EDITABLE | PRIVATE,
-        description="Secret that you share with the platform. {verification_code} in a code below is made with it.",
+        description="Secret that you share with the platform. {verification_code} in a completion code is made with it.",
     )  # fmt: skip
     frame_origins: Annotated[list[FrameOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,
