@@ -87,7 +87,7 @@ def simulate_answers(population: Population, scores: Array, seed: int) -> Array:
     rng = np.random.default_rng(seed)
     truth = scores.mean(axis=1)
     people = population.draw_habits(scores.shape[1], rng)
-    return np.column_stack([one.score_items(truth, 0, rng) for one in people])
+    return np.column_stack([one.draw_scores_for_items(truth, 0, rng) for one in people])
 
 
 def main() -> None:

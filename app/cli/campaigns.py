@@ -12,7 +12,11 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.registry import annotator_link_base_url_and_key, annotator_url_by_platform, public_link
+from app.annotation.platforms.registry import (
+    annotator_link_base_url_and_key,
+    annotator_url_by_platform,
+    open_link_of_campaign,
+)
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
@@ -391,7 +395,9 @@ def launch(slug: str, *, yes: bool) -> None:
         return row, await experiment_arms.load_experiment_arm_or_none(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
-    link = public_link(*experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm))
+    link = open_link_of_campaign(
+        *experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm)
+    )
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(

@@ -12,7 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
-from app.annotation.platforms.registry import annotator_url_by_platform, platforms_with_pages, public_link
+from app.annotation.platforms.registry import annotator_url_by_platform, open_link_of_campaign, platforms_with_pages
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
@@ -76,7 +76,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "experiment": arm,
         "platforms": [platform for platform in platforms_with_pages() if not (arm and platform.has_personal_links)],
         "links": annotator_url_by_platform(*link_parts),
-        "code": qr_code_svg(public_link(*link_parts)),
+        "code": qr_code_svg(open_link_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }

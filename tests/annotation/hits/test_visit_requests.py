@@ -49,10 +49,10 @@ async def test_each_request_gets_what_it_asks_for(engine):
             VisitRequest(next_hit=next_of(newcomer)),
         ],
     )
-    assert both.stored_receipt().hit_id == held.id != both.found_next_hit().hit.id
+    assert both.receipt_or_raise_refusal().hit_id == held.id != both.next_hit_or_raise_refusal().hit.id
     assert isinstance(nothing, NotFound)
-    assert (answered.stored_receipt().hit_id, answered.next_hit) == (held_by_program.id, None)
-    assert (asked.receipt, asked.found_next_hit().assignment.assignment_id) == (None, newcomer.assignment_id)
+    assert (answered.receipt_or_raise_refusal().hit_id, answered.next_hit) == (held_by_program.id, None)
+    assert (asked.receipt, asked.next_hit_or_raise_refusal().assignment.assignment_id) == (None, newcomer.assignment_id)
     assert both.next_hit.assignment.hits_answered == 1
 
 
@@ -66,7 +66,7 @@ async def test_a_refused_answer_shows_the_held_hit_or_leaves_the_page_as_it_is(e
         campaign,
         [VisitRequest(empty, next_of(me)), VisitRequest(empty, next_of(me), shows_invalid_answer=True)],
     )
-    assert (form.refusal.code, form.found_next_hit().hit.id) == ("scores_missing", hit.id)
+    assert (form.refusal.code, form.next_hit_or_raise_refusal().hit.id) == ("scores_missing", hit.id)
     assert isinstance(script.refusal, Invalid)
     assert script.next_hit is None
 
@@ -81,5 +81,5 @@ async def test_an_answer_that_is_too_late_is_followed_by_another_hit(engine):
         engine, campaign, [VisitRequest(answer_of(slow, hit), next_of(slow), shows_invalid_answer=True)]
     )
     assert isinstance(reply.refusal, Gone)
-    assert reply.found_next_hit().reason == "wait"
+    assert reply.next_hit_or_raise_refusal().reason == "wait"
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0

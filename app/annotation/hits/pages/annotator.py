@@ -186,7 +186,9 @@ async def store_answer_and_show_next_hit(
     answer: SubmittedAnswer | None = None
     refusal: Refusal | None = None
     try:
-        answer = SubmittedAnswer(assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
+        answer = SubmittedAnswer(
+            assignment, parse_hit_id(form.get("hit")), checked_form_of_annotator(request, form), now
+        )
     except Invalid as problem:
         if is_script:
             raise
@@ -194,7 +196,7 @@ async def store_answer_and_show_next_hit(
     wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
     visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
     reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
-    next_hit, refusal = reply.found_next_hit(), refusal or reply.refusal
+    next_hit, refusal = reply.next_hit_or_raise_refusal(), refusal or reply.refusal
     page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
     if reply.receipt is not None:
         state.campaign_monitor.request_scan(assignment.campaign_id)
@@ -203,7 +205,7 @@ async def store_answer_and_show_next_hit(
         return await render_next_page(request, connection, next_hit, page_state)
 
 
-def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
+def checked_form_of_annotator(request: Request, form: Mapping[str, str]) -> Form:
     return Form(form, source="page" if is_script_request(request) else "form")
 
 
@@ -230,7 +232,7 @@ async def replace_answer_and_show_next_hit(
     try:
         hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
         receipt = await undo.replace_answer(
-            connection, assignment, hit_id, replaced_seq, submitted_form(request, form), now=now
+            connection, assignment, hit_id, replaced_seq, checked_form_of_annotator(request, form), now=now
         )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
@@ -372,7 +374,7 @@ async def render_next_hit(
         "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
-        "may_leave": completion.may_leave_after_any_hit(assignment),
+        "may_leave": completion.may_end_visit_after_any_hit(assignment),
         "outcome": completion.visit_outcome_if_over(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
