@@ -80,7 +80,9 @@ def planned(row: Row, seed: int) -> Planned:
         mine.judge_each_item_once(people)
     known = with_answers(GoalEvidence.empty(mine.law, ITEMS), mine.hits)
     found = forecast_goal(campaign, known, crowd, runs=DEFAULT_FORECAST_RUNS, seed=seed, annotators=row.annotators)
-    return Planned(needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.band)
+    return Planned(
+        needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.median_and_band_of_judgments_needed
+    )
 
 
 def settings_of(row: Row) -> Campaign:

@@ -54,7 +54,9 @@ def planned(row: Row, seed: int) -> Array:
     campaign = campaign_of(**goal, **asked, **line, leaders_as_companions=False)
     known = GoalEvidence.empty(ONLINE_LAWS["easl"], ITEMS)
     found = forecast_goal(campaign, known, POPULATIONS[DEFAULT_POPULATION], runs=RUNS, seed=seed, sample=row.simulated)
-    return np.array([*(each / ITEMS for each in found.band), (time.process_time() - begun) / RUNS])
+    return np.array(
+        [*(each / ITEMS for each in found.median_and_band_of_judgments_needed), (time.process_time() - begun) / RUNS]
+    )
 
 
 def main() -> None:

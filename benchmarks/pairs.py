@@ -56,7 +56,7 @@ class NearestCompanions(LeastJudgedCompanions):
         super().remove(item)
         self.items.remove(item)
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         others = rng.permutation(sorted(self.items - barred - {leader, *chosen}))
@@ -144,7 +144,7 @@ def course(comparisons: Comparisons, rule: str, most: int, run: int) -> list[tup
     found = []
     for number in range(COMPARISONS_AT[-1] * items // 2):
         annotator = int(rng.integers(ANNOTATORS))
-        draw = mine.draw(annotator)
+        draw = mine.draw_next_hit_or_none(annotator)
         if draw is not None:
             outcome = answer(annotator, draw.items[0], draw.items[1], rng)
             mine.update_campaign_by_answer(AnsweredHit(annotator, draw.items, [(1 + outcome) / 2, (1 - outcome) / 2]))
@@ -209,10 +209,10 @@ def draw_and_learn(index: Index, items: int, rng: np.random.Generator) -> tuple[
     """Nanoseconds of this thread for a draw, and for learning its answer."""
     seen: set[int] = set(rng.integers(items, size=min(50, items // 4)).tolist())
     start = time.thread_time_ns()
-    draw = index.draw(2, seen=seen, full=set(), leading=set(), allow_seen=True, rng=rng)
+    draw = index.draw_hit_or_none(2, seen=seen, full=set(), leading=set(), allow_seen=True, rng=rng)
     drawn = time.thread_time_ns()
     assert draw is not None
-    index.learn_hit(draw.items, rng.permutation(2).tolist(), tie_margin=0, ties=True)  # type: ignore[attr-defined]
+    index.learn_comparisons_of_hit(draw.items, rng.permutation(2).tolist(), tie_margin=0, ties=True)  # type: ignore[attr-defined]
     return drawn - start, time.thread_time_ns() - drawn
 
 

@@ -125,7 +125,7 @@ def simulate_answers(population: Population, judged: JudgmentsOfPeople, seed: in
     truth, scores = judged.mean_scores, np.empty_like(judged.scores)
     for person, habits in enumerate(population.draw_habits(len(judged.has_many), rng)):
         own = judged.people == person
-        scores[own] = habits.score_items(truth[judged.items[own]], 0, rng)
+        scores[own] = habits.draw_scores_for_items(truth[judged.items[own]], 0, rng)
     return judged._replace(scores=scores)
 
 

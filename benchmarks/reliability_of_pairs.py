@@ -71,7 +71,7 @@ def make_chooser(
 
     def choose() -> list[int]:
         campaign.seen.clear()
-        draw = campaign.draw(0)
+        draw = campaign.draw_next_hit_or_none(0)
         assert draw is not None, "every item wants more judgments"
         return draw.items
 

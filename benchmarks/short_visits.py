@@ -38,7 +38,7 @@ def simulate_study(habits: list[Habits], hits: int, rng: np.random.Generator) ->
         items = rng.permutation(ITEMS)[: hits * ITEMS_PER_HIT]
         for hit in range(hits):
             shown = items[hit * ITEMS_PER_HIT : (hit + 1) * ITEMS_PER_HIT].tolist()
-            scores = crowd.answer(person, shown, rng)
+            scores = crowd.draw_scores_by_annotator(person, shown, rng)
             rows += [
                 (person * hits + hit, person, item, 100 * score) for item, score in zip(shown, scores, strict=True)
             ]
@@ -68,9 +68,10 @@ def until(behaviour: AnnotatorBehaviour, hits: int) -> AnnotatorBehaviour:
 def is_ever_found(behaviours: list[AnnotatorBehaviour], hits: int, false_alarm_rate: float = ALARM) -> bool:
     """Return whether the rule finds the first annotator at any of its looks, one after each HIT."""
     rule = PooledSigns()
-    measures = np.array([rule.measure(other) for other in behaviours[1:]])
+    measures = np.array([rule.measure_for_comparison(other) for other in behaviours[1:]])
     return any(
-        rule.evaluate(until(behaviours[0], done), measures, false_alarm_rate) is not None for done in range(1, hits + 1)
+        rule.finding_about_annotator_or_none(until(behaviours[0], done), measures, false_alarm_rate) is not None
+        for done in range(1, hits + 1)
     )
 
 

@@ -57,7 +57,9 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
         beliefs = await asyncio.to_thread(
             law_beliefs_of_priors_or_refusal, criterion.law, priors, criterion.law_parameters
         )
-        await posterior_storage.store_revision(connection, Revision.of_present(criterion), criterion.law, beliefs)
+        await posterior_storage.store_revision(
+            connection, Revision.present_revision_of_criterion(criterion), criterion.law, beliefs
+        )
     await mark_retired_items_as_settled(connection, campaign.id)
     # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
     await connection.execute(text("ANALYZE items, posteriors"))

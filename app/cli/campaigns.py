@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.registry import (
     annotator_link_base_url_and_key,
     annotator_url_by_platform,
+    open_link_of_campaign,
     platforms_of_campaign,
     platforms_of_experiment,
-    public_link,
 )
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
@@ -398,7 +398,9 @@ def launch(slug: str, *, yes: bool) -> None:
         return row, await experiment_arms.load_experiment_arm_or_none(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
-    link = public_link(*experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm))
+    link = open_link_of_campaign(
+        *experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm)
+    )
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
     if row.checks_percent and not row.has_checks:
         click.echo(

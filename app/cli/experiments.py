@@ -10,7 +10,7 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, public_link
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_of_campaign
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
@@ -153,7 +153,9 @@ def create_experiment_campaigns_and_print_links(
     click.echo(f"The experiment {experiment_row.name} has these arms:")
     for arm, row in experiment_row.campaigns.items():
         click.echo(f"  {arm:5} {given_or_likely_server_url()}/admin/campaigns/{row.slug} ({row.status})")
-    annotator_link = public_link(given_or_likely_server_url() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key)
+    annotator_link = open_link_of_campaign(
+        given_or_likely_server_url() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key
+    )
     click.echo(f"Annotators: {annotator_link} (while Easel is running)")
     click.echo(f"When they have answered: easel experiment compare {experiment_row.name} --out FOLDER")
 

@@ -108,7 +108,7 @@ def simulate(
         answered_hits = await simulate_crowd(
             engine, campaign, rng=rng, clock=current_utc_time, on_answer=after_answer, **crowd_options
         )
-        await scans.finish(campaign.id)
+        await scans.stop_after_last_scan(campaign.id)
         return answered_hits
 
     click.echo(f"Simulated annotators answered {run_with_engine(work):,} HITs of {slug}.")
@@ -150,12 +150,12 @@ def plan(slug: str, runs: int, **options: Any) -> None:
 
     forecast, advice = run_with_engine(work)
     click.echo(f"Goal: {forecast.goal}.")
-    click.echo(" · ".join([forecast.describe_judgments_needed, *forecast.costs]))
+    click.echo(" · ".join([forecast.sentence_on_judgments_needed, *forecast.texts_on_costs_of_median_run]))
     details = (
-        forecast.describe_duration,
+        forecast.sentence_on_time_until_goal,
         forecast.annotators_note,
-        forecast.run_out_warning,
-        forecast.ends_before_warning,
+        forecast.warning_that_annotators_run_out,
+        forecast.warning_that_campaign_ends_before_goal,
         forecast.caution,
         advice,
     )

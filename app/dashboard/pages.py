@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from app.accounts.guards import CurrentAccess, is_still_admitted_or_database_away, researcher_router
 from app.accounts.roles import SEE_SETTINGS
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
-from app.annotation.platforms.registry import platforms_with_pages, public_link
+from app.annotation.platforms.registry import open_link_of_campaign, platforms_with_pages
 from app.campaigns import experiment_arms, settings_edits, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
@@ -155,12 +155,12 @@ async def dashboard_page(
         parts |= await overview.load_whole_campaign_context(connection, campaign, state, now=now)
     allow_https_media_if_campaign_does(request, campaign)
     base = request_base_url(request)
-    link = public_link(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
+    link = open_link_of_campaign(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
     context = criterion_template_context(criterion) | overview.figures_template_context(criterion, state) | parts
     context |= {
         "item": await load_viewed_item_page(database, criterion, view, state) if view.item else None,
         "now": now,
-        "public_link": link,
+        "open_link_of_campaign": link,
         "platforms": platforms_with_pages(),
         "code": qr_code_svg(link),
         "loopback_url": base if is_loopback_url(base) else None,

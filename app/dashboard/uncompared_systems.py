@@ -38,7 +38,7 @@ async def load_uncompared_systems_if_finished(connection: AsyncConnection, campa
     count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, count)
     asking, always = campaign.selection_settings, campaign.always_shown
-    can_continue = segments.can_compare(
+    can_continue = segments.can_any_segment_compare_systems(
         [row.number for row in systems], always, n=asking.items_per_hit, min_outputs=asking.min_items + len(always)
     )
     return () if can_continue else systems

@@ -141,7 +141,11 @@ class SystemsExperiment:
         hits = self.iterate_shuffled_hits(segments * systems, rng)
         for _ in SYSTEM_CHECKPOINTS:
             for outputs in islice(hits, SYSTEM_CHECKPOINTS[0] * systems // OUTPUTS_PER_HIT):
-                np.add.at(total, outputs % systems, annotators.answer(int(rng.integers(len(people))), outputs, rng))
+                np.add.at(
+                    total,
+                    outputs % systems,
+                    annotators.draw_scores_by_annotator(int(rng.integers(len(people))), outputs, rng),
+                )
                 np.add.at(count, outputs % systems, 1)
             yield total / np.maximum(count, 1)
 
@@ -190,11 +194,13 @@ class SegmentAnnotators:
     def number(self) -> int:
         return self.outputs.number
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         """Return the scores of these systems' outputs, (n,)."""
         segment = int(self.order[self.hits % len(self.order)])
         self.hits += 1
-        return self.outputs.answer(annotator, [segment * self.systems + system for system in items], rng)
+        return self.outputs.draw_scores_by_annotator(
+            annotator, [segment * self.systems + system for system in items], rng
+        )
 
 
 def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) -> tuple[list[str], Array]:

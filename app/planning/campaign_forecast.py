@@ -73,9 +73,9 @@ class CampaignForecast:
     caution: str = ""
 
     @property
-    def describe_judgments_needed(self) -> str:
+    def sentence_on_judgments_needed(self) -> str:
         """How many judgments more are needed, with the band, as a sentence."""
-        middle, low, high = self.goal_forecast.band
+        middle, low, high = self.goal_forecast.median_and_band_of_judgments_needed
         if middle == 0:
             return "The goal is reached."
         if middle == float("inf"):
@@ -89,7 +89,7 @@ class CampaignForecast:
         return f"About {pluralize(round(middle), 'more judgment')} ({low:,.0f} to {most})"
 
     @property
-    def run_out_warning(self) -> str:
+    def warning_that_annotators_run_out(self) -> str:
         """Warning that the annotators run out before the goal; empty where they never do."""
         if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
@@ -101,20 +101,20 @@ class CampaignForecast:
         return f"In {often} of {pluralize(len(self.goal_forecast.ran_out), 'simulated campaign')}, {reason}. {advice}"
 
     @property
-    def headline(self) -> str:
+    def sentence_on_judgments_per_item(self) -> str:
         """How many judgments per item to ask for, with their costs, as a sentence; else why no number is enough."""
-        enough = self.enough_judgments_per_item_or_none
-        if self.goal_forecast.band[0] == 0 or enough is None:
-            return f"{self.describe_judgments_needed.rstrip('.')}."
+        enough = self.sufficient_judgments_per_item_or_none
+        if self.goal_forecast.median_and_band_of_judgments_needed[0] == 0 or enough is None:
+            return f"{self.sentence_on_judgments_needed.rstrip('.')}."
         costs = ", ".join(self.texts_on_costs_of_judgments(enough * self.item_count - self.judgments))
         return (
             f"With {pluralize(enough, 'judgment')} per item, 9 of 10 campaigns like this one reach the goal: {costs}."
         )
 
     @property
-    def costs(self) -> list[str]:
+    def texts_on_costs_of_median_run(self) -> list[str]:
         """Costs of the median simulated campaign in HITs, hours of work and money, as far as these are known."""
-        middle = self.goal_forecast.band[0]
+        middle = self.goal_forecast.median_and_band_of_judgments_needed[0]
         return [] if middle in {0.0, float("inf")} else self.texts_on_costs_of_judgments(middle)
 
     def texts_on_costs_of_judgments(self, judgments: float) -> list[str]:
@@ -128,10 +128,10 @@ class CampaignForecast:
         return costs
 
     @property
-    def ends_before_warning(self) -> str:
+    def warning_that_campaign_ends_before_goal(self) -> str:
         """Warning that the campaign may end before its goal; empty where it asks for enough judgments."""
         judgments_left = max(0, self.judgments_wanted - self.judgments)
-        middle, _, high = self.goal_forecast.band
+        middle, _, high = self.goal_forecast.median_and_band_of_judgments_needed
         if high <= judgments_left:
             return ""
         judgments = f"{pluralize(self.judgments_per_item, 'judgment')} of each item"
@@ -144,9 +144,9 @@ class CampaignForecast:
         )
 
     @property
-    def enough_judgments_per_item_or_none(self) -> int | None:
+    def sufficient_judgments_per_item_or_none(self) -> int | None:
         """Judgments of each item that suffice for nine of ten simulated campaigns; None where no number does."""
-        high = self.goal_forecast.band[2]
+        high = self.goal_forecast.median_and_band_of_judgments_needed[2]
         return None if high == float("inf") else ceil((self.judgments + high) / self.item_count)
 
     @property
@@ -155,22 +155,25 @@ class CampaignForecast:
         return ForecastFindings(
             self.item_count,
             self.judgments_per_item,
-            self.ends_before_warning,
-            self.enough_judgments_per_item_or_none,
-            [None if more == float("inf") else self.judgments + round(more) for more in self.goal_forecast.band],
+            self.warning_that_campaign_ends_before_goal,
+            self.sufficient_judgments_per_item_or_none,
+            [
+                None if more == float("inf") else self.judgments + round(more)
+                for more in self.goal_forecast.median_and_band_of_judgments_needed
+            ],
         )
 
     @property
     def hours_to_goal_or_none(self) -> float | None:
         """Hours by the clock until the goal is reached, at the present pace or with `concurrent_annotators`."""
-        middle = self.goal_forecast.band[0]
+        middle = self.goal_forecast.median_and_band_of_judgments_needed[0]
         rate = self.hits_per_hour or (
             60 * self.concurrent_annotators / self.minutes_per_hit if self.minutes_per_hit else None
         )
         return None if rate is None or middle in {0.0, float("inf")} else middle / self.judgments_per_hit / rate
 
     @property
-    def reached_at(self) -> datetime | None:
+    def time_of_reaching_goal_or_none(self) -> datetime | None:
         """When the goal is reached at the present pace."""
         return (
             self.made_at + timedelta(hours=self.hours_to_goal_or_none)
@@ -179,7 +182,7 @@ class CampaignForecast:
         )
 
     @property
-    def describe_duration(self) -> str:
+    def sentence_on_time_until_goal(self) -> str:
         """How long the goal takes, as a sentence; empty where that is unknown."""
         if self.hours_to_goal_or_none is None:
             return ""
@@ -189,9 +192,9 @@ class CampaignForecast:
         return f"{duration}, with {pluralize(self.concurrent_annotators, 'annotator')} at the same time."
 
     @property
-    def goal_check_at_end_of_curve(self) -> int:
+    def index_of_last_goal_check_on_curve(self) -> int:
         """The check of the goal at which the curve ends, when nearly all runs have reached it."""
-        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_by_check
         end = next(
             (k for k, chance in enumerate(shares) if chance >= 1 - BAND_PERCENTILES[0] / 200), len(checkpoints) - 1
         )
@@ -200,7 +203,7 @@ class CampaignForecast:
     @property
     def judgments_at_end_of_curve(self) -> float:
         """Judgments in all at the end of the curve."""
-        return self.judgments + float(self.goal_forecast.checkpoints[self.goal_check_at_end_of_curve])
+        return self.judgments + float(self.goal_forecast.checkpoints[self.index_of_last_goal_check_on_curve])
 
     @property
     def budget_choices_on_curve(self) -> list[BudgetChoice]:
@@ -208,11 +211,11 @@ class CampaignForecast:
         x = LinearScale(self.judgments, self.judgments_at_end_of_curve, CURVE_LEFT, CURVE_RIGHT)
         fewest = max(1, ceil(self.judgments / self.item_count))
         return [
-            BudgetChoice(number, x(number * self.item_count), self.describe_budget(number))
+            BudgetChoice(number, x(number * self.item_count), self.sentence_on_budget(number))
             for number in range(fewest, int(self.judgments_at_end_of_curve // self.item_count) + 1)
         ]
 
-    def describe_budget(self, judgments_per_item: int) -> str:
+    def sentence_on_budget(self, judgments_per_item: int) -> str:
         """Describe how likely the goal is reached with so many judgments per item, and what they cost from now on."""
         more = judgments_per_item * self.item_count - self.judgments
         chance = float((self.goal_forecast.judgments_needed <= more).mean())
@@ -223,12 +226,14 @@ class CampaignForecast:
     @property
     def chance_curve_svg_data(self) -> dict[str, Any]:
         """Chance that the goal is reached against judgments, in SVG units, until nearly all runs have reached it."""
-        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.reached_shares
-        end, last = self.goal_check_at_end_of_curve, self.judgments_at_end_of_curve
+        checkpoints, shares = self.goal_forecast.checkpoints, self.goal_forecast.share_of_runs_at_goal_by_check
+        end, last = self.index_of_last_goal_check_on_curve, self.judgments_at_end_of_curve
         x, y = LinearScale(self.judgments, last, CURVE_LEFT, CURVE_RIGHT), LinearScale(0, 1, CURVE_BOTTOM, CURVE_TOP)
         step = choose_round_tick_step(last - self.judgments)
         points = zip(checkpoints[: end + 1].tolist(), shares[: end + 1].tolist(), strict=True)
-        middle, *band_ends = [min(needed, float(checkpoints[end])) for needed in self.goal_forecast.band]
+        middle, *band_ends = [
+            min(needed, float(checkpoints[end])) for needed in self.goal_forecast.median_and_band_of_judgments_needed
+        ]
         tick_values = np.arange(ceil(self.judgments / step) * step, last + 1, step)
         return {
             "points": [(x(self.judgments + more), y(chance)) for more, chance in points],

@@ -44,7 +44,7 @@ class EstimatedAnnotators:
     noise: Array
     number: int
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         chosen = [*items]
         return round_to_slider_steps(self.truth[chosen] + self.noise[chosen] * rng.standard_normal(len(chosen)))
 

@@ -119,7 +119,7 @@ async def forecast_cost_of_goal(
     except Inestimable as problem:
         message = f"“{like}” has too few judgments to estimate how much its annotators differ. Choose other annotators."
         raise Invalid(message, code="too_few_judgments") from problem
-    is_reached = goal_forecast.band[0] == 0
+    is_reached = goal_forecast.median_and_band_of_judgments_needed[0] == 0
     note = sentence_on_origin_of_annotator_count(settings, evidence.tally, total_annotators, annotators)
     return CampaignForecast(
         goal=describe_goal(campaign),

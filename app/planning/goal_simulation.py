@@ -76,7 +76,7 @@ class GoalForecast:
     ran_out: Mask
 
     @property
-    def band(self) -> tuple[float, float, float]:
+    def median_and_band_of_judgments_needed(self) -> tuple[float, float, float]:
         """Judgments needed: the median of the runs, and the ends of the band that holds nine of ten."""
         low, middle, high = np.percentile(
             self.judgments_needed, (BAND_PERCENTILES[0], 50, BAND_PERCENTILES[1]), method="nearest"
@@ -84,7 +84,7 @@ class GoalForecast:
         return float(middle), float(low), float(high)
 
     @property
-    def reached_shares(self) -> Array:
+    def share_of_runs_at_goal_by_check(self) -> Array:
         """Share of the runs that have reached the goal at each check, (L,)."""
         share: Array = (self.judgments_needed[:, None] <= self.checkpoints).mean(axis=0)
         return share
@@ -131,7 +131,7 @@ class ForecastStart:
     participation: Participation
     seen_items: Mapping[int, set[int]]
 
-    def new_campaign(self, rng: np.random.Generator) -> SimulatedCampaign:
+    def make_simulated_campaign_from_start(self, rng: np.random.Generator) -> SimulatedCampaign:
         """Return a simulated campaign that continues from the present state."""
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
         asking = replace(self.campaign.selection_settings, judgments_per_item=UNLIMITED_JUDGMENTS)
@@ -150,7 +150,7 @@ class ForecastStart:
         campaign.seen |= {place: set(items) for place, items in self.seen_items.items()}
         return campaign
 
-    def annotator_number(self, place: int) -> int:
+    def annotator_number_at_place(self, place: int) -> int:
         known_annotators = self.participation.known_annotators
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
@@ -292,12 +292,14 @@ def simulate_goal_progress_and_exhaustion(
         forecast_start.participation.hits_left,
     )
     annotators = forecast_start.annotator_source(rng)
-    campaign = forecast_start.new_campaign(rng)
+    campaign = forecast_start.make_simulated_campaign_from_start(rng)
     hits = campaign.iterate_answered_hits(annotators, None if hits_left is None else hits_left.tolist())
     for hit_count in np.diff(checkpoints, prepend=0).tolist():
         new_hits = list(islice(hits, hit_count))
         if new_hits:
-            annotator_numbers = [forecast_start.annotator_number(hit.annotator) for hit in new_hits for _ in hit.items]
+            annotator_numbers = [
+                forecast_start.annotator_number_at_place(hit.annotator) for hit in new_hits for _ in hit.items
+            ]
             items = [item for hit in new_hits for item in hit.items]
             evidence = evidence.add_judgments(
                 items, annotator_numbers, [value for hit in new_hits for value in hit.values]

@@ -182,7 +182,9 @@ class MedianSecondsCache:
         default_factory=lambda: LRUCache(MAX_CAMPAIGNS_WITH_MEDIANS)
     )
 
-    async def load_newest(self, connection: AsyncConnection, campaign_id: int) -> Mapping[int, float]:
+    async def load_median_seconds_by_annotator(
+        self, connection: AsyncConnection, campaign_id: int
+    ) -> Mapping[int, float]:
         """Return the median seconds by annotator id, as of now."""
         old_watermark, medians = self.cache.get(campaign_id, (None, {}))
         watermark, first_new_seq, since = await poll_changes(connection, campaign_id, old_watermark)
@@ -291,7 +293,10 @@ async def annotator_ids_sorted_by_median_seconds(
     """Return the ids of all annotators, the slowest first unless `ascending`; annotators without a known time come
     last.
     """
-    seconds_by_annotator, direction = await median_seconds.load_newest(connection, campaign_id), 1 if ascending else -1
+    seconds_by_annotator, direction = (
+        await median_seconds.load_median_seconds_by_annotator(connection, campaign_id),
+        1 if ascending else -1,
+    )
     parameters = {"campaign": campaign_id, "with_early_leavers": with_early_leavers}
     annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, parameters)).scalars()
     return sorted(

@@ -50,6 +50,6 @@ class AnnotatorBehaviour:
     random_answer_probability: float = nan
 
     @property
-    def hit_bounds(self) -> Integers:
+    def index_of_first_judgment_of_each_hit(self) -> Integers:
         """Index of the first judgment of each HIT that has any, followed by J."""
         return np.append(np.flatnonzero(np.diff(self.hit, prepend=-1)), len(self.hit)).astype(np.intp)

@@ -18,7 +18,11 @@ from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
 from app.errors import Conflict
 from app.quality.check_positions import PlacedCheck
-from app.quality.expected_answers import ExpectedAnswer, feedback, iterate_reasons_expectation_is_impossible
+from app.quality.expected_answers import (
+    ExpectedAnswer,
+    feedback_on_check_answers,
+    iterate_reasons_expectation_is_impossible,
+)
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
@@ -258,7 +262,7 @@ async def load_check_outcomes(
 
 def check_outcomes_of_hit_rows(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
     expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
-    feedbacks = feedback(design, expected, [row.value for row in rows])
+    feedbacks = feedback_on_check_answers(design, expected, [row.value for row in rows])
     check_numbers = tuple(row.check_number for row in rows)
     return [
         CheckOutcome(

@@ -86,7 +86,9 @@ class Feedback(NamedTuple):
     order: Sequence[Sequence[int]] = ()
 
 
-def feedback(design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]) -> list[Feedback]:
+def feedback_on_check_answers(
+    design: Design, expected: Sequence[ExpectedAnswer | None], values: Sequence[float]
+) -> list[Feedback]:
     """Return the feedback on the items of a HIT in their order, followed by the feedback on their order.
 
     Args:

@@ -126,7 +126,7 @@ async def load_learned_annotator_descriptions_by_id(
     law = criterion.law
     if not law.layout:
         return {}
-    driver, revision = await driver_of(connection), Revision.of_present(criterion)
+    driver, revision = await driver_of(connection), Revision.present_revision_of_criterion(criterion)
     campaign_state = await law_storage.load_law_state_of_campaign_or_none(driver, revision, layout=law.layout)
     return await asyncio.to_thread(
         law.annotator_description_by_number,
@@ -156,8 +156,8 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
             seconds=seconds.get(number, np.zeros(0)),
             played_share=played_shares.get(number, np.zeros(0)),
             random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
-            gold_met=met_flags_of_annotator(number, checks, "gold"),
-            attention_met=met_flags_of_annotator(number, checks, "attention"),
+            gold_met=did_annotator_meet_each_check(number, checks, "gold"),
+            attention_met=did_annotator_meet_each_check(number, checks, "attention"),
             **own_columns,
         )
     return behaviours
@@ -181,7 +181,7 @@ def numbers_of_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[in
     }
 
 
-def met_flags_of_annotator(annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind) -> MetFlags:
+def did_annotator_meet_each_check(annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind) -> MetFlags:
     """Return whether an annotator met each check of a kind, in the order of their answers."""
     return np.array(
         [outcome.met for outcome in outcomes if outcome.annotator_id == annotator_id and outcome.kind == kind],

@@ -78,14 +78,14 @@ async def annotators_page(
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, total if shows_all else total - left_early)
     list_options: dict[str, Any] = {"sorting": sort, "rising": rising, "limit": page.size, "offset": page.offset}
     list_options["with_early_leavers"] = shows_all
-    comparison = await comparisons.load_newest(connection, campaign)
+    comparison = await comparisons.load_newest_comparison(connection, campaign)
     context = {
         "campaign": campaign,
         "annotator_rows": await annotators.load_annotator_lines(
             connection, campaign, median_seconds=medians, **list_options
         ),
         "comparisons": comparison,
-        "has_reliability": comparison.has_reliability,
+        "has_reliability": comparison.is_any_reliability_known,
         "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,
@@ -133,7 +133,7 @@ async def annotator_page(
         "item_order": order,
         "item_page": Page[Any](item_page_number, ANNOTATOR_ROWS_PER_PAGE, item_total),
         "is_ordered": campaign.criteria[0].design.value_kind != "classes",
-        "comparisons": await comparisons.load_newest(connection, campaign),
+        "comparisons": await comparisons.load_newest_comparison(connection, campaign),
         "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],

@@ -89,13 +89,13 @@ class NewestComparison(NamedTuple):
     is_running: bool
 
     @property
-    def has_reliability(self) -> bool:
+    def is_any_reliability_known(self) -> bool:
         """Whether the reliability of any annotator is known."""
         return self.comparison is not None and any(
             comparison.reliability is not None for comparison in self.comparison.by_annotator.values()
         )
 
-    def for_annotator(self, annotator_id: int) -> AnnotatorComparison:
+    def comparison_of_annotator(self, annotator_id: int) -> AnnotatorComparison:
         """Return the comparison of one annotator."""
         return (
             self.comparison.by_annotator.get(annotator_id, AnnotatorComparison())
@@ -115,7 +115,7 @@ class AnnotatorComparisons:
     tasks: KeyedTasks[int] = field(default_factory=lambda: KeyedTasks("annotator comparisons"))
     process_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def load_newest(self, connection: AsyncConnection, campaign: Campaign) -> NewestComparison:
+    async def load_newest_comparison(self, connection: AsyncConnection, campaign: Campaign) -> NewestComparison:
         """Return the comparison as of now if it is known or quick to compute; otherwise start it and return the last
         one.
         """

@@ -69,31 +69,32 @@ class QualityRule(InputModel, ABC):
     is_evidence_reported: ClassVar[bool] = False
     reads_values: ClassVar[bool] = True
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float | tuple[float, ...]:  # noqa: ARG002  (some rules read it)
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float | tuple[float, ...]:  # noqa: ARG002  (some rules read it)
         """Return the number by which annotators are compared, or several; NaN if too little is known, or if the rule
         does not compare annotators.
         """
         return nan
 
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (some rules read it)
+    def supports_answers(self, answer_kind: JudgmentKind, class_count: int) -> bool:  # noqa: ARG002  (some rules read it)
         """Return whether the rule applies to such answers; `class_count` is 0 for answers without classes."""
         return True
 
     @abstractmethod
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the smallest amount of an annotator's work that the rule needs; `false_alarm_rate` is as in
-        `evaluate`.
+        `finding_about_annotator_or_none`.
         """
 
     @abstractmethod
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Return the finding about an annotator, None without one.
 
         Args:
             behaviour: The annotator's behaviour.
-            other_measures: `measure` of each other annotator, (O,), or (O, M) if it returns several numbers.
+            other_measures: `measure_for_comparison` of each other annotator, (O,), or (O, M) if it returns several
+                numbers.
             false_alarm_rate: Share of careful people that the rule may find, 0 to 1, however often it looks at them.
 
         """

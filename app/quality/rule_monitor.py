@@ -97,7 +97,7 @@ class CampaignMonitor:
             return
         self.positions[key] = position
 
-    async def finish(self, campaign_id: int) -> None:
+    async def stop_after_last_scan(self, campaign_id: int) -> None:
         """Stop, and scan the campaign a last time."""
         await self.stop()
         for index in range(len(self.scans)):

@@ -79,7 +79,7 @@ class ReachSummary:
     expected_checks: str
 
     @property
-    def blind_rules(self) -> list[RuleReach]:
+    def rules_that_cannot_find_anyone(self) -> list[RuleReach]:
         """Rules that find no one because one person does too little."""
         return [reach for reach in self.by_rule.values() if reach.needs_more_work]
 
@@ -141,7 +141,7 @@ def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, ch
                 f"{pluralize(count, f'{kind} item')}{text_on_checks_one_person_meets(workload, kind) if count else ''}."
             )
         if kind in rules and (count or kind == "gold"):
-            need = rules[kind].rule.requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
+            need = rules[kind].rule.least_work_required(campaign.design.value_kind, campaign.false_alarms / 1000)
             sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failed ones.")
     return " ".join(sentences)
 
@@ -200,8 +200,8 @@ def rule_reach_in_campaign(
 ) -> RuleReach:
     """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""
     design, law = campaign.design, campaign.law
-    requirement = rule.requirement(design.value_kind, false_alarm_rate)
-    if not rule.supports(design.value_kind, len(design.classes)):
+    requirement = rule.least_work_required(design.value_kind, false_alarm_rate)
+    if not rule.supports_answers(design.value_kind, len(design.classes)):
         return RuleReach("", "This rule does not apply to this design.")
     if rule.name == "played" and not campaign.plays_media:
         return RuleReach("", "This campaign has no recordings or videos to play.")
@@ -234,7 +234,7 @@ def hint_on_failed_checks_that_rules_need(
 
     """
     requirements = {
-        name: rule_choices[name].rule.requirement("points", false_alarms / 1000)
+        name: rule_choices[name].rule.least_work_required("points", false_alarms / 1000)
         for name in CHECK_KINDS
         if name in rule_choices
     }

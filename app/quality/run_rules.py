@@ -158,9 +158,14 @@ def evaluate_rule_and_return_findings(
     false_alarm_rate: float,
 ) -> list[AnnotatorFinding]:
     all_annotator_ids, rule = list(behaviours), rule_choice.rule
-    measures = np.array([rule.measure(behaviours[number]) for number in all_annotator_ids])
+    measures = np.array([rule.measure_for_comparison(behaviours[number]) for number in all_annotator_ids])
     results = [
-        (number, rule.evaluate(behaviours[number], np.delete(measures, index, axis=0), false_alarm_rate))
+        (
+            number,
+            rule.finding_about_annotator_or_none(
+                behaviours[number], np.delete(measures, index, axis=0), false_alarm_rate
+            ),
+        )
         for index, number in enumerate(all_annotator_ids)
         if annotator_ids is None or number in annotator_ids
     ]

@@ -79,6 +79,9 @@ async def apply_answers_and_count_by_item(
     runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
     await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
     judgment_counts = {
-        row.number: row.judgments for row in await connection.execute(UPDATE_POSTERIORS, await runner.save())
+        row.number: row.judgments
+        for row in await connection.execute(
+            UPDATE_POSTERIORS, await runner.store_law_state_and_return_posterior_parameters()
+        )
     }
     return {item: judgment_counts[item] for item in runner.judgment_counts}

@@ -60,20 +60,22 @@ class LawRunner:
             await asyncio.to_thread(self.apply_hits_without_reading_state, hits, parameters)
             return
         for hit in hits:
-            self.cache_hit_change(hit, await self.run(self.law.hit_change_querying_state(hit, parameters)))
+            self.cache_changes_of_hit(
+                hit, await self.run_law_steps_from_database(self.law.hit_change_querying_state(hit, parameters))
+            )
 
     def apply_hits_without_reading_state(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs by a law that needs nothing but the loaded posteriors."""
         for hit in hits:
-            self.cache_hit_change(
-                hit, run_law_steps(self.law.hit_change_querying_state(hit, parameters), self.posterior_columns)
+            self.cache_changes_of_hit(
+                hit, run_law_steps(self.law.hit_change_querying_state(hit, parameters), self.read_posterior_columns)
             )
 
-    def posterior_columns(self, query: StateQuery) -> Columns:
+    def read_posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
         return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
 
-    async def run(self, steps: Querying[T]) -> T:
+    async def run_law_steps_from_database(self, steps: Querying[T]) -> T:
         """Run the steps of a law to their result, answering each query."""
         reply, thread = None, False
         while True:
@@ -91,7 +93,7 @@ class LawRunner:
         """Return the answer to a law's query, with the changes of earlier HITs."""
         match query:
             case ReadPosteriors():
-                return self.posterior_columns(query)
+                return self.read_posterior_columns(query)
             case ReadPriors(items):
                 return await law_storage.load_item_priors(self.driver, self.revision.campaign, items)
             case ReadCampaignState():
@@ -138,7 +140,7 @@ class LawRunner:
         next_numbers = sorted(heads_by_number, key=lambda number: (number <= last_number, number))[:limit]
         return [(number, *heads_by_number[number]) for number in next_numbers]
 
-    def cache_hit_change(self, hit: AnsweredHit, change: HitChange) -> None:
+    def cache_changes_of_hit(self, hit: AnsweredHit, change: HitChange) -> None:
         """Cache the changes of a HIT."""
         self.judgment_counts.update(hit.items)
         self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)
@@ -152,7 +154,7 @@ class LawRunner:
             self.item_heads[number] = short, len(long) if long is not None else before[1] if before else 0
         self.law_changes = merge_law_changes(self.law_changes, change.law_state)
 
-    async def save(self) -> dict[str, Any]:
+    async def store_law_state_and_return_posterior_parameters(self) -> dict[str, Any]:
         """Store the law's state, and return the parameters of `UPDATE_POSTERIORS` for the posteriors that changed."""
         if self.law.layout and self.changed_items:
             await law_storage.store_law_states(self.driver, self.revision, self.law_changes, layout=self.law.layout)
@@ -161,7 +163,7 @@ class LawRunner:
         return {
             **self.revision.sql_parameters,
             **query_parameters_of_posterior_update(
-                self.law, changed_items, self.posterior_columns(ReadPosteriors(changed_items)), added_judgments
+                self.law, changed_items, self.read_posterior_columns(ReadPosteriors(changed_items)), added_judgments
             ),
         }
 

@@ -134,7 +134,7 @@ class Revision(NamedTuple):
     criterion: int = 0
 
     @classmethod
-    def of_present(cls, criterion: Criterion[Campaign]) -> "Revision":
+    def present_revision_of_criterion(cls, criterion: Criterion[Campaign]) -> "Revision":
         """Return the present revision of a criterion."""
         return cls(criterion.campaign.id, criterion.campaign.revision, criterion.number)
 

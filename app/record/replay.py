@@ -156,7 +156,10 @@ async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Cam
     ]
     if law.layout:
         state_mismatches = await mismatches_of_stored_law_states(
-            connection, Revision.of_present(criterion), beliefs.law_state_besides_posteriors(), criterion_name
+            connection,
+            Revision.present_revision_of_criterion(criterion),
+            beliefs.law_state_besides_posteriors(),
+            criterion_name,
         )
         count, mismatches = count + len(state_mismatches), mismatches + state_mismatches
         beyond_rounding_count += sum(

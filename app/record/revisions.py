@@ -326,7 +326,7 @@ async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int
     """
     campaign = await load_campaign(connection, campaign_id)
     replays = [await replay_to_beliefs_counts_and_last_number(connection, criterion) for criterion in campaign.criteria]
-    await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
+    await delete_other_revisions(connection, Revision.present_revision_of_criterion(campaign.criteria[0]))
     await store_replayed_revision(connection, campaign.criteria, replays)
     await connection.execute(
         SWITCH_REVISION, {**next_revision_of(campaign.criteria[0]).sql_parameters, "decided": campaign.decided}
@@ -393,7 +393,7 @@ async def create_revision_draft_if_needed(
         ]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
-        await delete_other_revisions(connection, Revision.of_present(campaign.criteria[0]))
+        await delete_other_revisions(connection, Revision.present_revision_of_criterion(campaign.criteria[0]))
     async with connection.begin():
         await store_replayed_revision(connection, campaign.criteria, replays)
         await unjudged.store_unjudged_counts(connection, draft.revision, draft.unjudged_by)

@@ -34,7 +34,7 @@ class BalancedPlan:
             self._hit_led_in_row_of_round(round_number, row) for row in range(min(self.hits_per_round, self.item_count))
         ]
 
-    def hit_led_by_or_none(self, leader: int, round_number: int) -> list[int] | None:
+    def planned_hit_of_leader_or_none(self, leader: int, round_number: int) -> list[int] | None:
         """Return the HIT of a round that an item leads, the leader first; None if it leads none."""
         row = int(self._item_order_and_places_of_round(round_number)[1][leader])
         return self._hit_led_in_row_of_round(round_number, row) if row < self.hits_per_round else None

@@ -51,7 +51,7 @@ class BalancedIndex(SelectionIndex):
         super().__init__(values, settings, make_pools=make_random_pools, reason=FEWEST_JUDGMENTS)
         self._plan = BalancedPlan(len(values.score), settings.items_per_hit)
 
-    def draw(
+    def draw_hit_or_none(
         self,
         n: int,
         *,
@@ -68,7 +68,7 @@ class BalancedIndex(SelectionIndex):
             hit = self._draw_planned_hit(read_only_union_of_sets(seen, full), leading, rng)
             if hit is not None:
                 return make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, None))
-        return super().draw(
+        return super().draw_hit_or_none(
             n,
             seen=seen,
             full=full,
@@ -81,12 +81,12 @@ class BalancedIndex(SelectionIndex):
 
     def _draw_planned_hit(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int] | None:
         excluded = barred | leading
-        for tries, leader in enumerate(self.leaders.iterate_in_draw_order(excluded, rng)):
+        for tries, leader in enumerate(self.leaders.iterate_leaders_in_draw_order(excluded, rng)):
             excluded.add(leader)
-            hit = self._plan.hit_led_by_or_none(leader, self.judgments.item(leader))
-            if hit is not None and all(self._is_open(item) and item not in barred for item in hit):
+            hit = self._plan.planned_hit_of_leader_or_none(leader, self.judgments.item(leader))
+            if hit is not None and all(self._wants_judgments(item) and item not in barred for item in hit):
                 missing = self._plan.size - len(hit)
-                hit += self.companions.draw(leader, missing, barred, rng, chosen=hit) if missing else []
+                hit += self.companions.draw_companions(leader, missing, barred, rng, chosen=hit) if missing else []
                 if len(hit) == self._plan.size:
                     return hit
             if tries == MAX_PLANNED_TRIES:

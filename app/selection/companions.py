@@ -94,7 +94,7 @@ class Companions:
         if not self._cells[cell]:
             self._close_cell(cell)
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         """Return `count` items in no particular order, fewer if there are no more.

@@ -50,19 +50,20 @@ class LeastJudgedLeaders:
             del self._alike[count]
         self._size -= 1
 
-    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
+    def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return an item with the fewest judgments among those not barred, None if all are barred."""
         for count in sorted(self._alike):
             if (item := self._bags.pick_item(self._alike[count], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
-        one.
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all items that are not barred, in the order of `draw_leader_or_none`.
+
+        The caller bars each item before the next one.
         """
         for count in sorted(self._alike):
             yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
@@ -101,15 +102,15 @@ class LeastJudgedCompanions:
         if not len(self._alike[count]):
             del self._alike[count]
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
-        """Draw as `Companions.draw` does."""
+        """Draw as `Companions.draw_companions` does."""
         drawn: list[int] = []
         for judgments in sorted(self._alike):
             if len(drawn) < count:
                 others = (*chosen, *drawn, leader)
-                drawn += self._alike[judgments].draw(leader, count - len(drawn), barred, rng, chosen=others)
+                drawn += self._alike[judgments].draw_companions(leader, count - len(drawn), barred, rng, chosen=others)
         return drawn
 
     def check_consistency(self, items: ItemNumbers) -> None:
@@ -169,7 +170,7 @@ def partition_into_hits_of_similar_items(
     for leader in items:
         if leader not in shown:
             companions.remove(leader)
-            others = companions.draw(leader, next(sizes) - 1, set(), rng)
+            others = companions.draw_companions(leader, next(sizes) - 1, set(), rng)
             for item in others:
                 companions.remove(item)
             shown.update(others)

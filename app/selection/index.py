@@ -46,7 +46,7 @@ class CompanionPool(Protocol):
 
     def remove(self, item: int) -> None: ...
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]: ...
 
@@ -101,7 +101,7 @@ class SelectionIndex(OpenItems):
         """Number of items that want judgments."""
         return len(self.leaders)
 
-    def draw(
+    def draw_hit_or_none(
         self,
         n: int,
         *,
@@ -113,7 +113,10 @@ class SelectionIndex(OpenItems):
         pair_filter: PairFilter | None = None,
         rng: np.random.Generator,
     ) -> Draw | None:
-        """Draw the next HIT of n >= 1 items for one annotator, shorter if fewer can be asked; see `rule.Index.draw`."""
+        """Draw the next HIT of n >= 1 items for one annotator, shorter if fewer can be asked.
+
+        Arguments and result are those of `rule.Index.draw_hit_or_none`.
+        """
         exclusions = (
             (read_only_union_of_sets(seen, full), full) if allow_seen else (read_only_union_of_sets(seen, full),)
         )
@@ -125,7 +128,7 @@ class SelectionIndex(OpenItems):
             if not chosen and (leader := self._draw_leader(barred, leading, rng)):
                 chosen, reason = [leader.item], (self.reason, leader.probability)
             if 0 < len(chosen) < n:
-                chosen += self.companions.draw(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
+                chosen += self.companions.draw_companions(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check_consistency(self) -> None:
@@ -148,9 +151,9 @@ class SelectionIndex(OpenItems):
             for leader in self._iterate_leaders(barred | pair_filter.exhausted_leaders | tried, leading, rng):
                 excluded = pair_filter.items_never_asked_together_with(leader) | {leader}
                 for barred_companions in exclusions:
-                    if others := self.companions.draw(leader, n - 1, barred_companions | excluded, rng):
+                    if others := self.companions.draw_companions(leader, n - 1, barred_companions | excluded, rng):
                         return make_draw_in_random_order([leader, *others], rng, (self.reason, None))
-                if not self.companions.draw(leader, 1, excluded, rng):
+                if not self.companions.draw_companions(leader, 1, excluded, rng):
                     pair_filter.exhausted_leaders.add(leader)
                 tried.add(leader)
                 if len(tried) == MAX_LEADER_TRIES:
@@ -162,23 +165,23 @@ class SelectionIndex(OpenItems):
         tried: set[int] = set()
         for kept_back in (leading, set()):
             excluded = barred | kept_back | tried
-            for leader in self.leaders.iterate_in_draw_order(excluded, rng):
+            for leader in self.leaders.iterate_leaders_in_draw_order(excluded, rng):
                 tried.add(leader)
                 excluded.add(leader)
                 yield leader
 
     def _draw_leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
-        leader = self.leaders.draw(read_only_union_of_sets(barred, leading), rng)
-        return self.leaders.draw(barred, rng) if leader is None and leading else leader
+        leader = self.leaders.draw_leader_or_none(read_only_union_of_sets(barred, leading), rng)
+        return self.leaders.draw_leader_or_none(barred, rng) if leader is None and leading else leader
 
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
-        if self._is_open(item):
+        if self._wants_judgments(item):
             self.leaders.remove(item)
             self.companions.remove(item)
         before = self.score.item(item), self.judgments.item(item), self.status.item(item)
         self._store_values(item, score, variance, judgments, status)
-        self.leaders.record_change(item, *before)
-        if self._is_open(item):
+        self.leaders.record_value_change(item, *before)
+        if self._wants_judgments(item):
             self.leaders.add(item)
             self.companions.add(item)
 
@@ -282,7 +285,7 @@ def _draw_companions_and_remove_full_ones(
     companions: Companions, leader: int, count: int, room: Counts, rng: np.random.Generator
 ) -> list[int]:
     """Draw companions for one HIT; those without room for another judgment are removed from the pool."""
-    drawn = companions.draw(leader, count, {leader}, rng) if count else []
+    drawn = companions.draw_companions(leader, count, {leader}, rng) if count else []
     room[drawn] -= 1
     for item in drawn:
         if room.item(item) == 0:

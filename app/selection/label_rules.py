@@ -94,7 +94,7 @@ class LabelIndex(OpenItems):
         if self._count_labels() >= REFIT_GROWTH * self._fitted_to:
             self._refit_model()
 
-    def draw(
+    def draw_hit_or_none(
         self,
         n: int,
         *,
@@ -144,10 +144,10 @@ class LabelIndex(OpenItems):
             yield from iterate_bucket(self._bags, self._open[labels], barred, rng)
 
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:
-        before = self._is_open(item)
+        before = self._wants_judgments(item)
         self._store_values(item, score, variance, judgments, status)
         self.items_with_unread_labels.add(item)
-        if before and not self._is_open(item):
+        if before and not self._wants_judgments(item):
             self._bags.remove_item(item, self._open[self._labels[item]])
             self._size -= 1
 
@@ -157,7 +157,7 @@ class LabelIndex(OpenItems):
         self._alike[before] -= 1
         if not self._alike[before]:
             del self._alike[before]
-        if self._is_open(item):
+        if self._wants_judgments(item):
             self._bags.remove_item(item, self._open[before])
             if labels not in self._open:
                 self._open[labels] = []

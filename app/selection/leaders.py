@@ -22,15 +22,16 @@ class LeaderPool(Protocol):
     def remove(self, item: int) -> None:
         """Stop an item from leading; its values must still be those it was added with."""
 
-    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
+    def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Record that an item's values have changed from these, whether it may lead or not."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, None if all are barred."""
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
-        one.
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all items that are not barred, in the order of `draw_leader_or_none`.
+
+        The caller bars each item before the next one.
         """
 
     def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
@@ -82,24 +83,25 @@ class HighestVarianceLeaders:
         while self._heap and not self._tied[-self._heap[0]]:
             del self._tied[-heappop(self._heap)]
 
-    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
+    def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
         The cost grows with the number barred, not with the number of items.
         """
-        for value in self._iterate_descending():
+        for value in self._iterate_variances_descending():
             if (item := self._bags.pick_item(self._tied[value], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._tied[value], barred))
         return None
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
-        one.
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all items that are not barred, in the order of `draw_leader_or_none`.
+
+        The caller bars each item before the next one.
         """
-        for value in self._iterate_descending():
+        for value in self._iterate_variances_descending():
             yield from iterate_bucket(self._bags, self._tied[value], barred, rng)
 
     def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
@@ -108,7 +110,7 @@ class HighestVarianceLeaders:
         For tests.
         """
         variance = self._variance
-        found_order = [(value, sorted(self._tied[value])) for value in self._iterate_descending()]
+        found_order = [(value, sorted(self._tied[value])) for value in self._iterate_variances_descending()]
         expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
         if [pair for pair in found_order if pair[1]] != expected or self._size != len(items):
             raise ValueError(f"found {found_order}, not {expected}")
@@ -122,7 +124,7 @@ class HighestVarianceLeaders:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
-    def _iterate_descending(self) -> Iterator[float]:
+    def _iterate_variances_descending(self) -> Iterator[float]:
         """Yield the values from the highest down, without changing the heap: children come after their parent."""
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]

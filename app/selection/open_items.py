@@ -54,10 +54,10 @@ class OpenItems(ItemValues, ABC):
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items. O(len(seen))."""
         if allow_seen:
-            ending = [item for item in items if self._is_open(item) and self._left.item(item) == 1]
-            ending += [item for item in {*barred}.difference(ending) if self._is_open(item)]
+            ending = [item for item in items if self._wants_judgments(item) and self._left.item(item) == 1]
+            ending += [item for item in {*barred}.difference(ending) if self._wants_judgments(item)]
         else:
-            ending = [item for item in {*items, *seen} if self._is_open(item)]
+            ending = [item for item in {*items, *seen} if self._wants_judgments(item)]
         return self.open_item_count >= len(ending) + self._fewest
 
     @abstractmethod
@@ -68,5 +68,5 @@ class OpenItems(ItemValues, ABC):
         self.score[item], self.variance[item], self.judgments[item] = score, variance, judgments
         self.status[item], self._left[item] = status, 0 if status else self._wanted - judgments
 
-    def _is_open(self, item: int) -> bool:
+    def _wants_judgments(self, item: int) -> bool:
         return self._left.item(item) > 0 and item not in self._never

@@ -154,12 +154,12 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         super().remove(item)
         self._open.remove(item)
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return an item of the most informative pair that is not barred, None if all are barred."""
         self.planned_companion.clear()
         joint = self._log.joint
         if joint is None:
-            return super().draw(barred, rng)
+            return super().draw_leader_or_none(barred, rng)
         free = np.array(sorted(self._open - barred), np.intp)
         if len(free) < 2 or self.always_shown:
             information_with = partial(comparison_information_by_joint_posterior, joint, free)
@@ -169,11 +169,12 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         self.planned_companion[leader] = companion
         return Pick(leader, 1.0)
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
-        one.
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all items that are not barred, in the order of `draw_leader_or_none`.
+
+        The caller bars each item before the next one.
         """
-        while (pick := self.draw(barred, rng)) is not None:
+        while (pick := self.draw_leader_or_none(barred, rng)) is not None:
             yield pick.item
 
 
@@ -201,13 +202,13 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         super().remove(item)
         self._open.remove(item)
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         """Draw the planned companion of the leader, then the most informative others."""
         joint = self._log.joint
         if joint is None:
-            return super().draw(leader, count, barred, rng, chosen=chosen)
+            return super().draw_companions(leader, count, barred, rng, chosen=chosen)
         before = [*dict.fromkeys((*self._leaders.always_shown, leader, *chosen))]
         free = self._open - barred - {*before}
         planned = self._leaders.planned_companion.pop(leader, leader)
@@ -224,14 +225,16 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         super().__init__(items, open_items, settings.gamma)
         self._comparisons_per_judgment = settings.items_per_hit - 1
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
         """Draw companions as in `scores`, and keep the most informative ones."""
         comparisons = self._known.judgments.item(leader) * self._comparisons_per_judgment
         if comparisons < MIN_COMPARISONS_PER_ITEM:
-            return super().draw(leader, count, barred, rng, chosen=chosen)
-        candidates = super().draw(leader, max(count, CANDIDATES_OF_LARGE_CAMPAIGNS), barred, rng, chosen=chosen)
+            return super().draw_companions(leader, count, barred, rng, chosen=chosen)
+        candidates = super().draw_companions(
+            leader, max(count, CANDIDATES_OF_LARGE_CAMPAIGNS), barred, rng, chosen=chosen
+        )
         numbers = np.array(candidates, np.intp)
         information_with = partial(comparison_information_of_independent_scores, self._known, self._gamma, numbers)
         return most_informative_additions(information_with, [*dict.fromkeys((leader, *chosen))], numbers, count)
@@ -264,7 +267,9 @@ class PairsIndex(SelectionIndex):
         self.log = ComparisonLog(count) if count <= MAX_JOINT_ITEMS else None
         super().__init__(values, settings, make_pools=partial(make_informative_pools, self.log))
 
-    def learn_hit(self, items: Sequence[int], scores: Sequence[float], *, tie_margin: float, ties: bool) -> None:
+    def learn_comparisons_of_hit(
+        self, items: Sequence[int], scores: Sequence[float], *, tie_margin: float, ties: bool
+    ) -> None:
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
             self.log.add_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)

@@ -144,7 +144,7 @@ class Index(Protocol):
     ) -> None:
         """Update the values of a few items: sequences of one length. Without `status` it stays as it is."""
 
-    def draw(
+    def draw_hit_or_none(
         self,
         n: int,
         *,

@@ -69,7 +69,7 @@ class SegmentIndex:
         )
         return is_comparable
 
-    def can_compare(
+    def can_any_segment_compare_systems(
         self, wanted_systems: Collection[int], always_shown_systems: Collection[int], *, n: int, min_outputs: int
     ) -> bool:
         """Return whether any HIT of n of these systems, and those always shown, has this many different outputs."""

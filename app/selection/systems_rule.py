@@ -57,10 +57,10 @@ class HardestNeighbourLeaders:
         """Stop a system from leading."""
         self._open.remove(item)
 
-    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
+    def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: gains are recomputed for each draw."""
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the system of highest gain that is not barred, ties at random; None if all are barred."""
         free, worth = self._leading_systems_and_gains(barred)
         if not len(free):
@@ -68,8 +68,8 @@ class HardestNeighbourLeaders:
         first = free[worth == worth.max()]
         return Pick(int(rng.choice(first)), 1.0 / len(first))
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all systems that are not barred, in the order of `draw`."""
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all systems that are not barred, in the order of `draw_leader_or_none`."""
         free, worth = self._leading_systems_and_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
 
@@ -77,7 +77,7 @@ class HardestNeighbourLeaders:
         """Return the neighbour from which a system is hardest to tell apart."""
         return int(gain_and_hardest_neighbour_of_each_system(self._known)[1][item])
 
-    def can_lead(self, item: int, barred: set[int]) -> bool:
+    def can_system_lead_hit(self, item: int, barred: set[int]) -> bool:
         """Return whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
@@ -106,13 +106,13 @@ class NeighbourCompanions:
         """Stop a system from being drawn."""
         self._others.remove(item)
 
-    def draw(
+    def draw_companions(
         self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
     ) -> list[int]:
-        """Draw the hardest neighbour, then as `Companions.draw` does."""
+        """Draw the hardest neighbour, then as `Companions.draw_companions` does."""
         neighbour = self._hardest.hardest_neighbour(leader)
-        first = [neighbour] if self._hardest.can_lead(neighbour, {leader, *barred, *chosen}) else []
-        return first + self._others.draw(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
+        first = [neighbour] if self._hardest.can_system_lead_hit(neighbour, {leader, *barred, *chosen}) else []
+        return first + self._others.draw_companions(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
 
     def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may be drawn. For tests."""

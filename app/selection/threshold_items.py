@@ -93,19 +93,19 @@ class NearLineLeaders:
         if not cell[score].bucket:
             del cell[score]
         if not cell:
-            self._cells.close_cell(key)
+            self._cells.close_empty_cell(key)
         self._size -= 1
 
-    def record_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
+    def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Record that an item's values have changed from these, whether it may lead or not."""
         self._bounds = None
         after = self._judgments.item(item)
         in_pool = not old_status and not self._status.item(item)
         if in_pool and after == old_judgments + 1 > 1 and after <= self._wanted:
             self.noise.learn_from_score_move(after, self._score.item(item) - old_score)
-        self.line.update_item(item)
+        self.line.update_position_for_item(item)
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the item of highest gain that is not barred, None if all are barred.
 
         Ties between scores are broken uniformly, and then ties between items of the same values.
@@ -124,9 +124,10 @@ class NearLineLeaders:
                     best_pick = item, bag
         return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_items_not_barred(best_pick[1], barred)))
 
-    def iterate_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
-        """Yield all items that are not barred, in the order of `draw`. The caller bars each item before the next
-        one.
+    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+        """Yield all items that are not barred, in the order of `draw_leader_or_none`.
+
+        The caller bars each item before the next one.
         """
         candidates: list[tuple[float, float, Bucket]] = []
         position = self.line.position
@@ -148,7 +149,7 @@ class NearLineLeaders:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
-        for item in self.iterate_in_draw_order(excluded, np.random.default_rng(0)):
+        for item in self.iterate_leaders_in_draw_order(excluded, np.random.default_rng(0)):
             excluded.add(item)
             found_order.append(item)
         if sorted(found_order) != items.tolist() or self._size != len(items):
@@ -217,7 +218,7 @@ class HighestGainCompanions:
     def remove(self, item: int) -> None:
         """Do nothing: the pool of leaders removes the item."""
 
-    def draw(
+    def draw_companions(
         self,
         leader: int,
         count: int,
@@ -226,10 +227,10 @@ class HighestGainCompanions:
         *,
         chosen: Collection[int] = (),
     ) -> list[int]:
-        """Draw as `Companions.draw` does, but by gain."""
+        """Draw as `Companions.draw_companions` does, but by gain."""
         excluded = {*barred, *chosen, leader}
         drawn: list[int] = []
-        for item in islice(self._near.iterate_in_draw_order(excluded, rng), count):
+        for item in islice(self._near.iterate_leaders_in_draw_order(excluded, rng), count):
             excluded.add(item)
             drawn.append(item)
         return drawn

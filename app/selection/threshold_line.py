@@ -15,7 +15,7 @@ class ScaleLine(Protocol):
     @property
     def position(self) -> float: ...
 
-    def update_item(self, item: int) -> None:
+    def update_position_for_item(self, item: int) -> None:
         """Update an item whose score has changed, or that has left the pool or come back."""
 
 
@@ -30,7 +30,7 @@ class ThresholdLine:
     def __init__(self, position: float) -> None:
         self.position = position
 
-    def update_item(self, item: int) -> None:
+    def update_position_for_item(self, item: int) -> None:
         """Do nothing: the line is fixed."""
 
 
@@ -58,7 +58,7 @@ class BelowBestLine:
             self._at = self._compute_line_position()
         return self._at
 
-    def update_item(self, item: int) -> None:
+    def update_position_for_item(self, item: int) -> None:
         """Update an item whose score has changed, or that has left the pool or come back. O(log N)."""
         self._at = None
         counts = not self._status.item(item) & ItemStatus.GONE and item not in self._never
@@ -126,11 +126,11 @@ class BelowBestLine:
         self._drop_stale_heap_entries()
 
     def _drop_stale_heap_entries(self) -> None:
-        while self._best and not self._is_current_entry(self._best[0][1], self._best[0][0], best=True):
+        while self._best and not self._is_current_heap_entry(self._best[0][1], self._best[0][0], best=True):
             heappop(self._best)
-        while self._rest and not self._is_current_entry(self._rest[0][1], -self._rest[0][0], best=False):
+        while self._rest and not self._is_current_heap_entry(self._rest[0][1], -self._rest[0][0], best=False):
             heappop(self._rest)
 
-    def _is_current_entry(self, item: int, score: float, *, best: bool) -> bool:
+    def _is_current_heap_entry(self, item: int, score: float, *, best: bool) -> bool:
         """Return whether the item is still on this side, with this score."""
         return bool(self._counts[item] and self._is_best[item] == best and self._score.item(item) == score)

@@ -18,7 +18,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.login import create_one_time_login_secret, one_time_login_path
 from app.accounts.secrets import load_or_create_installation_key
-from app.annotation.platforms.registry import annotator_link_base_url_and_key, public_link
+from app.annotation.platforms.registry import annotator_link_base_url_and_key, open_link_of_campaign
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server, reset_restored_transaction_ids
 from app.database.session import create_engine
@@ -224,6 +224,6 @@ async def load_lines_on_running_campaigns(connection: AsyncConnection, base_url:
         statement.group_by(name, campaign_link_key, experiment_link_key).order_by(newest).limit(MAX_CAMPAIGN_LINKS)
     )
     return [
-        f"  Annotators   {public_link(*annotator_link_base_url_and_key(base_url, *keys))}  ({name})"
+        f"  Annotators   {open_link_of_campaign(*annotator_link_base_url_and_key(base_url, *keys))}  ({name})"
         for name, *keys in running
     ]

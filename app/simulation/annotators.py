@@ -74,7 +74,7 @@ class Habits:
         )
         return perceived
 
-    def score_items(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
+    def draw_scores_for_items(self, true_values: Array, hits_done: int, rng: np.random.Generator) -> Array:
         """Return scores of items with these true values, (n,), on the steps of a slider, 0 to 1."""
         if self.careless is not None:
             return round_to_slider_steps(self.values_as_perceived_by_annotator(true_values, hits_done, rng))
@@ -210,7 +210,7 @@ class SimulatedAnnotators(Protocol):
     def number(self) -> int:
         """Number of annotators."""
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         """Return the annotator's scores of these items, (n,)."""
 
 
@@ -225,10 +225,10 @@ class HabitAnnotators:
     def number(self) -> int:
         return len(self.habits)
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:
         hits_done = self.hits_done[annotator]
         self.hits_done[annotator] += 1
-        return self.habits[annotator].score_items(self.true_values[[*items]], hits_done, rng)
+        return self.habits[annotator].draw_scores_for_items(self.true_values[[*items]], hits_done, rng)
 
 
 class ReplayedAnnotators:
@@ -243,5 +243,5 @@ class ReplayedAnnotators:
         """Mean of each item's real scores, (N,)."""
         return np.array([scores.mean() for scores in self.scores])
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         return np.array([rng.choice(self.scores[item]) for item in items])

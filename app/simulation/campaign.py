@@ -72,12 +72,12 @@ class SimulatedCampaign:
         """Number of judgments of each item, (N,)."""
         return self.index.judgments
 
-    def draw(self, annotator: int) -> Draw | None:
+    def draw_next_hit_or_none(self, annotator: int) -> Draw | None:
         """Draw the next HIT of items new to the annotator or, if there are none and items may repeat, of items seen
         before.
         """
         no_items: set[int] = set()
-        return self.index.draw(
+        return self.index.draw_hit_or_none(
             self.asking.items_per_hit,
             seen=self.seen.setdefault(annotator, set()),
             full=no_items,
@@ -96,7 +96,7 @@ class SimulatedCampaign:
         judgments[: len(hit.items)] += 1
         self.index.update(change.items, score, variance, judgments.tolist())
         if isinstance(self.index, PairsIndex):
-            self.index.learn_hit(
+            self.index.learn_comparisons_of_hit(
                 hit.items, hit.values, tie_margin=self.parameters.tie_margin, ties=self.parameters.ties
             )
 
@@ -114,7 +114,11 @@ class SimulatedCampaign:
         for items in np.array_split(shown, -(-self.item_count // self.asking.items_per_hit)):
             annotator = int(self.rng.integers(annotators.number))
             self.update_campaign_by_answer(
-                AnsweredHit(annotator, items.tolist(), annotators.answer(annotator, items.tolist(), self.rng).tolist())
+                AnsweredHit(
+                    annotator,
+                    items.tolist(),
+                    annotators.draw_scores_by_annotator(annotator, items.tolist(), self.rng).tolist(),
+                )
             )
 
     def iterate_answered_hits(
@@ -134,7 +138,7 @@ class SimulatedCampaign:
         while active:
             place = int(self.rng.integers(len(active)))
             annotator = active[place]
-            draw = self.draw(annotator)
+            draw = self.draw_next_hit_or_none(annotator)
             if draw is None and self.repeats_items:  # no annotator gets a HIT any more
                 return
             remaining_hits[annotator] -= draw is not None
@@ -144,7 +148,9 @@ class SimulatedCampaign:
             if draw is None:
                 finished.append(annotator)
                 continue
-            hit = AnsweredHit(annotator, draw.items, annotators.answer(annotator, draw.items, self.rng).tolist())
+            hit = AnsweredHit(
+                annotator, draw.items, annotators.draw_scores_by_annotator(annotator, draw.items, self.rng).tolist()
+            )
             self.update_campaign_by_answer(hit)
             yield hit
             if reopenings != self.reopenings:

@@ -147,7 +147,7 @@ def simulate_answer_by_criterion(
     """
     judged = [item for item in items if item not in unjudgeable_items]
     respond = (
-        annotator.habits.score_items
+        annotator.habits.draw_scores_for_items
         if design.value_kind == "points"
         else annotator.habits.values_as_perceived_by_annotator
     )

@@ -49,7 +49,7 @@ async def rehearse(
     async with database.begin() as connection:
         campaign, led_crowd = await rehearsals.create_or_find_rehearsal_and_led_crowd(connection, slug, crowd, now=now)
     if led_crowd is not None and campaign.id not in crowds.tasks:
-        crowds.start(campaign, led_crowd)
+        crowds.start_crowd_of_rehearsal(campaign, led_crowd)
     return redirect_to(campaign_page_url(campaign.slug))
 
 

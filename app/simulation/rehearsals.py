@@ -217,7 +217,7 @@ class RehearsalCrowds:
                 code="too_many_crowds",
             )
 
-    def start(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
+    def start_crowd_of_rehearsal(self, campaign: Campaign, crowd: RehearsalCrowd) -> None:
         """Let a crowd answer a rehearsal until no HIT is left, or the rehearsal is removed."""
         self.tasks.start(campaign.id, partial(self.answer_hits_and_finish_rehearsal, campaign, crowd))
 

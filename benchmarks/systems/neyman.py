@@ -70,17 +70,17 @@ class GainsMost(LeastJudgedLeaders):
         """Values of all items."""
         return tally_of(self._known.judgments, self._known.score, self._squares)
 
-    def record_change(self, item: int, score: float, judgments: int, status: int) -> None:  # noqa: ARG002  (others ask)
+    def record_value_change(self, item: int, score: float, judgments: int, status: int) -> None:  # noqa: ARG002  (others ask)
         """By a judgment; of its sum of squares it is told by how far the mean moved (Welford 1962)."""
         self._squares[item] += (judgments + 1) * judgments * (self._known.score.item(item) - score) ** 2
 
-    def draw(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """An item of the highest gain, of those that are not barred; None if all are."""
         free = np.array([item for item in self._known.open_items() if item not in barred], np.intp)
         tally = self.tally
         behind = tally.judgments[free] < FLOOR * tally.judgments.mean()
         if not len(free) or behind.any() or not variances_differ(tally):
-            return super().draw(barred, rng)
+            return super().draw_leader_or_none(barred, rng)
         (item,), (probability,) = pick_highest_items_and_probabilities(gains(tally), free, 1, rng)
         return Pick(item, probability)
 

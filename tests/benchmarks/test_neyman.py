@@ -27,7 +27,9 @@ def after(answers):
         for n in range(1, len(own) + 1):
             index.update([item], [np.mean(own[:n])], [0.05], [n])
     nobody: set[int] = set()
-    return index.draw(1, seen=nobody, full=nobody, leading=nobody, allow_seen=True, rng=np.random.default_rng(1))
+    return index.draw_hit_or_none(
+        1, seen=nobody, full=nobody, leading=nobody, allow_seen=True, rng=np.random.default_rng(1)
+    )
 
 
 def test_what_another_judgment_gains_by_hand():

@@ -24,7 +24,7 @@ def test_a_fit_finds_what_made_the_answers():
     rng = np.random.default_rng(1)
     people = true.draw_habits(30, rng)
     truth = rng.uniform(0.3, 0.7, 800)
-    scores = np.concatenate([one.score_items(truth, 0, rng) for one in people])
+    scores = np.concatenate([one.draw_scores_for_items(truth, 0, rng) for one in people])
     found = fitted(JudgmentsOfPeople(np.tile(np.arange(800), 30), np.repeat(np.arange(30), 800), scores))
     assert found.bias_sd == pytest.approx(np.std([one.bias for one in people], ddof=1), rel=0.1)
     assert found.noise == pytest.approx(0.1, rel=0.1)

@@ -1,5 +1,6 @@
 import asyncio
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from asyncpg import IdleInTransactionSessionTimeoutError, QueryCanceledError
@@ -48,7 +49,7 @@ async def submit_all(queue, *numbers, campaign=CAMPAIGN):
 
 
 async def test_requests_that_come_while_a_batch_is_served_are_the_next_one(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     first = await submit_all(queue, 1)
     later = await submit_all(queue, 2, 3, 4)
     elsewhere = await submit_all(queue, 5, campaign=OTHER)
@@ -60,7 +61,7 @@ async def test_requests_that_come_while_a_batch_is_served_are_the_next_one(conne
 
 
 async def test_a_batch_has_a_limit(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     numbers = range(100, 100 + MAX_BATCH_SIZE + 1)
     assert await asyncio.gather(*(queue.submit(CAMPAIGN, number) for number in numbers)) == [10 * n for n in numbers]
@@ -68,21 +69,21 @@ async def test_a_batch_has_a_limit(connections, recorder):
 
 
 async def test_a_request_has_its_own_problem(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (6, 7, 8)), return_exceptions=True)
     assert (outcomes[0], str(outcomes[1]), outcomes[2]) == (60, "alone", 80)
 
 
 async def test_requests_that_fail_together_are_served_one_by_one(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 13, 15)), return_exceptions=True)
     assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (120, LookupError, 150)
 
 
 async def test_a_batch_that_loses_the_database_is_not_tried_again(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 14)), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [ConnectionResetError, ConnectionResetError]
@@ -91,7 +92,7 @@ async def test_a_batch_that_loses_the_database_is_not_tried_again(connections, r
 
 
 async def test_a_request_that_is_cancelled_while_it_waits_is_not_served_and_others_are(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     first, second, third = [(await submit_all(queue, number))[0] for number in (1, 2, 3)]
     first.cancel()  # its batch goes on
     second.cancel()
@@ -102,7 +103,7 @@ async def test_a_request_that_is_cancelled_while_it_waits_is_not_served_and_othe
 
 async def test_waiting_requests_hold_no_connection(engine, recorder):
     connections = ServingConnections(engine, 2)
-    queue = BatchQueue(connections, recorder.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     waiting = await submit_all(queue, *range(20, 40))
     async with asyncio.timeout(5), connections.borrow_autocommit_connection(OTHER) as connection:
         assert await connection.fetchval("SELECT 2") == 2
@@ -132,7 +133,7 @@ class Troubled:
 )
 async def test_a_time_limit_fails_the_request_that_exceeds_it_and_no_other(connections, problem):
     troubled = Troubled(problem)
-    queue = BatchQueue(connections, troubled.serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, troubled.serve)
     numbers = [*range(8), 13, *range(20, 27)]
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in numbers), return_exceptions=True)
     assert outcomes == [problem if n == 13 else 10 * n for n in numbers]
@@ -140,7 +141,7 @@ async def test_a_time_limit_fails_the_request_that_exceeds_it_and_no_other(conne
 
 
 async def test_a_request_waits_no_longer_than_its_limit_and_is_then_not_served(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve, wait_seconds=0.5)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve, wait_seconds=0.5)
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
     late = (await submit_all(queue, 3))[0]
     recorder.go_on.set()
@@ -156,7 +157,7 @@ async def test_what_is_left_of_a_request_is_served_by_another_batch(connections)
         batches.append([*numbers])
         return [Unserved(number - 100, ConnectionResetError()) if number > 100 else 10 * number for number in numbers]
 
-    queue = BatchQueue(connections, serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, serve)
     assert await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (105, 6, 107))) == [50, 60, 70]
     assert batches == [[105, 6, 107], [5, 7]]
 
@@ -167,6 +168,6 @@ async def test_a_request_of_which_nothing_could_be_served_fails(connections):
     async def serve(connection, campaign, numbers):
         return [Unserved(number, problem) for number in numbers]
 
-    queue = BatchQueue(connections, serve)
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, serve)
     outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
     assert outcomes == [problem, problem]

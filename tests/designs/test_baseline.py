@@ -225,7 +225,7 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])
         index.check_consistency()
-        draw = index.draw(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
+        draw = index.draw_hit_or_none(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
     assert index.has_open_items_left_after_hit([0, 1], seen=[], allow_seen=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.annotation.platforms.answer_files import read_platform_rows_and_notes
-from app.annotation.platforms.time_parsing import DateOrderUnknownError, file_time_or_none
+from app.annotation.platforms.time_parsing import DateOrderUnknownError, parse_file_time_or_none
 from app.designs.file_format import ValueFormat
 from app.designs.slider import Slider
 from app.errors import Refusal
@@ -564,5 +564,5 @@ def test_whatever_stands_in_a_file_of_another_tool_it_is_read_or_refused_in_word
 @given(st.text(st.sampled_from("0123456789.,:/ -+TZapmPMJanuary%'"), max_size=24), st.sampled_from([None, True, False]))
 def test_any_text_is_a_time_or_none(text, day_first):
     with suppress(DateOrderUnknownError):
-        moment = file_time_or_none(text, day_first=day_first, zone=UTC)
+        moment = parse_file_time_or_none(text, day_first=day_first, zone=UTC)
         assert moment is None or moment.time.tzinfo is UTC

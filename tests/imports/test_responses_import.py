@@ -11,7 +11,7 @@ from types import FrameType
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.mturk.results import mturk_time_or_none
+from app.annotation.platforms.mturk.results import parse_mturk_time_or_none
 from app.campaigns import empty_campaigns
 from app.errors import Conflict, NotFound, Refusal
 from app.exports.registry import open_export
@@ -422,7 +422,7 @@ async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     ],
 )
 def test_mturks_times_are_read_with_their_zone(cell, hour):
-    moment = mturk_time_or_none(cell)
+    moment = parse_mturk_time_or_none(cell)
     assert moment
     assert moment.astimezone(UTC).hour == hour
 
@@ -430,4 +430,4 @@ def test_mturks_times_are_read_with_their_zone(cell, hour):
 def test_a_time_that_cannot_be_read_is_no_time(subtests):
     for cell in ("", "yesterday", "Tue Apr 99 12:04:05 PDT 2018", "Tue Apr 10 12:04:05 CEST 2018"):
         with subtests.test(cell=cell):
-            assert mturk_time_or_none(cell) is None
+            assert parse_mturk_time_or_none(cell) is None

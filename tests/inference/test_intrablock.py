@@ -30,8 +30,8 @@ def test_effects_are_those_of_the_pseudoinverse(n_systems):
     ]
     rows = rows_of_hits(hits, rng)
     weights = rng.integers(0, 4, (6, len(hits))).astype(np.float64)
-    effects = effects_of_weighted_hits(block_design(*rows, n_systems), weights)
-    expected = [effects_by_pseudoinverse(*rows, n_systems, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(*rows, n_systems=n_systems), weights)
+    expected = [effects_by_pseudoinverse(*rows, n_systems=n_systems, weights=weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
 
 
@@ -47,8 +47,8 @@ def test_each_connected_group_of_a_draw_has_mean_zero_and_a_missing_system_none(
     weights = np.ones((3, len(hits)))
     weights[1, -2:] = 0.0
     weights[2, -1] = 0.0
-    effects = effects_of_weighted_hits(block_design(*rows, n_systems), weights)
-    expected = [effects_by_pseudoinverse(*rows, n_systems, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(*rows, n_systems=n_systems), weights)
+    expected = [effects_by_pseudoinverse(*rows, n_systems=n_systems, weights=weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
     assert effects[1, :half].mean() == pytest.approx(0.0, abs=1e-9)
     assert effects[1:, -1] == pytest.approx(0.0, abs=1e-9)
@@ -61,8 +61,8 @@ def test_a_chain_of_many_systems_is_solved():
     rows = rows_of_hits(hits, rng)
     weights = np.ones((2, len(hits)))
     weights[1, ::2] = 3.0
-    effects = effects_of_weighted_hits(block_design(*rows, MANY), weights)
-    expected = [effects_by_pseudoinverse(*rows, MANY, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(*rows, n_systems=MANY), weights)
+    expected = [effects_by_pseudoinverse(*rows, n_systems=MANY, weights=weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-5)
 
 

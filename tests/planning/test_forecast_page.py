@@ -46,12 +46,16 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await create_running_campaign(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
     found = await forecast_cost_of_goal(engine, campaign.slug, runs=3, now=NOW, at_once=4)
-    middle, low, high = found.goal_forecast.band
+    middle, low, high = found.goal_forecast.median_and_band_of_judgments_needed
     assert 0 < low <= middle <= high
-    assert found.describe_judgments_needed.startswith(f"About {middle:.0f} more judgments")
+    assert found.sentence_on_judgments_needed.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
-    assert found.costs == [f"{hits:.0f} tasks", f"{hits * 2 / 60:.1f} hours of work", f"{hits / 2:.2f} USD"]
-    assert found.describe_duration == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
+    assert found.texts_on_costs_of_median_run == [
+        f"{hits:.0f} tasks",
+        f"{hits * 2 / 60:.1f} hours of work",
+        f"{hits / 2:.2f} USD",
+    ]
+    assert found.sentence_on_time_until_goal == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
@@ -100,7 +104,11 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
     found = await forecast_cost_of_goal(engine, campaign.slug, now=NOW)
-    assert (found.describe_judgments_needed, found.annotators_note, found.caution) == ("The goal is reached.", "", "")
+    assert (found.sentence_on_judgments_needed, found.annotators_note, found.caution) == (
+        "The goal is reached.",
+        "",
+        "",
+    )
 
 
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
@@ -108,7 +116,7 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
     found = await forecast_cost_of_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
-    assert found.run_out_warning.startswith(
+    assert found.warning_that_annotators_run_out.startswith(
         "In 2 of 2 simulated campaigns, the 3 annotators have answered all tasks that they may answer"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
@@ -141,7 +149,7 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_cost_of_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
-    assert found.run_out_warning.startswith(
+    assert found.warning_that_annotators_run_out.startswith(
         "In 1 of 1 simulated campaign, the 4 annotators have answered all tasks that they may answer"
     )
     with pytest.raises(Refusal, match="needs 100 more tasks, and each annotator may answer 25"):
@@ -242,17 +250,17 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
     found = await forecast_cost_of_goal(engine, campaign.slug, runs=2, now=NOW)
-    assert said in found.ends_before_warning
-    assert bool(said) == bool(found.ends_before_warning)
+    assert said in found.warning_that_campaign_ends_before_goal
+    assert bool(said) == bool(found.warning_that_campaign_ends_before_goal)
     some = replace(
         found,
         judgments_wanted=16,
         goal_forecast=replace(found.goal_forecast, judgments_needed=np.array([5.0, 10.0, 20.0])),
     )
-    assert "after 16 more, and may not have reached its goal by then." in some.ends_before_warning
+    assert "after 16 more, and may not have reached its goal by then." in some.warning_that_campaign_ends_before_goal
     assert (
         "as many as it asks for, and has not reached its goal. Collect"
-        in replace(some, judgments=16).ends_before_warning
+        in replace(some, judgments=16).warning_that_campaign_ends_before_goal
     )
 
 
@@ -279,7 +287,7 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     checkpoints = np.array([0.0, 20.0, 40.0, 60.0, 80.0, 100.0])
     found = GoalForecast(checkpoints, np.full((4, 6), 0.1), needed, np.zeros(4, bool))
     forecast = CampaignForecast("It is settled", 20, 20, 10, 80, 4, 5, 3.0, 0.25, "EUR", None, 5, NOW, found)
-    assert forecast.headline == (
+    assert forecast.sentence_on_judgments_per_item == (
         "With 5 judgments per item, 9 of 10 campaigns like this one reach the goal: "
         "18 tasks, 0.9 hours of work, 4.50 EUR."
     )
@@ -290,9 +298,9 @@ def test_the_headline_and_each_choice_on_the_curve_tell_what_they_cost():
     xs = [choice.x for choice in forecast.budget_choices_on_curve]
     assert xs == sorted(xs)
     reached = replace(forecast, goal_forecast=replace(found, judgments_needed=np.zeros(4)))
-    assert reached.headline == "The goal is reached."
+    assert reached.sentence_on_judgments_per_item == "The goal is reached."
     never = replace(forecast, goal_forecast=replace(found, judgments_needed=np.full(4, np.inf)))
-    assert never.headline.startswith("The goal needs more than 60 judgments per item.")
+    assert never.sentence_on_judgments_per_item.startswith("The goal needs more than 60 judgments per item.")
 
 
 async def test_a_number_chosen_on_the_plan_is_saved_and_leads_back_to_it(engine, researcher):
@@ -356,20 +364,20 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert forecast.describe_duration == "About 30 min, at the current pace of 24 tasks per hour."
-    assert forecast.reached_at == NOW + timedelta(minutes=30)
-    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).describe_duration == ""
-    assert replace(forecast, hits_per_hour=None).reached_at is None
+    assert forecast.sentence_on_time_until_goal == "About 30 min, at the current pace of 24 tasks per hour."
+    assert forecast.time_of_reaching_goal_or_none == NOW + timedelta(minutes=30)
+    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).sentence_on_time_until_goal == ""
+    assert replace(forecast, hits_per_hour=None).time_of_reaching_goal_or_none is None
     never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
     assert (
-        replace(forecast, goal_forecast=never, annotators=9).describe_judgments_needed
+        replace(forecast, goal_forecast=never, annotators=9).sentence_on_judgments_needed
         == "There are not enough annotators to reach the goal."
     )
-    said = replace(forecast, goal_forecast=never, annotators=9).run_out_warning
+    said = replace(forecast, goal_forecast=never, annotators=9).warning_that_annotators_run_out
     assert said.startswith(
         "In 2 of 3 simulated campaigns, the 9 annotators have answered all tasks that they may answer before the"
     )
-    assert forecast.run_out_warning == ""
+    assert forecast.warning_that_annotators_run_out == ""
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):

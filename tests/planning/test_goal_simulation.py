@@ -60,12 +60,12 @@ def run_campaign(mine, known, seed):
     before, more = known, 0
     while not is_reached(mine, there, known) and more < MAX_NEW_JUDGMENTS_PER_ITEM * ITEMS:
         for _ in range(3):
-            draw = there.index.draw(5, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng) or pytest.fail(
-                "the campaign wants no more"
-            )
+            draw = there.index.draw_hit_or_none(
+                5, seen=set(), full=set(), leading=set(), allow_seen=True, rng=rng
+            ) or pytest.fail("the campaign wants no more")
             who = int(rng.integers(200))
             there.update_campaign_by_answer(
-                type(there.hits[0])(who, draw.items, people.answer(who, draw.items, rng).tolist())
+                type(there.hits[0])(who, draw.items, people.draw_scores_by_annotator(who, draw.items, rng).tolist())
             )
         more += 15
         known = evidence_of(there.hits)
@@ -94,14 +94,16 @@ def test_what_campaigns_need_lies_within_the_band(goal):
     held = []
     for seed in range(12):
         known, needed = run_campaign(mine, 2, seed)
-        _, low, high = forecast_goal(mine, known, PEOPLE, runs=8, seed=seed).band
+        _, low, high = forecast_goal(mine, known, PEOPLE, runs=8, seed=seed).median_and_band_of_judgments_needed
         held.append(low - 15 <= needed <= high + 15)
     assert sum(held) >= 9
 
 
 def test_a_draft_is_planned_by_whom_its_annotators_are_like():
     quiet, loud = (
-        forecast_goal(campaign("intervals"), no_evidence(ITEMS), Population(noise=noise), runs=5, seed=1).band[0]
+        forecast_goal(
+            campaign("intervals"), no_evidence(ITEMS), Population(noise=noise), runs=5, seed=1
+        ).median_and_band_of_judgments_needed[0]
         for noise in (0.05, 0.2)
     )
     assert 0 < 3 * quiet < loud
@@ -111,7 +113,9 @@ def test_a_draft_is_planned_by_an_earlier_campaign():
     earlier, _ = run_campaign(campaign("intervals", judgments_per_item=10**6), 4, 1)
     found = forecast_goal(campaign("intervals"), no_evidence(50), earlier, runs=5, seed=1)
     like = forecast_goal(campaign("intervals"), no_evidence(50), PEOPLE, runs=5, seed=1)
-    assert found.band[0] == pytest.approx(like.band[0], rel=0.5)
+    assert found.median_and_band_of_judgments_needed[0] == pytest.approx(
+        like.median_and_band_of_judgments_needed[0], rel=0.5
+    )
     with pytest.raises(Inestimable) as refused:
         forecast_goal(campaign("intervals"), no_evidence(50), no_evidence(9), runs=2, seed=1)
     assert refused.value.code == "too_few_judgments"
@@ -120,25 +124,25 @@ def test_a_draft_is_planned_by_an_earlier_campaign():
 def test_the_chance_grows_with_the_judgments_and_a_reached_goal_needs_none():
     mine = campaign("intervals")
     found = forecast_goal(mine, no_evidence(ITEMS), PEOPLE, runs=8, seed=2)
-    assert np.all(np.diff(found.reached_shares) >= 0)
-    assert found.reached_shares[0] == 0
-    assert found.reached_shares[-1] == 1
+    assert np.all(np.diff(found.share_of_runs_at_goal_by_check) >= 0)
+    assert found.share_of_runs_at_goal_by_check[0] == 0
+    assert found.share_of_runs_at_goal_by_check[-1] == 1
     easy = campaign("intervals", goal_width=50)
     known, _ = run_campaign(easy, 3, 1)
-    assert forecast_goal(easy, known, PEOPLE, runs=3, seed=2).band == (0, 0, 0)
+    assert forecast_goal(easy, known, PEOPLE, runs=3, seed=2).median_and_band_of_judgments_needed == (0, 0, 0)
 
 
 def test_a_goal_that_is_out_of_reach_is_said_to_be():
     hopeless = campaign("best", goal_within=0, goal_percent=99)
     found = forecast_goal(hopeless, no_evidence(ITEMS), Population(noise=0.5), runs=1, seed=1)
-    assert found.band[0] == np.inf
+    assert found.median_and_band_of_judgments_needed[0] == np.inf
 
 
 @pytest.mark.parametrize("goal", GOALS)
 def test_a_sample_of_the_items_needs_as_many_judgments_an_item(goal):
     mine = campaign(goal, best_items=20, goal_percent=90)
     plans = [forecast_goal(mine, no_evidence(200), PEOPLE, runs=3, seed=1, sample=size) for size in (50, None)]
-    sample, whole = (plan.band[0] for plan in plans)
+    sample, whole = (plan.median_and_band_of_judgments_needed[0] for plan in plans)
     assert sample == pytest.approx(whole, rel=0.35)
 
 
@@ -167,7 +171,9 @@ def test_a_sample_is_large_enough_for_some_of_the_best(goal, items, best, simula
 
 def test_a_plan_goes_on_from_the_scores_that_a_campaign_has():
     known, _ = run_campaign(campaign("best", judgments_per_item=10**6), 3, 1)
-    mine = prepare_start_of_forecast(campaign("best"), known, PEOPLE).new_campaign(np.random.default_rng(1))
+    mine = prepare_start_of_forecast(campaign("best"), known, PEOPLE).make_simulated_campaign_from_start(
+        np.random.default_rng(1)
+    )
     known = known.tally
     assert mine.judgments.tolist() == known.judgments.tolist()
     law = ONLINE_LAWS["easl"]
@@ -199,13 +205,13 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
         )
         for wish in ("release", "tell")
     )
-    assert each.band[0] < together.band[0] < np.inf
+    assert each.median_and_band_of_judgments_needed[0] < together.median_and_band_of_judgments_needed[0] < np.inf
 
 
 def test_a_campaign_that_reads_comparisons_is_planned_as_if_it_asked_evenly():
     nothing = GoalEvidence.empty(ONLINE_LAWS["trueskill"], ITEMS)
     mine = [campaign("halves", rule=rule, update_law="trueskill") for rule in ("pairs", "scores")]
-    plans = [forecast_goal(each, nothing, PEOPLE, runs=2, seed=3).band for each in mine]
+    plans = [forecast_goal(each, nothing, PEOPLE, runs=2, seed=3).median_and_band_of_judgments_needed for each in mine]
     assert plans[0] == plans[1]
     assert np.isfinite(plans[0][0])
 
@@ -231,10 +237,10 @@ def with_careless(rounds, law="easl-aware"):
 def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
     known, there, crowd = with_careless(6)
     start = prepare_start_of_forecast(campaign("intervals"), known, PEOPLE)
-    mine = start.new_campaign(np.random.default_rng(1))
+    mine = start.make_simulated_campaign_from_start(np.random.default_rng(1))
     assert mine.judgments.tolist() == there.judgments.tolist()
     assert mine.score == pytest.approx(there.score)
-    assert [start.annotator_number(place) for place in range(3)] == [30, 31, 32]
+    assert [start.annotator_number_at_place(place) for place in range(3)] == [30, 31, 32]
     people = start.annotator_source(np.random.default_rng(1))
     assert isinstance(people, HabitAnnotators)
     there = start.participation.known_annotators.tolist()
@@ -250,9 +256,9 @@ def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
         for most in (2, None)
     )
     assert few.ran_out.tolist() == [True, True]
-    assert few.band == (np.inf, np.inf, np.inf)
+    assert few.median_and_band_of_judgments_needed == (np.inf, np.inf, np.inf)
     assert not enough.ran_out.any()
-    assert enough.band[0] < np.inf
+    assert enough.median_and_band_of_judgments_needed[0] < np.inf
 
 
 def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_answer():
@@ -275,12 +281,14 @@ def test_who_has_answered_may_answer_less_and_sees_no_item_again_where_the_campa
         assert start.seen_items[place] == set(judged[1][judged[0] == number].tolist())
     assert start.participation.hits_left is not None
     assert start.participation.hits_left.sum() == 30 * 2 - len(judged[0]) / 5
-    assert not start.new_campaign(np.random.default_rng(1)).repeats_items
+    assert not start.make_simulated_campaign_from_start(np.random.default_rng(1)).repeats_items
 
 
 def test_careless_annotators_raise_the_cost_less_where_the_law_knows_them():
     aware, means = (
-        forecast_goal(campaign("intervals", goal_width=10), with_careless(5, law)[0], PEOPLE, runs=2, seed=1).band[0]
+        forecast_goal(
+            campaign("intervals", goal_width=10), with_careless(5, law)[0], PEOPLE, runs=2, seed=1
+        ).median_and_band_of_judgments_needed[0]
         for law in ("easl-aware", "easl")
     )
     assert 0 < 1.5 * aware < means
@@ -291,7 +299,7 @@ def test_a_draft_is_planned_by_the_law_with_people_like_those_of_an_earlier_camp
     like, strangers = (
         forecast_goal(
             campaign("intervals", goal_width=12), no_evidence(ITEMS, "easl-aware"), people, runs=2, seed=1
-        ).band[0]
+        ).median_and_band_of_judgments_needed[0]
         for people in (earlier, Population(noise=0.08, careless={"random": 0.25}))
     )
     assert like == pytest.approx(strangers, rel=0.5)

@@ -135,6 +135,7 @@ async def test_two_requests_at_once_erase_once(engine):
     if isinstance(done, Conflict):
         done, refused = refused, done
     assert isinstance(refused, Conflict)
+    assert not isinstance(done, BaseException)
     assert refused.code == "already_erased"
     assert refused.details["receipt"] == done.receipt
     assert await fetch_value(engine, "SELECT count(*) FROM decisions WHERE kind = 'erased'") == 1

@@ -85,19 +85,19 @@ async def test_of_many_answers_the_comparison_is_made_beside_the_server_and_kept
     monkeypatch.setattr(peer_agreement, "MAX_ANSWERS_COMPARED_INLINE", 1)
     comparisons = AnnotatorComparisons(engine)
     async with engine.connect() as connection:
-        first = await comparisons.load_newest(connection, campaign)
+        first = await comparisons.load_newest_comparison(connection, campaign)
         assert first.is_running
-        assert first.for_annotator(1) == AnnotatorComparison()
+        assert first.comparison_of_annotator(1) == AnnotatorComparison()
         await comparisons.tasks.wait()
-        second = await comparisons.load_newest(connection, campaign)
+        second = await comparisons.load_newest_comparison(connection, campaign)
         assert not second.is_running
-        assert second.has_reliability
-        again = await comparisons.load_newest(connection, campaign)
+        assert second.is_any_reliability_known
+        again = await comparisons.load_newest_comparison(connection, campaign)
         assert again.comparison is second.comparison
     visit = await create_annotator(engine, campaign, "one more")
     await submit_scores(engine, visit, await try_to_lease_hit(engine, visit))
     async with engine.connect() as connection:
-        newer = await comparisons.load_newest(connection, campaign)
+        newer = await comparisons.load_newest_comparison(connection, campaign)
         assert newer.is_running
         assert newer.comparison is second.comparison  # what was compared is shown until then
     await comparisons.stop()

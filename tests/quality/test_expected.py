@@ -15,7 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
-from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, feedback
+from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, feedback_on_check_answers
 from tests.toys.smiley import Smiley
 
 
@@ -25,7 +25,7 @@ def design(request):
 
 
 def meets_expectations(design, expected, values):
-    return all(item.met for item in feedback(design, expected, values))
+    return all(item.met for item in feedback_on_check_answers(design, expected, values))
 
 
 def expected_of(design, values):
@@ -50,14 +50,14 @@ def test_in_every_design_some_answer_is_not_as_expected(design):
 
 def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
     values = design.simulate_answer(np.linspace(0.0, 1.0, design.default_items).tolist())
-    told = feedback(design, expected_of(design, values), [math.nan] * len(values))
+    told = feedback_on_check_answers(design, expected_of(design, values), [math.nan] * len(values))
     assert told
     assert all(one.unjudged and not one.met for one in told)
 
 
 def test_of_an_item_of_which_nothing_is_expected_any_value_will_do():
     assert meets_expectations(Slider(), [None, ExpectedAnswer(value=80), None], [0.0, 80.0, 100.0])
-    assert feedback(Slider(), [None, None], [0.0, 100.0]) == []
+    assert feedback_on_check_answers(Slider(), [None, None], [0.0, 100.0]) == []
 
 
 def test_a_score_may_be_as_far_away_as_its_tolerance(subtests):
@@ -67,7 +67,7 @@ def test_a_score_may_be_as_far_away_as_its_tolerance(subtests):
 
 
 def test_the_span_of_a_score_ends_with_the_scale():
-    (told,) = feedback(Slider(), [ExpectedAnswer(value=95)], [40.0])
+    (told,) = feedback_on_check_answers(Slider(), [ExpectedAnswer(value=95)], [40.0])
     assert (told.lowest, told.highest, told.met) == (80.0, 100.0, False)
 
 
@@ -81,7 +81,7 @@ def test_one_of_several_labels_will_do():
     design = Categories(labels=("cat", "dog", "neither"))
     expected = [ExpectedAnswer(labels=("cat", "dog"))]
     assert [meets_expectations(design, expected, [value]) for value in (0.0, 1.0, 2.0)] == [True, True, False]
-    (told,) = feedback(design, expected, [2.0])
+    (told,) = feedback_on_check_answers(design, expected, [2.0])
     assert told.labels == ["cat", "dog"]
 
 
@@ -93,14 +93,14 @@ def test_a_point_of_an_ordinal_scale_may_be_steps_away():
         True,
         True,
     ]
-    assert feedback(design, expected, [0.0])[0].labels == ["neutral", "agree", "strongly agree"]
+    assert feedback_on_check_answers(design, expected, [0.0])[0].labels == ["neutral", "agree", "strongly agree"]
 
 
 def test_an_order_is_read_from_scores_too_and_a_tie_is_not_one():
     expected = [ExpectedAnswer(place=2), None, ExpectedAnswer(place=1)]
     assert meets_expectations(Slider(), expected, [10.0, 99.0, 20.0])
     assert not meets_expectations(Slider(), expected, [20.0, 99.0, 20.0])
-    (told,) = feedback(Slider(), expected, [20.0, 99.0, 10.0])
+    (told,) = feedback_on_check_answers(Slider(), expected, [20.0, 99.0, 10.0])
     assert (told.kind, told.order, told.met) == ("order", [[2], [0]], False)
 
 

@@ -30,15 +30,17 @@ def others():
 
 
 def evaluate(rule, one, others=()):
-    measures = np.array([rule.measure(other) for other in others])
-    return rule.evaluate(one, measures, ALARM)
+    measures = np.array([rule.measure_for_comparison(other) for other in others])
+    return rule.finding_about_annotator_or_none(one, measures, ALARM)
 
 
 def first_found(rule, one, others):
     """After how many HITs of five somebody is found, None if never."""
-    measures = np.array([rule.measure(other) for other in others])
+    measures = np.array([rule.measure_for_comparison(other) for other in others])
     looks = range(1, len(one.share) // 5 + 1)
-    return next((hits for hits in looks if rule.evaluate(until(one, hits), measures, ALARM)), None)
+    return next(
+        (hits for hits in looks if rule.finding_about_annotator_or_none(until(one, hits), measures, ALARM)), None
+    )
 
 
 def until(one, hits):

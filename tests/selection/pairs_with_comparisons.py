@@ -16,5 +16,7 @@ class PairsWithComparisons:
         index, items, rng = PAIRS_RULE.make_index(values, settings), len(values.score), np.random.default_rng(8)
         for apart in (1, 2, 3):
             for item in range(items):
-                index.learn_hit([item, (item + apart) % items], rng.permutation(2).tolist(), tie_margin=0, ties=True)
+                index.learn_comparisons_of_hit(
+                    [item, (item + apart) % items], rng.permutation(2).tolist(), tie_margin=0, ties=True
+                )
         return index

@@ -14,7 +14,7 @@ from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 
 
 def draw_hit(index, rng, *, seen=frozenset(), leading=frozenset()):
-    return index.draw(4, seen={*seen}, full=set(), leading={*leading}, allow_seen=False, rng=rng)
+    return index.draw_hit_or_none(4, seen={*seen}, full=set(), leading={*leading}, allow_seen=False, rng=rng)
 
 
 def pair_counts(hits):
@@ -43,7 +43,7 @@ def test_a_round_shows_every_item_once_in_hits_that_differ_by_one(items, size, n
 def test_each_hit_of_a_round_is_led_by_its_first_item(items, size, number):
     plan = BalancedPlan(items, size)
     hits = {hit[0]: hit for hit in plan.hits_of_round(number)}
-    assert {item: plan.hit_led_by_or_none(item, number) for item in range(items)} == {
+    assert {item: plan.planned_hit_of_leader_or_none(item, number) for item in range(items)} == {
         item: hits.get(item) for item in range(items)
     }
 

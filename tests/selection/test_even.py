@@ -24,14 +24,14 @@ def rows(judgments):
 def test_nobody_is_asked_about_a_second_time_before_all_others_once():
     index, rng = index_of(EVEN_RULE, rows([0] * 31), ASKING), np.random.default_rng(1)
     for _ in range(90):
-        hit = index.draw(3, **ANYBODY, rng=rng)
+        hit = index.draw_hit_or_none(3, **ANYBODY, rng=rng)
         index.update(hit.items, rng.random(3), rng.random(3) / 12 + 1e-3, index.judgments[hit.items] + 1)
         assert np.ptp(index.judgments) <= 1
 
 
 def test_of_those_with_the_fewest_judgments_any_leads_as_often():
     index, rng = index_of(EVEN_RULE, rows([2, 0, 0, 1, 0, 0]), ASKING), np.random.default_rng(1)
-    hits = [index.draw(1, **ANYBODY | {"seen": {5}}, rng=rng) for _ in range(1500)]
+    hits = [index.draw_hit_or_none(1, **ANYBODY | {"seen": {5}}, rng=rng) for _ in range(1500)]
     assert_drawn_from(dict.fromkeys((1, 2, 4), 1 / 3), Counter(hit.leader for hit in hits))
     assert {(hit.reason, hit.probability) for hit in hits} == {("fewest_judgments", 1 / 3)}
 
@@ -40,7 +40,9 @@ def test_companions_come_by_match_quality_from_those_with_the_fewest_judgments()
     score, variance = [0.5, 0.52, 0.9, 0.7, 0.5], [0.02, 0.01, 0.02, 0.03, 0.02]
     index = index_of(EVEN_RULE, list(zip(score, variance, [0, 1, 1, 1, 2], strict=True)), ASKING)
     rng = np.random.default_rng(2)
-    drawn = Counter(*[[({*hit.items} - {0}).pop() for hit in (index.draw(2, **ANYBODY, rng=rng) for _ in range(2000))]])
+    drawn = Counter(
+        *[[({*hit.items} - {0}).pop() for hit in (index.draw_hit_or_none(2, **ANYBODY, rng=rng) for _ in range(2000))]]
+    )
     quality = weights(0, score, variance)
     total = sum(quality[k] for k in (1, 2, 3))
     assert_drawn_from({k: quality[k] / total for k in (1, 2, 3)}, drawn)

@@ -34,7 +34,7 @@ def test_a_draw_is_of_different_items_that_are_wanted_and_is_led_by_one_of_them(
     score, variance, judgments = item_knowledge(most=4)
     index, rng = rule.make_index(ItemValues(score, variance, judgments), ASKING), np.random.default_rng(2)
     for _ in range(50):
-        draw = index.draw(4, **ANYBODY, rng=rng)
+        draw = index.draw_hit_or_none(4, **ANYBODY, rng=rng)
         assert len(set(draw.items)) == len(draw.items) == 4
         assert draw.leader in draw.items
         assert (judgments[draw.items] < 3).all()
@@ -44,21 +44,21 @@ def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
     index, rng = rule.make_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     seen, full = set(range(8)), set(range(8, 16))
     for _ in range(50):
-        draw = index.draw(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
+        draw = index.draw_hit_or_none(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
         assert not {*draw.items} & (seen | full)
 
 
 def test_what_was_seen_comes_back_only_where_it_may(rule):
     index, rng = rule.make_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     everything = set(range(ITEMS))
-    assert index.draw(4, seen=everything, full=set(), leading=set(), allow_seen=False, rng=rng) is None
-    again = index.draw(4, seen=everything, full=set(), leading=set(), allow_seen=True, rng=rng)
+    assert index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=False, rng=rng) is None
+    again = index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=True, rng=rng)
     assert len(again.items) == 4
 
 
 def test_a_hit_that_is_begun_keeps_its_items(rule):
     index = rule.make_index(ItemValues(*item_knowledge()), ASKING)
-    draw = index.draw(4, **ANYBODY, initial_items=[9, 2], rng=np.random.default_rng(2))
+    draw = index.draw_hit_or_none(4, **ANYBODY, initial_items=[9, 2], rng=np.random.default_rng(2))
     assert {9, 2} <= {*draw.items}
     assert draw.leader == 9
 
@@ -66,7 +66,7 @@ def test_a_hit_that_is_begun_keeps_its_items(rule):
 def test_with_nothing_wanted_there_is_nothing_to_draw(rule):
     score, variance, _ = item_knowledge()
     index = rule.make_index(ItemValues(score, variance, np.full(ITEMS, 3)), ASKING)
-    assert index.draw(4, **ANYBODY, rng=np.random.default_rng(2)) is None
+    assert index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2)) is None
     assert not index.has_open_items_left_after_hit((), seen=(), allow_seen=True)
 
 
@@ -75,7 +75,7 @@ def test_it_follows_what_changes(rule):
     index = rule.make_index(ItemValues(score, variance, judgments), ASKING)
     index.update(range(20), score[:20], variance[:20], [3] * 20)
     assert index.judgments.tolist() == [3] * 20 + judgments[20:].tolist()
-    draw = index.draw(4, **ANYBODY, rng=np.random.default_rng(2))
+    draw = index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2))
     assert sorted(draw.items) == [20, 21, 22]
 
 
@@ -90,7 +90,7 @@ def test_what_has_left_the_pool_is_not_asked_about(rule, status):
     assert index.open_items() == [*range(16, ITEMS)]
     assert index.judgments[[*range(9), *range(10, 16)]].tolist() == judgments[[*range(9), *range(10, 16)]].tolist()
     assert index.full_items(dict.fromkeys(range(ITEMS), 0)) == {*range(16)}
-    draws = [index.draw(4, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(20)]
+    draws = [index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(20)]
     for iteration in (0, 1):
         schedule = rule.schedule_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
         assert {item for draw in schedule for item in draw.items} <= {*range(8, ITEMS)}
@@ -99,7 +99,10 @@ def test_what_has_left_the_pool_is_not_asked_about(rule, status):
 
 def test_the_same_chance_leads_to_the_same_draws_and_another_to_another_order(rule):
     index = rule.make_index(ItemValues(*item_knowledge()), ASKING)
-    draws = [[index.draw(4, **ANYBODY, rng=rng) for _ in range(20)] for rng in map(np.random.default_rng, (5, 5, 6))]
+    draws = [
+        [index.draw_hit_or_none(4, **ANYBODY, rng=rng) for _ in range(20)]
+        for rng in map(np.random.default_rng, (5, 5, 6))
+    ]
     assert draws[0] == draws[1] != draws[2]
     assert len({draw.items.index(draw.leader) for draw in draws[0]}) > 1  # the leader does not always stand first
 
@@ -108,9 +111,9 @@ def test_what_leads_an_open_hit_leads_another_only_if_all_do(rule):
     score, variance, _ = item_knowledge()
     index, rng = rule.make_index(ItemValues(score, variance, np.zeros(ITEMS)), ASKING), np.random.default_rng(2)
     leading = set(range(ITEMS)) - {4, 9}
-    leaders = {index.draw(4, **(ANYBODY | {"leading": leading}), rng=rng).leader for _ in range(30)}
+    leaders = {index.draw_hit_or_none(4, **(ANYBODY | {"leading": leading}), rng=rng).leader for _ in range(30)}
     assert leaders <= {4, 9}
-    assert index.draw(4, **(ANYBODY | {"leading": set(range(ITEMS))}), rng=rng) is not None
+    assert index.draw_hit_or_none(4, **(ANYBODY | {"leading": set(range(ITEMS))}), rng=rng) is not None
 
 
 def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
@@ -140,7 +143,7 @@ def test_leaders_come_as_often_as_they_are_said_to(rule):
     """Five items that nobody knows anything about, and one that is known well."""
     index = rule.make_index(ItemValues([0.5] * 5 + [0.9], [1 / 12] * 5 + [0.001], [0] * 5 + [2]), ASKING)
     rng = np.random.default_rng(7)
-    hits = [index.draw(2, **ANYBODY | {"full": {1}}, rng=rng) for _ in range(1200)]
+    hits = [index.draw_hit_or_none(2, **ANYBODY | {"full": {1}}, rng=rng) for _ in range(1200)]
     assert {hit.reason for hit in hits} == {hits[0].reason}
     said = {hit.leader: hit.probability for hit in hits}
     assert sum(said.values()) == pytest.approx(1)

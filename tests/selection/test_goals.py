@@ -36,7 +36,7 @@ def index_of(rule, rows, asking=ASKING):
 
 
 def leader(index, rng=None, **around):
-    return index.draw(1, **ANYBODY | around, rng=rng or np.random.default_rng(1)).leader
+    return index.draw_hit_or_none(1, **ANYBODY | around, rng=rng or np.random.default_rng(1)).leader
 
 
 def test_the_gain_by_the_variance_of_a_posterior_by_hand():
@@ -141,7 +141,7 @@ def test_the_line_below_the_best_is_where_a_sort_finds_it(rows, news, k):
     for number, place, status in news:
         item = number % len(rows)
         values.score[item], values.status[item] = place, status
-        line.update_item(item)
+        line.update_position_for_item(item)
         best = np.sort(values.score[1:][values.status[1:] < ItemStatus.GONE])[::-1]
         cut = min(k, len(best) - 1)
         if cut > 0:
@@ -163,7 +163,7 @@ def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
 def test_nobody_who_may_lead_gains_more_than_the_leader(items, at, barred):
     values = ItemValues(*zip(*items, strict=True))
     near = NearLineLeaders(np.arange(len(items)), values, ThresholdLine(at), judgments_per_item=10)
-    found = near.draw(barred, np.random.default_rng(1))
+    found = near.draw_leader_or_none(barred, np.random.default_rng(1))
     free = [number for number in range(len(items)) if number not in barred]
     if not free:
         assert found is None
@@ -179,7 +179,7 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
     rows = [(rng.random(), 0.02, int(rng.integers(1, 5))) for _ in range(30)]
     index = index_of(THRESHOLD_RULE, rows)
     gains = index.leaders.log_gains(np.arange(30))
-    hit = index.draw(5, **ANYBODY, rng=rng)
+    hit = index.draw_hit_or_none(5, **ANYBODY, rng=rng)
     assert {*hit.items} == {*np.argsort(-gains)[:5].tolist()}
     assert hit.leader == np.argmax(gains)
 

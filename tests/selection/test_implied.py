@@ -31,7 +31,7 @@ def not_asked(percent=1, annotator=3):
 
 def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     mine, rng, drawn = not_asked(), np.random.default_rng(2), 0
-    while (draw := index.draw(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
+    while (draw := index.draw_hit_or_none(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
         first, second = draw.items
         implied = mine.implications.implied_outcome_if_any(first, second)
         assert implied is None or mask_of_implied_pairs_asked_anyway(2018, 3, first, [second], 1).item()
@@ -45,7 +45,7 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
 def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     full = set(range(ITEMS)) - {4}
-    assert index.draw(2, **(ANYBODY | {"full": full}), pair_filter=mine, rng=rng) is None
+    assert index.draw_hit_or_none(2, **(ANYBODY | {"full": full}), pair_filter=mine, rng=rng) is None
     assert mine.exhausted_leaders == set()
 
 
@@ -53,16 +53,19 @@ def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     mine.excluded_items = set(range(2, ITEMS))
     mine.implications.add_outcome_and_return_implied(0, 1, 1)
-    assert index.draw(2, **(ANYBODY | {"full": mine.excluded_items}), pair_filter=mine, rng=rng) is None
+    assert index.draw_hit_or_none(2, **(ANYBODY | {"full": mine.excluded_items}), pair_filter=mine, rng=rng) is None
     assert mine.exhausted_leaders == {0, 1}
 
 
 def test_items_that_nobody_has_seen_come_first(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     seen = set(range(ITEMS - 2))
-    assert set(index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng).items) == {ITEMS - 2, ITEMS - 1}
+    assert set(index.draw_hit_or_none(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng).items) == {
+        ITEMS - 2,
+        ITEMS - 1,
+    }
     mine.implications.add_outcome_and_return_implied(ITEMS - 2, ITEMS - 1, 1)
-    again = index.draw(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng)
+    again = index.draw_hit_or_none(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng)
     assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
 
 

@@ -45,7 +45,7 @@ def index_of(
 
 
 def may_draw(index: SelectionIndex, n: int, rng: np.random.Generator, **around: Any) -> Draw | None:
-    return index.draw(n, **(NOBODY | around), rng=rng)
+    return index.draw_hit_or_none(n, **(NOBODY | around), rng=rng)
 
 
 def draw(index: SelectionIndex, n: int, rng: np.random.Generator, **around: Any) -> Draw:
@@ -386,7 +386,7 @@ def test_any_draw_keeps_the_rules(campaign, seen, leading, held, allow_seen):
     seen, leading = seen & everything, leading & everything
     held = {item: leases for item, leases in held.items() if item in everything}
     around = {"seen": seen, "full": index.full_items(held), "leading": leading, "allow_seen": allow_seen}
-    hit = index.draw(5, **around, rng=np.random.default_rng(0))
+    hit = index.draw_hit_or_none(5, **around, rng=np.random.default_rng(0))
     wanted = {item for item in everything if rows[item][2] + held.get(item, 0) < 3}
     pool = (wanted - seen) or (wanted if allow_seen else set())
     if not pool:

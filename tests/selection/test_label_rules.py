@@ -111,13 +111,13 @@ def test_counts_that_cannot_be_are_refused(subtests):
 @pytest.mark.parametrize("rule", [ENTROPY_RULE, INFORMATION_RULE], ids=lambda rule: rule.name)
 def test_an_item_that_divides_its_annotators_comes_before_one_on_which_they_agree(rule):
     index = index_of(rule, (2, 0), (1, 1), (0, 2), (4, 0), (4, 0), (0, 4))
-    assert {index.draw(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1}
+    assert {index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1}
 
 
 @pytest.mark.parametrize("rule", [ENTROPY_RULE, INFORMATION_RULE], ids=lambda rule: rule.name)
 def test_what_nobody_has_labelled_comes_before_what_two_agree_on_and_ties_are_broken_by_chance(rule):
     index = index_of(rule, (2, 0), (0, 0), (0, 2), (0, 0), (2, 0))
-    assert {index.draw(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1, 3}
+    assert {index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(k)).leader for k in range(20)} == {1, 3}
 
 
 def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
@@ -127,7 +127,7 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
     index.update_labels([1], states((1, 1)))
     index.update_labels([1], states((1, 0)))
     assert index.items_with_unread_labels == set()
-    assert index.draw(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
+    assert index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
     index.check_consistency()
 
 
@@ -147,7 +147,7 @@ def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
         if told:
             index.update_labels([item], states(counts[item]))
         index.check_consistency()
-        draw = index.draw(2, **ANYBODY, rng=np.random.default_rng(1))
+        draw = index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
         assert draw is None or (counts[draw.items].sum(axis=1) < 5).all()
 
 

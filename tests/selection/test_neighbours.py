@@ -35,7 +35,7 @@ def test_the_gain_by_hand():
 def test_of_systems_known_alike_the_two_nearest_come_and_one_of_them_leads():
     rows = [(0.9, 0.01, 3), (0.2, 0.01, 3), (0.55, 0.01, 3), (0.6, 0.01, 3), (0.4, 0.01, 3)]
     index, rng = index_of(SYSTEMS_RULE, rows, ASKING), np.random.default_rng(3)
-    hits = [index.draw(3, **ANYBODY, rng=rng) for _ in range(800)]
+    hits = [index.draw_hit_or_none(3, **ANYBODY, rng=rng) for _ in range(800)]
     assert all({2, 3} <= {*hit.items} and len(hit.items) == 3 for hit in hits)
     assert_drawn_from({2: 0.5, 3: 0.5}, Counter(hit.leader for hit in hits))
     assert {(hit.reason, hit.probability) for hit in hits} == {("hardest_neighbours", 0.5)}
@@ -43,14 +43,16 @@ def test_of_systems_known_alike_the_two_nearest_come_and_one_of_them_leads():
 
 def test_a_neighbour_that_cannot_be_asked_about_is_not_beside_its_leader():
     rows = [(0.5, 0.02, 3), (0.52, 0.01, 10), (0.9, 0.01, 3), (0.1, 0.01, 3)]
-    hit = index_of(SYSTEMS_RULE, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1))
+    hit = index_of(SYSTEMS_RULE, rows, ASKING).draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
     assert hit.leader == 0
     assert 1 not in hit.items
 
 
 def test_two_systems_that_nobody_knows_are_told_apart_before_two_that_are_far_apart():
     rows = [(0.5, 1 / 12, 0), (0.5, 1 / 12, 0), (0.9, 0.002, 8), (0.1, 0.002, 8)]
-    assert {*index_of(SYSTEMS_RULE, rows, ASKING).draw(2, **ANYBODY, rng=np.random.default_rng(1)).items} == {0, 1}
+    assert {
+        *index_of(SYSTEMS_RULE, rows, ASKING).draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1)).items
+    } == {0, 1}
 
 
 @given(rows=st.lists(item, min_size=1, max_size=12), news=st.lists(st.tuples(st.integers(0, 11), item), max_size=12))
@@ -59,7 +61,7 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
         index.check_consistency()
-    hit = index.draw(1, **ANYBODY, rng=np.random.default_rng(1))
+    hit = index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1))
     wanted = index.open_items()
     if hit is None:
         assert not wanted

@@ -57,7 +57,7 @@ def index_after_comparisons(items=12, rounds=5, settings=ASKING, **values):
         order = rng.permutation(items)
         for pair in order.reshape(-1, 2).tolist():
             won = [float(pair[0] > pair[1]), float(pair[1] > pair[0])]
-            index.learn_hit(pair, won if rng.random() < 0.8 else won[::-1], **COMPARING)
+            index.learn_comparisons_of_hit(pair, won if rng.random() < 0.8 else won[::-1], **COMPARING)
     return index
 
 
@@ -107,23 +107,24 @@ def test_of_equal_distances_the_one_that_others_say_least_about_is_asked():
 def test_with_few_comparisons_it_is_the_rule_scores():
     values = [0.5] * 12, [1 / 12] * 12, [1, 0, 0, *[1] * 9]
     index, even = (rule.make_index(ItemValues(*values), ASKING) for rule in (PAIRS_RULE, SELECTION_RULES["scores"]))
-    draw = index.draw(2, **ANYBODY, rng=np.random.default_rng(1))
-    assert draw == even.draw(2, **ANYBODY, rng=np.random.default_rng(1))
+    draw = index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
+    assert draw == even.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
     assert draw is not None
     assert (sorted(draw.items), draw.reason) == ([1, 2], "fewest_judgments")
 
 
 def test_five_comparisons_an_item_are_enough():
     assert (
-        index_after_comparisons(rounds=4).draw(2, **ANYBODY, rng=np.random.default_rng(1)).reason != "most_informative"
+        index_after_comparisons(rounds=4).draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1)).reason
+        != "most_informative"
     )
-    draw = index_after_comparisons(rounds=5).draw(2, **ANYBODY, rng=np.random.default_rng(1))
+    draw = index_after_comparisons(rounds=5).draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
     assert (draw.reason, draw.probability) == ("most_informative", 1.0)
 
 
 def test_a_hit_of_several_items_is_completed_by_those_that_tell_most_about_all_of_them():
     index = index_after_comparisons()
-    draw = index.draw(3, **ANYBODY, rng=np.random.default_rng(1))
+    draw = index.draw_hit_or_none(3, **ANYBODY, rng=np.random.default_rng(1))
     joint = index.log.joint
     pair = most_informative_pair(joint, np.arange(12))
     (third,) = {*draw.items} - {*pair}
@@ -137,7 +138,7 @@ def test_beside_a_baseline_the_item_comes_whose_comparison_with_it_tells_most():
     index = index_after_comparisons(settings=asking)
     joint = index.log.joint
     information = comparison_information(joint.mean[5] - joint.mean, joint.difference_variance[5])
-    draw = index.draw(1, **ANYBODY, rng=np.random.default_rng(1))
+    draw = index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1))
     assert draw.items == [information.argmax()]
 
 
@@ -146,7 +147,7 @@ def test_a_pair_that_is_asked_now_is_not_asked_again_at_once():
     index, rng = index_after_comparisons(), np.random.default_rng(1)
     leading: set[int] = set()
     for _ in range(5):
-        draw = index.draw(2, **ANYBODY | {"leading": leading}, rng=rng)
+        draw = index.draw_hit_or_none(2, **ANYBODY | {"leading": leading}, rng=rng)
         assert not {*draw.items} & leading
         leading.add(draw.leader)
     assert len(leading) == 5
@@ -157,7 +158,7 @@ def test_two_processes_that_read_the_record_at_different_times_ask_for_the_same(
     whole = index_after_comparisons(rounds=9)
     hits = [(number, items, scores) for number, (items, scores) in enumerate(hits_of(rounds=9))]
     for _, items, scores in hits[30:]:
-        early.learn_hit(items, scores, **COMPARING)
+        early.learn_comparisons_of_hit(items, scores, **COMPARING)
     late.log.add_hits(
         np.repeat([number for number, _, _ in hits], 2),
         np.concatenate([items for _, items, _ in hits]),
@@ -218,7 +219,7 @@ def test_in_a_large_campaign_the_least_judged_item_meets_those_that_tell_most_ab
     score = np.where(np.arange(items) % 2, 0.9, 0.5)
     index = PAIRS_RULE.make_index(ItemValues(score, np.full(items, 0.01), [5] + [6] * (items - 1)), ASKING)
     assert index.log is None
-    draws = [index.draw(2, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(40)]
+    draws = [index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(40)]
     assert {draw and draw.leader for draw in draws} == {0}
     assert all(draw and score[draw.items].tolist() == [0.5, 0.5] for draw in draws)
 
@@ -234,7 +235,9 @@ def test_it_orders_items_better_than_asking_evenly():
                 SELECTION_RULES[name], ONLINE_LAWS["trueskill"], ASKING, LawParameters(), 40, rng
             )
             for annotator in range(180):
-                campaign.update_campaign_by_answer(answered(campaign.draw(annotator), truth, annotator, rng))
+                campaign.update_campaign_by_answer(
+                    answered(campaign.draw_next_hit_or_none(annotator), truth, annotator, rng)
+                )
             correlations.append(spearman(campaign.score, truth))
     assert np.mean(found["pairs"]) > np.mean(found["scores"]) + 0.005
 

@@ -115,12 +115,12 @@ def test_each_output_is_shown_once_and_speaks_for_all_that_are_the_same(row):
 
 def test_what_is_the_same_everywhere_cannot_be_compared():
     of = segments([[0, 0, 2], [0, 0, -1], [-1, 1, 2]])
-    assert not of.can_compare([0, 1], [], n=2, min_outputs=2)
-    assert of.can_compare([0, 1, 2], [], n=2, min_outputs=2)
-    assert of.can_compare([0, 1], [], n=2, min_outputs=1)
-    assert of.can_compare([0], [2], n=1, min_outputs=2)
-    assert not of.can_compare([0], [1], n=1, min_outputs=2)
-    assert not of.can_compare([], [], n=2, min_outputs=1)
+    assert not of.can_any_segment_compare_systems([0, 1], [], n=2, min_outputs=2)
+    assert of.can_any_segment_compare_systems([0, 1, 2], [], n=2, min_outputs=2)
+    assert of.can_any_segment_compare_systems([0, 1], [], n=2, min_outputs=1)
+    assert of.can_any_segment_compare_systems([0], [2], n=1, min_outputs=2)
+    assert not of.can_any_segment_compare_systems([0], [1], n=1, min_outputs=2)
+    assert not of.can_any_segment_compare_systems([], [], n=2, min_outputs=1)
 
 
 def test_a_segment_can_be_asked_about_where_enough_outputs_differ():

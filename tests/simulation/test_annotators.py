@@ -29,24 +29,24 @@ def spread_values(n, *, around=0.5):
 
 
 def test_who_has_no_habits_says_the_truth_but_for_noise():
-    said = np.array([Habits(noise=0.1).score_items(np.array([0.4]), 0, rng(k))[0] for k in range(800)])
+    said = np.array([Habits(noise=0.1).draw_scores_for_items(np.array([0.4]), 0, rng(k))[0] for k in range(800)])
     assert said.mean() == pytest.approx(0.4, abs=0.01)
     assert said.std() == pytest.approx(0.1, rel=0.08)
 
 
 def test_bias_and_scale_are_a_line_through_the_middle():
     truth = spread_values(3)
-    seen = Habits(bias=0.05, scale=0.5, noise=0.0).score_items(truth, 0, rng())
+    seen = Habits(bias=0.05, scale=0.5, noise=0.0).draw_scores_for_items(truth, 0, rng())
     assert seen == pytest.approx(np.round(0.55 + 0.5 * (truth - 0.5), 2))
 
 
 def test_who_shuns_the_ends_keeps_as_far_away_from_both():
-    said = Habits(noise=0.0, end_aversion=0.2).score_items(np.array([0.0, 0.5, 1.0]), 0, rng())
+    said = Habits(noise=0.0, end_aversion=0.2).draw_scores_for_items(np.array([0.0, 0.5, 1.0]), 0, rng())
     assert said == pytest.approx([0.1, 0.5, 0.9])
 
 
 def test_rounding_is_as_frequent_as_said():
-    said = np.round(100 * Habits(noise=0.2, to_5=0.3, to_10=0.4).score_items(MIDDLE, 0, rng())).astype(int)
+    said = np.round(100 * Habits(noise=0.2, to_5=0.3, to_10=0.4).draw_scores_for_items(MIDDLE, 0, rng())).astype(int)
     tens, fives = np.mean(said % 10 == 0), np.mean(said % 10 == 5)
     assert tens == pytest.approx(0.4 + 0.3 / 2 + 0.3 / 10, abs=0.03)
     assert fives == pytest.approx(0.3 / 2 + 0.3 / 10, abs=0.03)
@@ -76,12 +76,15 @@ def test_nearness_by_hand():
 @pytest.mark.parametrize("how", CARELESS_KINDS)
 def test_who_does_not_look_says_the_same_whatever_is_true(how):
     people = [Habits(careless=how, bias=0.3)] * 2
-    low, high = (HabitAnnotators(people, np.full(200, truth)).answer(0, range(200), rng()) for truth in (0.1, 0.9))
+    low, high = (
+        HabitAnnotators(people, np.full(200, truth)).draw_scores_by_annotator(0, range(200), rng())
+        for truth in (0.1, 0.9)
+    )
     assert low.tolist() == high.tolist()
 
 
 def test_each_kind_of_carelessness_is_its_own():
-    random, line, middle = (Habits(careless=how).score_items(MIDDLE, 0, rng()) for how in CARELESS_KINDS)
+    random, line, middle = (Habits(careless=how).draw_scores_for_items(MIDDLE, 0, rng()) for how in CARELESS_KINDS)
     assert random.std() == pytest.approx(np.sqrt(1 / 12), rel=0.05)
     assert len(set(line.tolist())) == 1
     assert np.abs(middle - 0.5).max() < 0.1
@@ -105,7 +108,7 @@ def test_each_kind_of_carelessness_is_its_own():
     done=st.integers(0, 500),
 )
 def test_whatever_the_habits_an_answer_is_on_the_steps_of_the_slider(habits, truth, done):
-    said = habits.score_items(np.array(truth), done, rng())
+    said = habits.draw_scores_for_items(np.array(truth), done, rng())
     assert said.shape == (len(truth),)
     assert ((said >= 0) & (said <= 1)).all()
     assert said * 100 == pytest.approx(np.round(said * 100))
@@ -125,8 +128,8 @@ def test_a_crowd_is_as_its_parameters_say():
 
 def test_who_repeats_real_scores_says_each_as_often_as_it_was_given():
     people = ReplayedAnnotators([[0.1, 0.1, 0.7], [0.5]])
-    said = Counter(people.answer(3, [0], rng(k)).item() for k in range(900))
+    said = Counter(people.draw_scores_by_annotator(3, [0], rng(k)).item() for k in range(900))
     assert set(said) == {0.1, 0.7}
     assert said[0.1] == pytest.approx(600, abs=60)
-    assert people.answer(0, [1, 1], rng()).tolist() == [0.5, 0.5]
+    assert people.draw_scores_by_annotator(0, [1, 1], rng()).tolist() == [0.5, 0.5]
     assert people.truth == pytest.approx([0.3, 0.5])

@@ -94,7 +94,7 @@ def test_the_rule_for_comparisons_learns_from_every_two_items_of_a_hit():
     mine = SimulatedCampaign(SELECTION_RULES["pairs"], ONLINE_LAWS["trueskill"], asking, LawParameters(), 10, rng)
     reasons = []
     for annotator in range(16):
-        draw = mine.draw(annotator)
+        draw = mine.draw_next_hit_or_none(annotator)
         assert draw is not None
         reasons.append(draw.reason)
         mine.update_campaign_by_answer(AnsweredHit(annotator, draw.items, [item / 10 for item in draw.items]))

@@ -63,7 +63,7 @@ async def sizes(engine):
 async def answered(engine, copy, crowd=CROWD):
     """The crowds of a process, after one of them has answered this copy to its end."""
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
-    crowds.start(copy, crowd)
+    crowds.start_crowd_of_rehearsal(copy, crowd)
     await wait_until(engine, FINISHED)
     return crowds
 
@@ -95,7 +95,7 @@ async def test_a_rehearsal_stops_by_itself_when_its_goal_is_reached(engine):
     )
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS, pause=0)
     crowds = RehearsalCrowds(engine, lambda: NOW, looks.request_scan, pause=0)
-    crowds.start(copy, CROWD)
+    crowds.start_crowd_of_rehearsal(copy, CROWD)
     await wait_until(engine, FINISHED)
     assert (await lifecycle_row(engine, copy.slug)).goal_reached
     await looks.stop()
@@ -105,7 +105,7 @@ async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
     copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, launched=False))
     await removed(engine, copy.slug)
     looks = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
-    await looks.finish(copy.id)
+    await looks.stop_after_last_scan(copy.id)
     assert not looks.positions
 
 
@@ -191,7 +191,7 @@ async def test_outputs_of_systems_and_files_count_too(engine, monkeypatch):
 async def test_a_process_has_few_crowds_and_sends_them_away_when_it_stops(engine, monkeypatch):
     copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.01)
-    crowds.start(copy, CROWD)
+    crowds.start_crowd_of_rehearsal(copy, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     monkeypatch.setattr(rehearsals, "MAX_CROWDS_PER_PROCESS", 1)
     with pytest.raises(Refusal, match="which is the limit"):
@@ -222,7 +222,7 @@ async def test_a_process_says_that_it_leads_a_crowd_and_goes_away_when_another_o
     campaign = await create_running_campaign(engine, judgments_per_item=1000)
     copy, crowd = await led(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0.001)
-    crowds.start(copy, crowd)
+    crowds.start_crowd_of_rehearsal(copy, crowd)
     await wait_until(engine, f"SELECT led_until > '{crowd.led_until.isoformat()}' FROM crowds")
     await execute_sql(
         engine, "UPDATE crowds SET led_until = led_until + interval '1 minute'"
@@ -250,7 +250,7 @@ async def test_the_page_says_that_the_crowd_is_gone_and_lets_it_go_on(engine, ap
 async def test_a_crowd_whose_campaign_another_process_removes_goes_away(engine):
     copy, _ = await start_rehearsal(engine, await create_running_campaign(engine, judgments_per_item=1000))
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
-    crowds.start(copy, CROWD)
+    crowds.start_crowd_of_rehearsal(copy, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     await removed(engine, copy.slug)
     await asyncio.wait_for(crowds.tasks.wait(), 60)
@@ -270,7 +270,7 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
     campaign = await create_running_campaign(engine, judgments_per_item=1000)
     first, _ = await start_rehearsal(engine, campaign)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
-    crowds.start(first, CROWD)
+    crowds.start_crowd_of_rehearsal(first, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
         await rehearsals.delete_rehearsal(connection, first.slug)

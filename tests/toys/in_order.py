@@ -10,7 +10,7 @@ from app.selection.rule import Draw, ItemValues, PairFilter, SelectionSettings
 
 
 class InOrderIndex(SelectionIndex):
-    def draw(
+    def draw_hit_or_none(
         self,
         n: int,
         *,

@@ -28,17 +28,17 @@ class RoundNumbers(QualityRule):
         default=60, title="More than (%)", description="The rule finds people with a larger share of round scores."
     )
 
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
+    def supports_answers(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Return whether answers are points: only these can be round."""
         return answer_kind == "points"
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all of them are round."""
         return RuleRequirement(
             min_consecutive_events_above_limit(self.most_percent / 100, false_alarm_rate), "judgment"
         )
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self,
         behaviour: AnnotatorBehaviour,
         other_measures: Array,

@@ -150,21 +150,23 @@ async def store_locked_answers(
         try:
             if not late:
                 refuse_fully_judged_item(locked, hit, judgments)
-            accepted = await accept_answer(connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ()))
+            accepted = await validate_answer_for_storage(
+                connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
+            )
         except Refusal as refusal:
             refusals[answer.hit_id] = refusal
             continue
         accepted_answers.append(accepted)
         if hit.annotator_id not in excluded:
             judgments.update(accepted.responses[0].items)
-            await apply_laws(locked, laws, accepted)
+            await apply_answer_by_all_laws(locked, laws, accepted)
     seq_by_hit = (
         await store_responses_and_posteriors(connection, locked, laws, accepted_answers) if accepted_answers else {}
     )
     may_be_complete = False
     for accepted in accepted_answers:
         does_count, judged_items = accepted.hit.annotator_id not in excluded, accepted.responses[0].items
-        may_be_complete |= await store_details(
+        may_be_complete |= await store_details_and_return_if_item_leaves_pool(
             connection, locked, accepted, seq_by_hit[accepted.hit.id], does_count=does_count
         )
         if does_count and judged_items:
@@ -185,7 +187,7 @@ def refuse_fully_judged_item(locked: LockedAnswers, hit: LockedHit, judgments: M
         raise lease_lost_error()
 
 
-async def accept_answer(
+async def validate_answer_for_storage(
     connection: Driver,
     locked: LockedAnswers,
     hit: LockedHit,
@@ -238,7 +240,7 @@ async def start_law_runners(connection: Driver, locked: LockedAnswers) -> list[L
     ]
 
 
-async def apply_laws(locked: LockedAnswers, laws: Sequence[LawRunner], accepted: AcceptedAnswer) -> None:
+async def apply_answer_by_all_laws(locked: LockedAnswers, laws: Sequence[LawRunner], accepted: AcceptedAnswer) -> None:
     """Apply the answer in memory, by all criteria."""
     for criterion, law, response in zip(locked.criteria, laws, accepted.responses, strict=True):
         await law.apply_hits(convert_judging_responses_to_hits_of_law(criterion, [response]), criterion.law_parameters)
@@ -248,16 +250,16 @@ async def store_responses_and_posteriors(
     connection: Driver, locked: LockedAnswers, laws: Sequence[LawRunner], accepted_answers: Sequence[AcceptedAnswer]
 ) -> dict[int, int]:
     """Store the responses, the laws' state and the posteriors, and return the number of each response by HIT."""
-    posteriors, *posteriors_by_others = [await law.save() for law in laws]
+    posteriors, *posteriors_by_others = [await law.store_law_state_and_return_posterior_parameters() for law in laws]
     rows = await fetch_rows(
-        connection, STORE_RESPONSES, response_arrays(locked, accepted_answers) | posteriors, StoredResponse
+        connection, STORE_RESPONSES, sql_arrays_of_responses(locked, accepted_answers) | posteriors, StoredResponse
     )
     for parameters in posteriors_by_others:
         await execute_statement(connection, UPDATE_POSTERIORS, parameters)
     return {row.hit_id: row.seq for row in rows}
 
 
-def response_arrays(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
+def sql_arrays_of_responses(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
     """Return the parameters of `STORE_RESPONSES` for the responses."""
     columns = [accepted.columns for accepted in accepted_answers]
     item_starts, item_ends, items = concatenate([column.items for column in columns])
@@ -293,7 +295,7 @@ def concatenate(lists: Sequence[Sequence[Any]]) -> tuple[list[int], list[int], l
     return starts, ends, together
 
 
-async def store_details(
+async def store_details_and_return_if_item_leaves_pool(
     connection: Driver, locked: LockedAnswers, accepted: AcceptedAnswer, seq: int, *, does_count: bool
 ) -> bool:
     """Store what follows from a stored answer besides posteriors, and return whether an item now leaves the pool.

@@ -166,7 +166,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
 async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
     visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
     reply: VisitReply = await request.app.state.visit_requests.submit(assignment.campaign_id, visit_request)
-    return reply.found_next_hit()
+    return reply.next_hit_or_raise_refusal()
 
 
 async def find_or_create_program_assignment(
@@ -384,7 +384,7 @@ async def post_response(
     state = request.app.state
     if response.replaces is None:
         visit_request = VisitRequest(SubmittedAnswer(assignment, hit_id, answer, now))
-        receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).stored_receipt()
+        receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).receipt_or_raise_refusal()
     else:
         async with state.serving_connections.borrow_autocommit_connection(hit.campaign_id) as connection:
             receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)

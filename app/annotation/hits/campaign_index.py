@@ -308,12 +308,12 @@ class PosteriorCache:
             {"campaign": campaign.id, "since": campaign_index.watermark},
             PosteriorChanges,
         )
-        if self.drop_if_stale(campaign, campaign_index, changes):
+        if self.drop_index_if_stale(campaign, campaign_index, changes):
             return await self.load_current_index(connection, campaign)
         campaign_index.merge_changes(changes)
         return campaign_index
 
-    def drop_if_stale(
+    def drop_index_if_stale(
         self,
         campaign: IndexSettings | ChangesAndOpenHits | Campaign,
         campaign_index: CampaignIndex,
@@ -337,7 +337,11 @@ class PosteriorCache:
     def apply_changes(self, row: ChangesAndOpenHits) -> None:
         """Apply the changes in `row`, which was queried since this process's watermark, if it had one."""
         campaign_index = self.indexes.get(row.id)
-        if campaign_index is not None and row.since is not None and not self.drop_if_stale(row, campaign_index, row):
+        if (
+            campaign_index is not None
+            and row.since is not None
+            and not self.drop_index_if_stale(row, campaign_index, row)
+        ):
             campaign_index.merge_changes(row)
 
     def open_hits_of_row_or_remembered(self, row: ChangesAndOpenHits, campaign_index: CampaignIndex) -> OpenHits:

@@ -17,7 +17,7 @@ from app.database.session import Driver, Record, fetch_first_row_or_none
 SELECT_CROWD_SETTINGS = text("SELECT slug, crowd_settings FROM campaigns WHERE id = :campaign")
 
 
-def may_leave_after_any_hit(assignment: AssignmentState) -> bool:
+def may_end_visit_after_any_hit(assignment: AssignmentState) -> bool:
     """Return whether the annotator may end the visit after any HIT. Without a limit on HITs nothing else may end it."""
     return is_leaving_early_allowed(
         PLATFORMS[assignment.platform], assignment.leave_early, assignment.hits_per_annotator
@@ -37,7 +37,7 @@ async def end_visit_or_find_next_hit(
     If leaving is not allowed or the annotator is held, treat it as a request for a HIT, so no completion code leaks.
     """
     assignment = await load_assignment_and_update_cache(connection, cache, query)
-    if assignment.held_back or not may_leave_after_any_hit(assignment):
+    if assignment.held_back or not may_end_visit_after_any_hit(assignment):
         return await find_or_lease_next_hit(connection, cache, query, now=now)
     return await end_lease_and_build_no_hit_reply(connection, assignment, "stopped", now=now)
 

@@ -96,7 +96,7 @@ def draw_streaming_hit_or_none(
     seen = items_seen_or_held_in_other_visit(assignment)
     if assignment.not_judged:
         full_items = full_items.union(assignment.not_judged)
-    draw = campaign_index.index.draw(
+    draw = campaign_index.index.draw_hit_or_none(
         assignment.selection_settings.items_per_hit - check_count,
         seen=seen,
         full=full_items,
@@ -134,7 +134,7 @@ def draw_systems_then_segment_or_none(
         set[int](),
     )
     for _ in range(campaign_index.segments.systems):
-        draw = campaign_index.index.draw(
+        draw = campaign_index.index.draw_hit_or_none(
             assignment.selection_settings.items_per_hit,
             seen=exhausted_systems,
             full=full_items | skipped_leaders,
@@ -206,7 +206,7 @@ def choose_systems_and_segment_or_none(
     ]
     drawn: Draw | None = draw
     if len(present_systems) < len(draw.items):
-        drawn = campaign_index.index.draw(
+        drawn = campaign_index.index.draw_hit_or_none(
             settings.items_per_hit,
             seen=absent_systems,
             full=full_items,
@@ -269,7 +269,7 @@ def draw_distinct_systems_and_segment_or_none(
     ) | campaign_index.segments.systems_with_already_shown_output(
         segment, required_systems, rng.permutation(others).tolist()
     )
-    drawn = campaign_index.index.draw(
+    drawn = campaign_index.index.draw_hit_or_none(
         settings.items_per_hit,
         seen=excluded_systems,
         full=full_items,

@@ -11,7 +11,7 @@ from app.annotation.onboarding.training import answered_order, practice_value_te
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.media.render_items import render_campaign_items
-from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback
+from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback_on_check_answers
 
 SELECT_ANSWERED_GOLD = text("""
     SELECT i.shown, i.expected, a.value
@@ -58,7 +58,7 @@ async def load_gold_feedback_if_any(
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
     design, values = campaign.design, [row.value for row in rows]
-    feedbacks = feedback(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
+    feedbacks = feedback_on_check_answers(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
     if not feedbacks or (feedbacks[-1].kind == "order" and len(feedbacks[-1].order) < 2):
         return None
     items = await render_campaign_items(

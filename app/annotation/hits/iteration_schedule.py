@@ -191,7 +191,7 @@ async def fill_place_with_unneeded_items(
         *await fetch_first_column(connection, SELECT_ITEMS_OF_OPEN_HITS, key),
         *await fetch_first_column(connection, SELECT_ITEMS_OF_FREE_PLACES, {**key, "iteration": iteration}),
     ]
-    draw = campaign_index.index.draw(
+    draw = campaign_index.index.draw_hit_or_none(
         assignment.selection_settings.items_per_hit,
         seen=items_seen_or_held_in_other_visit(assignment),
         full=campaign_index.index.full_items(Counter(reserved_items)).union(assignment.not_judged or ()),

@@ -81,7 +81,7 @@ async def find_or_lease_next_hits(
 ) -> list[NextHit | Exception]:
     """Return for each request what `find_or_lease_next_hit` returns or raises. All are for the same campaign."""
     batch = LeaseBatch(connection, cache, campaign_id, [PendingRequest(request) for request in requests])
-    return await batch.serve()
+    return await batch.serve_all_requests()
 
 
 @dataclass
@@ -120,20 +120,20 @@ class LeaseBatch:
     requests: list[PendingRequest]
     attempts: int = field(default=0, init=False)
 
-    async def serve(self) -> list[NextHit | Exception]:
+    async def serve_all_requests(self) -> list[NextHit | Exception]:
         """Return the outcome of each request."""
         while self.attempts < MAX_LEASE_ATTEMPTS and (
             pending := [request for request in self.requests if request.outcome is None]
         ):
-            await self.serve_once(pending)
+            await self.try_to_serve_each_request_once(pending)
             self.attempts += 1
-        return [pending.outcome or await self.ask_to_wait(pending.request) for pending in self.requests]
+        return [pending.outcome or await self.reply_that_annotator_waits(pending.request) for pending in self.requests]
 
-    async def ask_to_wait(self, request: NextHitRequest) -> NextHit:
+    async def reply_that_annotator_waits(self, request: NextHitRequest) -> NextHit:
         assignment = await load_assignment_and_update_cache(self.connection, self.cache, request.query)
         return NextHit(assignment, reason="wait")
 
-    async def serve_once(self, pending: Sequence[PendingRequest]) -> None:
+    async def try_to_serve_each_request_once(self, pending: Sequence[PendingRequest]) -> None:
         """Serve each request as far as it goes: a request that must begin again has no outcome afterwards."""
         open_hits_row = await self.load_assignments(pending)
         drawing: dict[int, PendingRequest] = {}
@@ -146,7 +146,9 @@ class LeaseBatch:
                     drawing[request.assignment.assignment_id] = request
         if drawing and open_hits_row is not None:
             # Two batches of other processes that lease to the same assignments wait for each other in this order.
-            await self.lease_to_all([drawing[assignment_id] for assignment_id in sorted(drawing)], open_hits_row)
+            await self.draw_and_lease_hits_for_all(
+                [drawing[assignment_id] for assignment_id in sorted(drawing)], open_hits_row
+            )
 
     async def load_assignments(self, pending: Sequence[PendingRequest]) -> ChangesAndOpenHits | None:
         """Read the assignments that are not known, and what open HITs hold; None if no assignment exists."""
@@ -193,7 +195,9 @@ class LeaseBatch:
             return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
         return None
 
-    async def lease_to_all(self, drawing: Sequence[PendingRequest], open_hits_row: ChangesAndOpenHits) -> None:
+    async def draw_and_lease_hits_for_all(
+        self, drawing: Sequence[PendingRequest], open_hits_row: ChangesAndOpenHits
+    ) -> None:
         """Draw a HIT for each of these annotators, who hold none, and lease all of them at once."""
         leases: list[tuple[PendingRequest, ProposedLease]] = []
         with ExitStack() as reservations:
@@ -220,7 +224,7 @@ class LeaseBatch:
             proposal = lease.proposal
             if proposal.leader is not None:
                 self.cache.record_lease(self.campaign_id, proposal.leader, proposal.items, proposal.segment)
-            pending.outcome = NextHit(lease.assignment, hit_on_page(lease, leased_hit))
+            pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
 
     async def propose_lease(self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits) -> ProposedLease | None:
         """Return the HIT to lease. If there is none, set the outcome, or leave it to the next attempt."""
@@ -272,7 +276,7 @@ def should_retry_with_fresh_open_hits(
     )
 
 
-def hit_on_page(lease: ProposedLease, leased_hit: LeasedHit) -> HitOnPage:
+def build_hit_on_page(lease: ProposedLease, leased_hit: LeasedHit) -> HitOnPage:
     """Return the leased HIT as its annotator sees it."""
     proposal = lease.proposal
     shown, ids, texts = proposal.visible_items, leased_hit.ids, leased_hit.texts

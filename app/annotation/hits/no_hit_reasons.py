@@ -119,7 +119,7 @@ async def finish_if_done_and_name_no_systems_reason(
     if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
         return "wait"
     settings, always_shown = assignment.selection_settings, assignment.always_shown
-    if segments.can_compare(
+    if segments.can_any_segment_compare_systems(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"

@@ -60,14 +60,14 @@ class VisitReply:
     refusal: Refusal | None = None
     next_hit: NextHit | None = None
 
-    def stored_receipt(self) -> AnswerReceipt:
+    def receipt_or_raise_refusal(self) -> AnswerReceipt:
         """Return the receipt of the answer. Raises the refusal, if it was not stored."""
         if self.refusal is not None:
             raise self.refusal
         assert self.receipt is not None  # noqa: S101  (the request had an answer)
         return self.receipt
 
-    def found_next_hit(self) -> NextHit:
+    def next_hit_or_raise_refusal(self) -> NextHit:
         """Return the next HIT of a request that wants one. Raises the refusal of an answer without a next HIT."""
         if self.next_hit is None and self.refusal is not None:
             raise self.refusal

@@ -45,18 +45,18 @@ class NumberLimits(NamedTuple):
 
     def contains(self, number: float) -> bool:
         """Return whether the number is a possible answer."""
-        return not (is_below(number, self.minimum) or is_above(number, self.maximum))
+        return not (is_number_below_limit(number, self.minimum) or is_number_above_limit(number, self.maximum))
 
     def screens_out(self, number: float) -> bool:
         """Return whether people with this number cannot take part."""
-        return is_below(number, self.screened_under) or is_above(number, self.screened_over)
+        return is_number_below_limit(number, self.screened_under) or is_number_above_limit(number, self.screened_over)
 
 
-def is_below(number: float, limit: float | None) -> bool:
+def is_number_below_limit(number: float, limit: float | None) -> bool:
     return limit is not None and number < limit
 
 
-def is_above(number: float, limit: float | None) -> bool:
+def is_number_above_limit(number: float, limit: float | None) -> bool:
     return limit is not None and number > limit
 
 

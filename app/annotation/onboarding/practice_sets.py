@@ -17,7 +17,12 @@ from app.designs.criteria import AskedCampaign, split_submission_by_criterion_or
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, pluralize
-from app.quality.expected_answers import ExpectedAnswer, Feedback, expected_answer_of_cells_or_none, feedback
+from app.quality.expected_answers import (
+    ExpectedAnswer,
+    Feedback,
+    expected_answer_of_cells_or_none,
+    feedback_on_check_answers,
+)
 from app.uploads import MAX_SHOWN_CHARACTERS, UploadedRow, format_cell, read_table
 
 MAX_PRACTICE_ITEMS = 60
@@ -195,7 +200,7 @@ def grade_practice_values(
     """Return the graded answer of stored values."""
     values_with_nan = [[math.nan if value is None else value for value in row] for row in values]
     feedback_by_criterion = [
-        feedback(criterion.design, [item.expected[number] for item in items], values_with_nan[number])
+        feedback_on_check_answers(criterion.design, [item.expected[number] for item in items], values_with_nan[number])
         for number, criterion in enumerate(settings.criteria)
     ]
     return GradedSet(

@@ -49,14 +49,14 @@ async def find_or_create_started_assignment(
 
     """
 
-    async def arrive_as(worker_id: str) -> AssignmentId:
+    async def find_or_create_assignment_of_worker(worker_id: str) -> AssignmentId:
         arrival = Arrival(worker_id, assignment_id="visit")
         return await find_or_create_assignment(
             connection, campaign_id, platform, arrival, now=now, visitor=visitor, admitted=admitted
         )
 
     if token and TOKEN.fullmatch(token):
-        assignment = await arrive_as(sha256(token.encode()).hexdigest()[:32])
+        assignment = await find_or_create_assignment_of_worker(sha256(token.encode()).hexdigest()[:32])
         if assignment.arrived_at is None or now - assignment.arrived_at <= SAME_PRESS:
             return assignment
-    return await arrive_as(new_token())
+    return await find_or_create_assignment_of_worker(new_token())

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 from app.annotation.platforms.time_parsing import (
     DateOrderUnknownError,
     ParsedTime,
-    file_time_or_none,
     is_day_first_or_none,
+    parse_file_time_or_none,
 )
 from app.errors import Invalid, shorten_echo
 from app.uploads import ReadOptions, refuse_upload_at_line
@@ -156,7 +156,7 @@ class CellReader:
             return None
         day_first = self.formats.has_day_first if self.formats else None
         try:
-            parsed_time = file_time_or_none(
+            parsed_time = parse_file_time_or_none(
                 cell, day_first=day_first, zone=find_time_zone_or_refuse(self.options.time_zone)
             )
         except DateOrderUnknownError:
@@ -224,7 +224,7 @@ def record_decimal_mark(first_cell_by_comma_use: dict[bool | None, tuple[int, st
 
 def is_date_order_ambiguous(cell: str) -> bool:
     try:
-        file_time_or_none(cell, day_first=None, zone=UTC)
+        parse_file_time_or_none(cell, day_first=None, zone=UTC)
     except DateOrderUnknownError:
         return True
     return False

@@ -62,7 +62,9 @@ def likeliest_column_by_role(columns: Sequence[str]) -> dict[str, str]:
     """Return the likeliest column of a table for each role that has one."""
     inputs, answers = ([name for name in columns if name.startswith(prefix)] for prefix in ("Input.", "Answer."))
     other_columns = [name for name in columns if name not in (*inputs, *answers)]
-    proposed = {role: name for role in COLUMN_ROLES if (name := likeliest_column(role, other_columns))}
+    proposed = {
+        role: name for role in COLUMN_ROLES if (name := column_with_likeliest_name_or_empty(role, other_columns))
+    }
     if answers:
         proposed |= propose_columns_by_role_of_template(
             inputs, [name for name in answers if not NOT_VALUE_COLUMN_PATTERN.search(name)]
@@ -88,19 +90,25 @@ def propose_columns_by_role_of_template(inputs: Sequence[str], answers: Sequence
     if family_pairs:
         base_names = [input_family.replace(NUMBER_WILDCARD, "") for input_family, _ in family_pairs]
         item_family, value_family = family_pairs[
-            base_names.index(likeliest_column("item", base_names) or base_names[0])
+            base_names.index(column_with_likeliest_name_or_empty("item", base_names) or base_names[0])
         ]
         return {"item": item_family, "value": value_family}
-    item, value = likeliest_column("item", inputs), likeliest_column("value", answers)
-    proposal = {"item": item or only_name_or_empty(inputs), "value": value or only_name_or_empty(answers)}
+    item, value = (
+        column_with_likeliest_name_or_empty("item", inputs),
+        column_with_likeliest_name_or_empty("value", answers),
+    )
+    proposal = {
+        "item": item or only_name_or_empty_if_several(inputs),
+        "value": value or only_name_or_empty_if_several(answers),
+    }
     return {role: name for role, name in proposal.items() if name}
 
 
-def only_name_or_empty(names: Sequence[str]) -> str:
+def only_name_or_empty_if_several(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else ""
 
 
-def likeliest_column(role: str, columns: Sequence[str]) -> str:
+def column_with_likeliest_name_or_empty(role: str, columns: Sequence[str]) -> str:
     """Return the column with the likeliest name for a role; empty if none has one."""
     names_by_alias = {re.sub(r"^(input|answer|data)\.", "", name.strip().lower()): name for name in reversed(columns)}
     return next((names_by_alias[alias] for alias in COLUMN_ALIASES[role] if alias in names_by_alias), "")

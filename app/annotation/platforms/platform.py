@@ -112,7 +112,7 @@ def build_no_completion(
     return Completion()
 
 
-def no_form_origins(_settings: Settings) -> tuple[str, ...]:
+def return_no_form_origins(_settings: Settings) -> tuple[str, ...]:
     """Return no origins: the `form_origins` of a platform that receives no form."""
     return ()
 
@@ -162,7 +162,7 @@ class Platform:
     is_simulated: bool = False
     has_personal_links: bool = False
     frame_origins: tuple[str, ...] = ()
-    form_origins: Callable[[Settings], tuple[str, ...]] = no_form_origins
+    form_origins: Callable[[Settings], tuple[str, ...]] = return_no_form_origins
     link_parameters: str = ""
     approves_by_list: bool = False
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)

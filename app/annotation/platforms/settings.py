@@ -115,7 +115,7 @@ class CrowdSettings(InputModel):
     panel_key: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default=Campaign.panel_key, title="Key of verification codes",
         json_schema_extra=EDITABLE | PRIVATE,
-        description="Secret that you share with the platform. {verification_code} in a completion code is made with it.",
+        description="Secret from which {verification_code} in a completion code is made.",
     )  # fmt: skip
     frame_origins: Annotated[list[FrameOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,

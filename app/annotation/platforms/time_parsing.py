@@ -46,7 +46,7 @@ class ParsedTime:
     is_naive: bool = False
 
 
-def file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) -> ParsedTime | None:
+def parse_file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) -> ParsedTime | None:
     """Return the time that a text names; None if it names none, or an impossible one.
 
     Args:
@@ -61,11 +61,11 @@ def file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) -> Par
     """
     try:
         time = (
-            epoch_time_or_none(text)
-            or iso_time_or_none(text)
-            or mturk_date_or_none(text)
-            or named_date_or_none(text)
-            or numeric_date_or_none(text, day_first=day_first)
+            parse_epoch_time_or_none(text)
+            or parse_iso_time_or_none(text)
+            or parse_mturk_date_or_none(text)
+            or parse_date_with_month_name_or_none(text)
+            or parse_numeric_date_or_none(text, day_first=day_first)
         )
         if time is None:
             return None
@@ -76,32 +76,32 @@ def file_time_or_none(text: str, *, day_first: bool | None, zone: tzinfo) -> Par
     return ParsedTime(moment, is_naive) if moment >= EARLIEST_TIME else None
 
 
-def epoch_time_or_none(text: str) -> datetime | None:
+def parse_epoch_time_or_none(text: str) -> datetime | None:
     """Return the time given in seconds, milliseconds or microseconds since 1970."""
     match = EPOCH_PATTERN.fullmatch(text)
     return datetime.fromtimestamp(float(text) / EPOCH_UNITS_BY_DIGITS[len(match[1])], UTC) if match else None
 
 
-def iso_time_or_none(text: str) -> datetime | None:
+def parse_iso_time_or_none(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
         return None
 
 
-def mturk_date_or_none(text: str) -> datetime | None:
+def parse_mturk_date_or_none(text: str) -> datetime | None:
     """Return a time in Mechanical Turk's format. Raises ValueError."""
     match = UNIX_DATE_PATTERN.fullmatch(text)
-    return time_of_date_and_clock_match(match, month_number(match["name"])) if match else None
+    return time_of_date_and_clock_match(match, month_number_of_english_name(match["name"])) if match else None
 
 
-def named_date_or_none(text: str) -> datetime | None:
+def parse_date_with_month_name_or_none(text: str) -> datetime | None:
     """Return a date whose month has an English name."""
     match = next(filter(None, (pattern.fullmatch(text) for pattern in NAMED_DATE_PATTERNS)), None)
-    return time_of_date_and_clock_match(match, month_number(match["name"])) if match else None
+    return time_of_date_and_clock_match(match, month_number_of_english_name(match["name"])) if match else None
 
 
-def numeric_date_or_none(text: str, *, day_first: bool | None) -> datetime | None:
+def parse_numeric_date_or_none(text: str, *, day_first: bool | None) -> datetime | None:
     """Return a date in numbers. Raises `DateOrderUnknownError`."""
     match = NUMERIC_DATE_PATTERN.fullmatch(text)
     if match is None:
@@ -141,7 +141,7 @@ def parse_time_zone_offset(zone: str) -> timezone:
     return timezone(sign * timedelta(hours=int(zone[1:3]), minutes=int(zone[-2:])))
 
 
-def month_number(name: str) -> int:
+def month_number_of_english_name(name: str) -> int:
     return ENGLISH_MONTH_PREFIXES.index(name[:3].lower()) + 1
 
 

@@ -193,7 +193,7 @@ def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRo
 # No More Marking
 
 
-def is_choice_record(values: Mapping[str, Any]) -> bool:
+def is_comparison_choice_record(values: Mapping[str, Any]) -> bool:
     return {normalized_choice_column_name(name) for name in values} >= CHOICE_COLUMNS
 
 
@@ -222,7 +222,7 @@ def iterate_choice_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationR
 # Mechanical Turk: crowd elements
 
 
-def has_task_answers(values: Mapping[str, Any]) -> bool:
+def is_record_with_crowd_elements(values: Mapping[str, Any]) -> bool:
     return any(name.startswith("Answer.") for name in values)
 
 
@@ -286,6 +286,6 @@ TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowRead
     (is_label_studio_record, iter_label_studio_rows),
     (is_prodigy_record, iter_prodigy_rows),
     (is_appraise_record, iter_appraise_rows),
-    (is_choice_record, iterate_choice_rows),
-    (has_task_answers, iter_task_answer_rows),
+    (is_comparison_choice_record, iterate_choice_rows),
+    (is_record_with_crowd_elements, iter_task_answer_rows),
 )

@@ -14,9 +14,9 @@ from markupsafe import Markup
 from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
+    open_link_of_campaign,
     platforms_of_campaign,
     platforms_of_experiment,
-    public_link,
 )
 from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
@@ -83,7 +83,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "experiment": arm,
         "platforms": platforms,
         "links": annotator_url_by_platform(*link_parts, platforms),
-        "code": qr_code_svg(public_link(*link_parts)),
+        "code": qr_code_svg(open_link_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }

@@ -148,11 +148,11 @@ async def list_annotators(
     lines = await annotators.load_annotator_lines(
         connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, median_seconds=medians
     )
-    comparison = await comparisons.load_newest(connection, campaign)
+    comparison = await comparisons.load_newest_comparison(connection, campaign)
     return Annotators(
         total=await annotators.count_annotators(connection, campaign.id),
         comparing=comparison.is_running,
-        annotators=[Annotator.from_line(line, comparison.for_annotator(line.id)) for line in lines],
+        annotators=[Annotator.from_line(line, comparison.comparison_of_annotator(line.id)) for line in lines],
     )
 
 
@@ -164,7 +164,9 @@ async def get_annotator(
     campaign = await load_campaign_by_slug(connection, slug)
     annotator_id = await require_annotator_id(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
-    return Annotator.from_line(line, (await comparisons.load_newest(connection, campaign)).for_annotator(annotator_id))
+    return Annotator.from_line(
+        line, (await comparisons.load_newest_comparison(connection, campaign)).comparison_of_annotator(annotator_id)
+    )
 
 
 @router.get("/annotators/{annotator}/answers", responses=openapi_description_of_refusals(ANNOTATOR_NOT_FOUND_REFUSALS))

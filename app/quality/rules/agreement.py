@@ -54,22 +54,22 @@ class AgreementWithOthers(QualityRule):
         description="Items with fewer others are not compared.",
     )  # fmt: skip
 
-    def mask_of_comparable_judgments(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
+    def mask_of_judgments_with_enough_other_annotators(self, behaviour: AnnotatorBehaviour) -> npt.NDArray[np.bool_]:
         """Return which judgments are of items with enough other annotators."""
         return behaviour.other_judge_counts >= self.fewest_others
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the correlation with the others' means; for labels, the share equal to the others' most frequent
         label.
         """
-        comparable = self.mask_of_comparable_judgments(behaviour)
+        comparable = self.mask_of_judgments_with_enough_other_annotators(behaviour)
         if comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return nan
         if behaviour.answer_kind == "classes":
             return float((behaviour.share == behaviour.others_share)[comparable].mean())
         return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount with which an annotator who answers at random is found if the others agree perfectly."""
         min_share = self.share_percent / 100
         if answer_kind == "classes":
@@ -85,21 +85,23 @@ class AgreementWithOthers(QualityRule):
         )
         return RuleRequirement(next(enough), "judgment", MIN_COMPARED_JUDGMENTS, "anyone who answers at random")
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if even the upper end of the interval is too low."""
         usual, comparable = (
             median_of_other_annotators_or_nan(other_measures),
-            self.mask_of_comparable_judgments(behaviour),
+            self.mask_of_judgments_with_enough_other_annotators(behaviour),
         )
         if np.isnan(usual) or comparable.sum() < MIN_COMPARED_JUDGMENTS:
             return None
         return (
-            self.evaluate_label_agreement if behaviour.answer_kind == "classes" else self.evaluate_score_correlation
+            self.finding_on_label_agreement_or_none
+            if behaviour.answer_kind == "classes"
+            else self.finding_on_score_correlation_or_none
         )(behaviour, comparable, usual, false_alarm_rate)
 
-    def evaluate_score_correlation(
+    def finding_on_score_correlation_or_none(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find by the correlation. The places in a HIT of n items have n - 1 degrees of freedom."""
@@ -118,7 +120,7 @@ class AgreementWithOthers(QualityRule):
         )
         return RuleFinding({"agreement": agreement, "low": low, "high": high, "usual": usual}, sentence)
 
-    def evaluate_label_agreement(
+    def finding_on_label_agreement_or_none(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find by how often the label differs from the others'. By chance, an annotator agrees as often as the others

@@ -37,12 +37,12 @@ class AtRandom(QualityRule):
     )
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that the threshold asks for."""
         return RuleRequirement(self.fewest_judgments, "judgment")
 
     @override
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if the estimate is nearly sure, at any look.

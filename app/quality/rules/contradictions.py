@@ -42,18 +42,18 @@ class Contradictions(QualityRule):
         description="The rule ignores people with a lower share of reversed implied pairs.",
     )  # fmt: skip
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of implied pairs that were reversed."""
         contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
         return contradictions / implied_pairs if implied_pairs >= MIN_IMPLIED_PAIRS else nan
 
     @override
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
+    def supports_answers(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Return whether the answers are orders of items."""
         return answer_kind == "order"
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of implied pairs that suffices if all of them were reversed."""
         return RuleRequirement(
             min_consecutive_events_above_limit(
@@ -63,7 +63,7 @@ class Contradictions(QualityRule):
             MIN_IMPLIED_PAIRS,
         )
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if more pairs are reversed than half-way between the usual share and chance."""
@@ -88,7 +88,9 @@ def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple
     if behaviour.answer_kind != "order":
         return 0, 0
     implications, contradictions, implied_pairs = Implications(), 0, 0
-    for start, end in zip(behaviour.hit_bounds, behaviour.hit_bounds[1:], strict=False):
+    for start, end in zip(
+        behaviour.index_of_first_judgment_of_each_hit, behaviour.index_of_first_judgment_of_each_hit[1:], strict=False
+    ):
         items, shares = behaviour.item[start:end].tolist(), behaviour.share[start:end].tolist()
         pairs = [
             (items[a], items[b], outcome_of_pair_of_shares((shares[a], shares[b])))

@@ -38,20 +38,20 @@ class ScaleRegionRule(QualityRule):
     def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Return which answers are in that part."""
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of answers in that part."""
         return (
             float(self.inside_mask(behaviour.share).mean())
-            if has_scale_region(behaviour) and len(behaviour.share) >= MIN_REPEATABLE_ANSWERS
+            if is_behaviour_on_scale_with_ends_and_middle(behaviour) and len(behaviour.share) >= MIN_REPEATABLE_ANSWERS
             else nan
         )
 
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
+    def supports_answers(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Return whether the answers are on a scale with ends and a middle."""
-        return has_ends_and_middle(answer_kind, class_count)
+        return has_answer_scale_ends_and_middle(answer_kind, class_count)
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
             min_consecutive_events_above_limit(
@@ -61,12 +61,12 @@ class ScaleRegionRule(QualityRule):
             MIN_REPEATABLE_ANSWERS,
         )
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
-        if np.isnan(usual) or not has_scale_region(behaviour):
+        if np.isnan(usual) or not is_behaviour_on_scale_with_ends_and_middle(behaviour):
             return None
         inside_count, answer_count = int(self.inside_mask(behaviour.share).sum()), len(behaviour.share)
         if not is_event_share_above_limit(
@@ -115,10 +115,10 @@ class ScaleMiddleRule(ScaleRegionRule):
         return np.abs(shares - 0.5) <= REGION_TOLERANCE
 
 
-def has_scale_region(behaviour: AnnotatorBehaviour) -> bool:
+def is_behaviour_on_scale_with_ends_and_middle(behaviour: AnnotatorBehaviour) -> bool:
     """Return whether the answers are on a scale with ends and a middle."""
-    return has_ends_and_middle(behaviour.answer_kind, behaviour.class_count)
+    return has_answer_scale_ends_and_middle(behaviour.answer_kind, behaviour.class_count)
 
 
-def has_ends_and_middle(answer_kind: JudgmentKind, class_count: int) -> bool:
+def has_answer_scale_ends_and_middle(answer_kind: JudgmentKind, class_count: int) -> bool:
     return answer_kind == "points" or (answer_kind == "ordered_classes" and class_count >= MIN_SCALE_POINTS)

@@ -26,13 +26,13 @@ class FailedChecksRule(QualityRule):
         """Return which checks of this kind were answered as expected."""
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of failed checks that suffices if none was met."""
         count = min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate)
         return RuleRequirement(count, self.failure_unit)
 
     @override
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if too many checks were failed for an accident."""

@@ -24,7 +24,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
-from app.quality.rules.ends_or_middle import has_ends_and_middle
+from app.quality.rules.ends_or_middle import has_answer_scale_ends_and_middle
 from app.quality.rules.straight_lining import SAME_VALUE_TOLERANCE
 from app.quality.sequential_limits import log_bayes_factor
 
@@ -69,7 +69,7 @@ class PooledSigns(QualityRule):
         description="A lower share of repeated values for clearly different items does not count as a sign.",
     )  # fmt: skip
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> tuple[float, ...]:
         """Return the share of repeated values, the share of reversed pairs and the median seconds."""
         seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         counts = (
@@ -81,12 +81,12 @@ class PooledSigns(QualityRule):
         return (*shares, float(np.median(seconds)) if len(seconds) else nan)
 
     @override
-    def supports(self, answer_kind: JudgmentKind, class_count: int) -> bool:
+    def supports_answers(self, answer_kind: JudgmentKind, class_count: int) -> bool:
         """Return whether the answers are on a scale."""
-        return has_ends_and_middle(answer_kind, class_count)
+        return has_answer_scale_ends_and_middle(answer_kind, class_count)
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all have the same value and the others' never do."""
         max_share, limit = self.max_repeated_share(0.0), -math.log(false_alarm_rate)
         factors = ((n, log_of_mean_given_logs(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))
@@ -96,13 +96,13 @@ class PooledSigns(QualityRule):
         )
 
     @override
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if all signs together are too strong for an accident."""
-        if not self.supports(behaviour.answer_kind, behaviour.class_count):
+        if not self.supports_answers(behaviour.answer_kind, behaviour.class_count):
             return None
-        signs = self.signs_that_can_be_judged(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
+        signs = self.signs_with_enough_cases(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))
         log_evidence = sum(log_bayes_factor_with_half_stake_kept(sign.log_factor) for sign in signs)
         if log_evidence < -math.log(false_alarm_rate):
             return None
@@ -110,7 +110,7 @@ class PooledSigns(QualityRule):
         measures = {sign.name: float(sign.events) for sign in shown}
         return RuleFinding(measures | {"evidence": log_evidence}, f"{'; '.join(sign.sentence for sign in shown)}.")
 
-    def signs_that_can_be_judged(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
+    def signs_with_enough_cases(self, behaviour: AnnotatorBehaviour, other_measures: Array) -> list[Sign]:
         """Return all signs that can be judged. `other_measures` is (O, 3)."""
         usual = [median_or_nan_if_too_few(other_measures[:, place]) for place in range(len(MEASURES))]
         signs = [

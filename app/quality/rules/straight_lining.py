@@ -38,12 +38,12 @@ class StraightLining(QualityRule):
         description="The rule ignores people with a lower share of answers like the previous one.",
     )  # fmt: skip
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of answers that are like the one before."""
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         return repeats / repeatable if repeatable >= MIN_REPEATABLE_ANSWERS else nan
 
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are like the one before, and no other annotator repeats
         answers. The first answer has none before it.
         """
@@ -54,7 +54,7 @@ class StraightLining(QualityRule):
             1 + consecutive_repeats, "task" if answer_kind == "order" else "judgment", 1 + MIN_REPEATABLE_ANSWERS
         )
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if their share is beyond half-way from the usual share to all."""
@@ -87,7 +87,7 @@ def count_repeated_and_repeatable_answers(behaviour: AnnotatorBehaviour) -> tupl
 
 def count_repeated_and_repeatable_orders(behaviour: AnnotatorBehaviour) -> tuple[int, int]:
     """Return how many HITs repeat the order of the HIT before, among HITs with as many items as the one before."""
-    hit_shares = np.split(behaviour.share, behaviour.hit_bounds[1:-1])
+    hit_shares = np.split(behaviour.share, behaviour.index_of_first_judgment_of_each_hit[1:-1])
     pairs = [(earlier, later) for earlier, later in pairwise(hit_shares) if len(earlier) == len(later)]
     return sum(np.array_equal(earlier, later) for earlier, later in pairs), len(pairs)
 
@@ -97,7 +97,7 @@ def count_repeated_and_repeatable_values(behaviour: AnnotatorBehaviour) -> tuple
     the number of judgments after the first. With classes, only the same place of the HIT before is compared: classes
     are few, so most answers occur somewhere in the HIT before.
     """
-    share, starts = behaviour.share, behaviour.hit_bounds
+    share, starts = behaviour.share, behaviour.index_of_first_judgment_of_each_hit
     if len(share) < 2:
         return 0, 0
     sizes = np.diff(starts)

@@ -45,19 +45,19 @@ class TooFast(QualityRule):
         description="Annotators with fewer tasks do not count for the usual time.",
     )  # fmt: skip
 
-    def measure(self, behaviour: AnnotatorBehaviour) -> float:
+    def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the median of the seconds per HIT."""
         known_seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         return float(np.median(known_seconds)) if len(known_seconds) >= self.fewest_hits else nan
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
         return RuleRequirement(
             min_consecutive_events_above_limit(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits
         )
 
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if more than half of the HITs are too fast. An annotator who is too fast in every second

@@ -41,14 +41,14 @@ class UnplayedRule(QualityRule):
     )
 
     @override
-    def requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if none of the recordings was played."""
         return RuleRequirement(
             min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate), "judgment"
         )
 
     @override
-    def evaluate(
+    def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
         """Find the annotator if too many items were judged after playing too little."""

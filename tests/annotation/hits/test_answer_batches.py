@@ -161,6 +161,7 @@ async def test_answers_keep_their_receipts_if_the_connection_is_lost_before_a_la
             await wait_until(engine, requests_are_waiting_sql(1))
             connection.terminate()
             receipt, problem, unserved = await storing
+    assert isinstance(receipt, AnswerReceipt)
     assert (receipt.hit_id, receipt.repeated) == (in_time[1].id, False)
     assert isinstance(problem, InterfaceError | ConnectionError)
     assert isinstance(unserved, Unserved)

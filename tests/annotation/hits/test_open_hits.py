@@ -104,7 +104,7 @@ async def test_whoever_waits_is_told_so_without_another_draw_until_what_others_h
     await try_to_lease_hit(engine, people[0], cache=cache)
     assert (await find_or_lease_next_hit(engine, people[1], cache=cache)).reason == "wait"
     (copy,) = cache.indexes.values()
-    copy.index.draw = no_draw  # type: ignore[method-assign]  # fails loudly
+    copy.index.draw_hit_or_none = no_draw  # type: ignore[method-assign]  # fails loudly
     assert (await find_or_lease_next_hit(engine, people[2], cache=cache)).reason == "wait"
     time[0] += 1.1
     with pytest.raises(AssertionError, match="drawn"):

@@ -64,7 +64,7 @@ def test_the_order_in_which_changes_are_found_makes_no_difference():
         news.new_hits = news.new_annotators = news.new_items = None
         copy.merge_changes(news)
         around: dict[str, Any] = {"seen": set(), "full": set(), "leading": set(), "allow_seen": False}
-        draws.append([index.draw(5, **around, rng=copy.rng) for _ in range(20)])
+        draws.append([index.draw_hit_or_none(5, **around, rng=copy.rng) for _ in range(20)])
     assert draws[0] == draws[1] == draws[2]
 
 
@@ -309,6 +309,6 @@ async def test_settings_that_change_between_two_reads_are_not_mixed_with_rows_fr
         await execute_sql(engine, "UPDATE campaigns SET visit_version = visit_version + 1, question = 'Again?'")
 
     async with borrow_autocommit_driver(engine) as connection:
-        changed = ChangedMeanwhile(connection, change)
+        changed: Any = ChangedMeanwhile(connection, change)
         assignment = await load_assignment_and_update_cache(changed, cache, AssignmentQuery(me))
     assert (assignment.question, assignment.admitted) == ("Again?", False)

@@ -6,7 +6,7 @@ from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
-from app.annotation.hits.visit_requests import VisitRequest, VisitServer
+from app.annotation.hits.visit_requests import VisitReply, VisitRequest, VisitServer
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.batch_queue import BatchQueue, Unserved
 from app.database.session import (
@@ -59,10 +59,10 @@ async def test_each_request_gets_what_it_asks_for(engine):
             VisitRequest(next_hit=next_of(newcomer)),
         ],
     )
-    assert both.stored_receipt().hit_id == held.id != both.found_next_hit().hit.id
+    assert both.receipt_or_raise_refusal().hit_id == held.id != both.next_hit_or_raise_refusal().hit.id
     assert isinstance(nothing, NotFound)
-    assert (answered.stored_receipt().hit_id, answered.next_hit) == (held_by_program.id, None)
-    assert (asked.receipt, asked.found_next_hit().assignment.assignment_id) == (None, newcomer.assignment_id)
+    assert (answered.receipt_or_raise_refusal().hit_id, answered.next_hit) == (held_by_program.id, None)
+    assert (asked.receipt, asked.next_hit_or_raise_refusal().assignment.assignment_id) == (None, newcomer.assignment_id)
     assert both.next_hit.assignment.hits_answered == 1
 
 
@@ -76,7 +76,7 @@ async def test_a_refused_answer_shows_the_held_hit_or_leaves_the_page_as_it_is(e
         campaign,
         [VisitRequest(empty, next_of(me)), VisitRequest(empty, next_of(me), shows_invalid_answer=True)],
     )
-    assert (form.refusal.code, form.found_next_hit().hit.id) == ("scores_missing", hit.id)
+    assert (form.refusal.code, form.next_hit_or_raise_refusal().hit.id) == ("scores_missing", hit.id)
     assert isinstance(script.refusal, Invalid)
     assert script.next_hit is None
 
@@ -91,7 +91,7 @@ async def test_an_answer_that_is_too_late_is_followed_by_another_hit(engine):
         engine, campaign, [VisitRequest(answer_of(slow, hit), next_of(slow), shows_invalid_answer=True)]
     )
     assert isinstance(reply.refusal, Gone)
-    assert reply.found_next_hit().reason == "wait"
+    assert reply.next_hit_or_raise_refusal().reason == "wait"
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
 
 
@@ -109,12 +109,13 @@ async def test_an_answer_keeps_its_first_receipt_if_the_next_hit_cannot_be_lease
         await holding.execute("SELECT FROM annotators FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
             waiting, stored = await server.serve(connection, campaign.id, requests)
-    assert not stored.stored_receipt().repeated
+    assert isinstance(stored, VisitReply)
+    assert not stored.receipt_or_raise_refusal().repeated
     assert isinstance(waiting, Unserved)
     assert sqlstate_of_error_or_empty(waiting.problem) == "55P03"
     (reply,) = await serve(engine, campaign, [waiting.request])
-    assert (reply.stored_receipt().hit_id, reply.stored_receipt().repeated) == (held.id, False)
-    assert reply.found_next_hit().hit.id != held.id
+    assert (reply.receipt_or_raise_refusal().hit_id, reply.receipt_or_raise_refusal().repeated) == (held.id, False)
+    assert reply.next_hit_or_raise_refusal().hit.id != held.id
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 2
 
 
@@ -129,8 +130,11 @@ async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_other
         await holding.execute("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", second)
         requests = [queue.submit(campaign.id, VisitRequest(next_hit=next_of(one))) for one in people]
         first, waiting, third = await asyncio.gather(*requests, return_exceptions=True)
-    assert first.found_next_hit().hit
+    assert isinstance(first, VisitReply)
+    assert first.next_hit_or_raise_refusal().hit
+    assert isinstance(waiting, Exception)
     assert sqlstate_of_error_or_empty(waiting) == "55P03"
-    assert third.found_next_hit().hit
+    assert isinstance(third, VisitReply)
+    assert third.next_hit_or_raise_refusal().hit
     await connections.close()
     await impatient.dispose()

@@ -10,9 +10,9 @@ from app.annotation.platforms.registry import (
     PLATFORMS,
     annotator_url_by_platform,
     detect_platform_and_result_format,
+    open_link_of_campaign,
     platforms_and_formats_of_result_files,
     platforms_with_pages,
-    public_link,
 )
 from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
@@ -115,7 +115,7 @@ def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outc
 
 def test_anybody_can_start_by_the_public_link():
     links = annotator_url_by_platform("http://easel.test", "key", platforms_with_pages())
-    assert public_link("http://easel.test", "key") in links.values()
+    assert open_link_of_campaign("http://easel.test", "key") in links.values()
 
 
 def test_no_result_file_is_of_two_platforms():

@@ -185,7 +185,9 @@ async def store_answer_and_show_next_hit(
     answer: SubmittedAnswer | None = None
     refusal: Refusal | None = None
     try:
-        answer = SubmittedAnswer(assignment, parse_hit_id(form.get("hit")), submitted_form(request, form), now)
+        answer = SubmittedAnswer(
+            assignment, parse_hit_id(form.get("hit")), checked_form_of_annotator(request, form), now
+        )
     except Invalid as problem:
         if is_script:
             raise
@@ -193,7 +195,7 @@ async def store_answer_and_show_next_hit(
     wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
     visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
     reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
-    next_hit, refusal = reply.found_next_hit(), refusal or reply.refusal
+    next_hit, refusal = reply.next_hit_or_raise_refusal(), refusal or reply.refusal
     page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
     if reply.receipt is not None:
         state.campaign_monitor.request_scan(assignment.campaign_id)
@@ -204,7 +206,7 @@ async def store_answer_and_show_next_hit(
         return await render_next_page(request, connection, next_hit, page_state)
 
 
-def submitted_form(request: Request, form: Mapping[str, str]) -> Form:
+def checked_form_of_annotator(request: Request, form: Mapping[str, str]) -> Form:
     return Form(form, source="page" if is_script_request(request) else "form")
 
 
@@ -231,7 +233,7 @@ async def replace_answer_and_show_next_hit(
     try:
         hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
         receipt = await undo.replace_answer(
-            connection, assignment, hit_id, replaced_seq, submitted_form(request, form), now=now
+            connection, assignment, hit_id, replaced_seq, checked_form_of_annotator(request, form), now=now
         )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)

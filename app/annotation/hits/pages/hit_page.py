@@ -113,7 +113,7 @@ async def render_next_hit(
         "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": issue_page_token(request, assignment),
-        "may_leave": completion.may_leave_after_any_hit(assignment),
+        "may_leave": completion.may_end_visit_after_any_hit(assignment),
         "outcome": completion.visit_outcome_if_over(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,

@@ -13,7 +13,7 @@ from datetime import datetime
 from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
-from app.annotation.platforms.time_parsing import mturk_date_or_none
+from app.annotation.platforms.time_parsing import parse_mturk_date_or_none
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_upload_at_line
 
@@ -131,8 +131,8 @@ def parse_mturk_row(
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
-        accepted_at=past_mturk_time_or_none(record.line, "AcceptTime", cells, reader),
-        submitted_at=past_mturk_time_or_none(record.line, "SubmitTime", cells, reader),
+        accepted_at=parse_past_mturk_time_or_none(record.line, "AcceptTime", cells, reader),
+        submitted_at=parse_past_mturk_time_or_none(record.line, "SubmitTime", cells, reader),
         details={name: cells[name] for name in STORED_MTURK_COLUMNS if cells.get(name)},
         anonymous=not worker_id,
     )
@@ -193,22 +193,24 @@ def parse_mturk_score_or_nan(
 FIRST_MTURK_YEAR = 2005  # when Mechanical Turk opened; earlier times are not real
 
 
-def mturk_time_or_none(cell: str) -> datetime | None:
+def parse_mturk_time_or_none(cell: str) -> datetime | None:
     """Return a time in MTurk's format `Tue Apr 10 12:04:05 PDT 2018`; None for any other text.
 
     An unreadable time is no reason to refuse an answer.
     """
     try:
-        moment = mturk_date_or_none(cell)
+        moment = parse_mturk_date_or_none(cell)
     except ValueError:
         return None
     return moment if moment and moment.year >= FIRST_MTURK_YEAR else None
 
 
-def past_mturk_time_or_none(line: int, column: str, cells: Mapping[str, str], reader: CellReader) -> datetime | None:
+def parse_past_mturk_time_or_none(
+    line: int, column: str, cells: Mapping[str, str], reader: CellReader
+) -> datetime | None:
     """Return the time in a column. Raises `Invalid` (`time_in_future`)."""
     cell = cells.get(column, "")
-    moment = mturk_time_or_none(cell)
+    moment = parse_mturk_time_or_none(cell)
     if moment is not None:
         reader.refuse_future_time(line, column, cell, moment)
     return moment
