@@ -146,6 +146,15 @@ class Settings(BaseSettings):
         None,
         description="Public address of Easel if it is behind a proxy; links start with it.",
     )
+    drain_seconds: int = Field(
+        0,
+        ge=0,
+        le=120,
+        description=(
+            "Seconds in which a server that is told to stop still accepts requests, while /ready says 503: time for a "
+            "load balancer to notice."
+        ),
+    )
     proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces)] = Field(
         ("127.0.0.1",),
         description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
@@ -230,6 +239,13 @@ class Settings(BaseSettings):
     webhooks_inside: bool = Field(
         default=False,
         description="1 lets campaigns send webhooks to this machine, to private networks and without TLS.",
+    )
+
+    metrics_token: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
+        None,
+        description=(
+            "Bearer token of /metrics for Prometheus, 32 characters or more. Without it, there is no such page."
+        ),
     )
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ All requests of a campaign that wait in a process are served together: first the
 alone is a batch of one.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,7 @@ from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.submission import store_answers
+from app.background.metrics import PROCESS_METRICS
 from app.database.session import Driver
 from app.errors import Conflict, Gone, Invalid, Refusal
 
@@ -95,7 +97,9 @@ class VisitServer:
             and request.wants_next_hit_after(reply.refusal)
         }
         if wanted:
+            started_at = time.perf_counter()
             next_hits = await find_or_lease_next_hits(connection, campaign_id, [*wanted.values()], cache=self.cache)
+            PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
             for place, next_hit in zip(wanted, next_hits, strict=True):
                 reply = outcomes[place]
                 assert isinstance(reply, VisitReply)  # noqa: S101  (only such requests are wanted)
@@ -109,7 +113,9 @@ class VisitServer:
         answers = {place: request.answer for place, request in enumerate(requests) if request.answer is not None}
         if not answers:
             return {}
+        started_at = time.perf_counter()
         outcomes = await store_answers(connection, campaign_id, [*answers.values()])
+        PROCESS_METRICS.observe("easel_answer_seconds", time.perf_counter() - started_at, times=len(answers))
         return {place: reply_to_answer(outcome) for place, outcome in zip(answers, outcomes, strict=True)}
 
 
