@@ -73,7 +73,7 @@ from app.goal_monitor import api as stopping_api
 from app.goal_monitor import monitor
 from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
-from app.http.request_metrics import CountRequests
+from app.http.request_metrics import MeasureRequests
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
 from app.imports.api import item_changes as item_changes_api
@@ -318,8 +318,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         https_only=(settings.public_url or "").startswith("https://"),
         framed_paths=(*framed, *(EXPERIMENT_PATH_PREFIX + path for path in framed)),
     )
-    if settings.metrics_token is not None:
-        app.add_middleware(CountRequests)
+    logs_requests = settings.log_format == "json"
+    if logs_requests or settings.metrics_token is not None:
+        app.add_middleware(MeasureRequests, logs_requests=logs_requests)
     # The middleware added last runs first, so all others see a GET.
     app.add_middleware(middleware.HeadAsGet, unsafe_paths=app.state.unsafe_paths)
     return app

@@ -243,6 +243,12 @@ class Settings(BaseSettings):
         description="1 lets campaigns send webhooks to this machine, to private networks and without TLS.",
     )
 
+    log_format: Literal["text", "json"] = Field(
+        "text",
+        description=(
+            "Format of the log on stderr: text, or json with a line for each request. Neither names annotators."
+        ),
+    )
     metrics_token: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
         None,
         description=(

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
+from uvicorn.config import LOGGING_CONFIG, STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from app.background.ending import PROCESS_IS_ENDING
@@ -31,6 +31,7 @@ from app.background.metrics import PROCESS_METRICS
 from app.server.http_protocol import LimitedHttpProtocol
 from app.server.import_speed import gc_disabled
 from app.settings import Settings
+from app.text.json_log import JSON_LOG_CONFIG
 
 log = logging.getLogger(__name__)
 
@@ -262,6 +263,7 @@ def serve_until_stopped(settings: Settings, listeners: list[socket.socket], stop
         "app.main:create_app",
         factory=True,
         workers=settings.workers,
+        log_config=JSON_LOG_CONFIG if settings.log_format == "json" else LOGGING_CONFIG,
         log_level="warning",
         http=LimitedHttpProtocol,
         ws="none",
