@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-import sys
 
 import httpx
 import pytest
@@ -20,10 +19,10 @@ from tests.servers import PATIENT_SECONDS, easel_serving
 
 def test_a_line_is_one_object_with_the_fields_and_the_redacted_trace():
     value = "SECRET" + "VALUE"
-    try:
+    with pytest.raises(ValueError, match="invalid literal") as raised:
         int(value)
-    except ValueError:
-        record = RedactedRecord("easel", logging.ERROR, __file__, 1, "%s\nfailed", ("it",), sys.exc_info())
+    trace = (raised.type, raised.value, raised.tb)
+    record = RedactedRecord("easel", logging.ERROR, __file__, 1, "%s\nfailed", ("it",), trace)
     record.fields = {"route": "/x"}
     line = JsonFormatter().format(record)
     assert "\n" not in line
