@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.metadata import version
 from itertools import chain
 from typing import Any
@@ -42,7 +43,14 @@ from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_
 from app.annotation.platforms.visit_limit import VisitLimiter
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
-from app.background.readiness import ReadinessCheck, ReadinessChecks, make_database_check, readiness_report_as_json
+from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
+from app.background.readiness import (
+    ReadinessCheck,
+    ReadinessChecks,
+    check_process_is_not_ending,
+    make_database_check,
+    readiness_report_as_json,
+)
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
@@ -66,11 +74,14 @@ from app.goal_monitor import api as stopping_api
 from app.goal_monitor import monitor
 from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
+from app.http.request_metrics import MeasureRequests
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
 from app.imports.api import item_changes as item_changes_api
 from app.imports.pages import campaign_files, imports, item_list
 from app.imports.upload_slots import UploadSlots
+from app.maintenance import pages as metrics_pages
+from app.maintenance.server_gauges import gauges_of_process
 from app.media import pages as media
 from app.palette import api as palette_api
 from app.palette import pages as palette
@@ -154,8 +165,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.provider = provider_of_settings_or_none(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
     state.readiness = ReadinessChecks()
+    state.readiness.register_check("accepting", check_process_is_not_ending)
     state.readiness.register_check("database", make_database_check(state.serving_connections))
-    loops = start_and_register_background_loops(state)
+    loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():
         yield
     for loop in loops:
@@ -173,7 +185,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
         await database.dispose()
 
 
-def start_and_register_background_loops(state: State) -> list[BackgroundLoop]:
+def start_and_register_background_loops(state: State, settings: Settings) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
     loops = [
         BackgroundLoop(
@@ -194,6 +206,9 @@ def start_and_register_background_loops(state: State) -> list[BackgroundLoop]:
             wait_first=True,
         ),
     ]
+    if settings.metrics_token is not None:
+        save = make_metrics_saver(partial(gauges_of_process, state))
+        loops.append(BackgroundLoop("metrics", save, pause_seconds=SAVE_PAUSE_SECONDS))
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
         state.readiness.register_check(work.name, make_readiness_check_of_work(work), required=False)
@@ -303,6 +318,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     )
     app.add_api_route("/health", health_endpoint, include_in_schema=False)
     app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)
+    if settings.metrics_token is not None:
+        app.include_router(metrics_pages.router)
     dependencies.register_error_handlers(app)
     app.add_exception_handler(auth.PasswordNeeded, auth.confirm_password_response)
     app.add_middleware(middleware.BodyLimits, upload_mb=settings.max_upload_mb, media_mb=settings.max_media_mb)
@@ -318,6 +335,9 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         https_only=(settings.public_url or "").startswith("https://"),
         framed_paths=(*framed, *(EXPERIMENT_PATH_PREFIX + path for path in framed)),
     )
+    logs_requests = settings.log_format == "json"
+    if logs_requests or settings.metrics_token is not None:
+        app.add_middleware(MeasureRequests, logs_requests=logs_requests)
     # The middleware added last runs first, so all others see a GET.
     app.add_middleware(middleware.HeadAsGet, unsafe_paths=app.state.unsafe_paths)
     return app

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from os import environ
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, ValidationError, model_validator
@@ -18,6 +18,8 @@ from app.text.postgres_address import parse_postgres_address
 PACKAGE_FOLDER = Path(__file__).resolve().parent
 IS_CHECKOUT = (PACKAGE_FOLDER.parent / "pyproject.toml").is_file()
 MIN_SECRET_CHARACTERS = 32
+# Each may also be in a file that `NAME_FILE` names, as container platforms provide secrets.
+SECRET_SETTINGS = ("database_url", "secret_key", "oidc_client_secret", "smtp_url", "metrics_token")
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
 ORIGIN_PATTERN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
@@ -146,6 +148,15 @@ class Settings(BaseSettings):
         None,
         description="Public address of Easel if it is behind a proxy; links start with it.",
     )
+    drain_seconds: int = Field(
+        0,
+        ge=0,
+        le=120,
+        description=(
+            "Seconds in which a server that is told to stop still accepts requests, while /ready says 503: time for a "
+            "load balancer to notice."
+        ),
+    )
     proxies: Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_at_commas_and_spaces)] = Field(
         ("127.0.0.1",),
         description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
@@ -232,6 +243,19 @@ class Settings(BaseSettings):
         description="1 lets campaigns send webhooks to this machine, to private networks and without TLS.",
     )
 
+    log_format: Literal["text", "json"] = Field(
+        "text",
+        description=(
+            "Format of the log on stderr: text, or json with a line for each request. Neither names annotators."
+        ),
+    )
+    metrics_token: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
+        None,
+        description=(
+            "Bearer token of /metrics for Prometheus, 32 characters or more. Without it, there is no such page."
+        ),
+    )
+
     @model_validator(mode="after")
     def require_complete_provider(self) -> Self:
         """Require all three settings of a login provider, or none."""
@@ -245,6 +269,16 @@ def environment_variable_name(field: str) -> str:
     return alias if isinstance(alias, str) else f"EASEL_{field.upper()}"
 
 
+def secret_file_variable_name(field: str) -> str:
+    return f"{environment_variable_name(field)}_FILE"
+
+
+def set_environment_of_child_processes(field: str, value: str) -> None:
+    """Let processes that this one starts read a setting from the environment, and not from its file."""
+    environ.pop(secret_file_variable_name(field), None)
+    environ[environment_variable_name(field)] = value
+
+
 def easel_command_to_type() -> str:
     """Return the command to type for `easel` on this machine: neither `make setup` nor `uvx` puts it on the PATH."""
     if shutil.which("easel"):
@@ -254,10 +288,29 @@ def easel_command_to_type() -> str:
 
 def read_settings() -> Settings:
     """Return the settings from the environment. Raises SettingsProblem, which names each wrong variable."""
+    secrets: dict[str, Any] = {
+        field: _read_secret_file(field) for field in SECRET_SETTINGS if environ.get(secret_file_variable_name(field))
+    }
     try:
-        return Settings()
+        return Settings(**secrets)
     except ValidationError as error:
         raise SettingsProblem("; ".join(_iterate_setting_problem_sentences(error))) from None
+
+
+def _read_secret_file(field: str) -> str:
+    """Return the secret in the file that `NAME_FILE` names, without the line break at its end."""
+    variable, name = secret_file_variable_name(field), environment_variable_name(field)
+    if environ.get(name):
+        raise SettingsProblem(f"{name} and {variable} are both set. Unset one of them")
+    path = Path(environ[variable])
+    try:
+        secret = path.read_text(encoding="utf-8").rstrip("\r\n")
+    except (OSError, UnicodeError) as problem:
+        reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
+        raise SettingsProblem(f"{variable} names {path}, which cannot be read: {reason}") from None
+    if not secret:
+        raise SettingsProblem(f"{variable} names {path}, which is empty")
+    return secret
 
 
 def _iterate_setting_problem_sentences(error: ValidationError) -> Iterable[str]:

@@ -24,7 +24,12 @@ from app import errors  # noqa: E402  (only after the line above)
 from app.cli.commands import easel  # noqa: E402
 from app.main import create_app  # noqa: E402
 from app.privacy.inventory import PERSONAL_TABLES  # noqa: E402
-from app.settings import Settings, environment_variable_name  # noqa: E402
+from app.settings import (  # noqa: E402
+    SECRET_SETTINGS,
+    Settings,
+    environment_variable_name,
+    secret_file_variable_name,
+)
 
 NOTE = "<!-- Written by docs/generate.py; `make docs` writes it again. -->\n"
 COMMANDS_WITH_CAMPAIGN_SETTINGS = ("easel campaign create", "easel campaign edit")
@@ -98,6 +103,9 @@ def settings_page() -> str:
         "Easel reads its server settings from environment variables. None is required. `easel serve` refuses an\n"
         "invalid value and names the variable. [Campaigns](../researchers/settings.md) have their own.\n\n"
         + table(("variable", "meaning", "default"), *rows)
+        + "\nA secret can also be in a file, as Docker and Kubernetes provide secrets. Name the file in\n"
+        + ", ".join(f"`{secret_file_variable_name(field)}`" for field in SECRET_SETTINGS[:-1])
+        + f"\nor `{secret_file_variable_name(SECRET_SETTINGS[-1])}`, and leave the variable itself unset.\n"
     )
 
 

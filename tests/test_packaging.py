@@ -14,9 +14,16 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 
 from app.main import create_app
-from app.settings import Settings
+from app.settings import (
+    SECRET_SETTINGS,
+    Settings,
+    environment_variable_name,
+    read_settings,
+    secret_file_variable_name,
+)
 from tests.servers import easel_serving
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -201,6 +208,35 @@ def test_a_missing_password_is_named():
     made = run(BIN / "docker-compose", "config", "--quiet", POSTGRES_PASSWORD="")
     assert made.returncode != 0
     assert "put POSTGRES_PASSWORD=... into .env" in made.stderr
+
+
+def test_every_setting_of_the_server_is_in_the_compose_file_and_no_other():
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    known = {environment_variable_name(field) for field in Settings.model_fields}
+    secrets_in_files = {secret_file_variable_name(field) for field in SECRET_SETTINGS} - {"DATABASE_URL_FILE"}
+    of_the_image = set(re.findall(r"\b(EASEL_\w+)=", (ROOT / "Dockerfile").read_text()))
+    assert of_the_image <= known
+    for name in ("app", "migrate"):
+        assert set(services[name]["environment"]) | of_the_image == known | secrets_in_files
+
+
+@on_linux
+def test_each_service_has_a_limit_of_memory_and_the_app_writes_to_volumes_only():
+    services = composed()
+    assert all(int(service["mem_limit"]) >= 2**30 for service in services.values())
+    assert {volume["target"]: volume["type"] for volume in services["app"]["volumes"]} == {
+        "/tmp": "volume",
+        "/var/lib/easel": "volume",
+    }
+
+
+@on_linux
+def test_the_settings_that_the_compose_file_leaves_empty_have_their_defaults(monkeypatch):
+    for name, value in composed()["app"]["environment"].items():
+        monkeypatch.setenv(name, value or "")
+    assert read_settings() == Settings(
+        database_url="postgresql://easel:secret@postgres/easel", workers=2, backup_dir=Path("/var/lib/easel/backups")
+    )
 
 
 @on_linux

@@ -1,15 +1,23 @@
 """Liveness at `/health` and readiness at `/ready`."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import os
+import signal
+from contextlib import AsyncExitStack, suppress
 
+import httpx
+import pytest
 from pydantic import SecretStr
 
 from app.background.health import CheckResult
 from app.background.readiness import ReadinessChecks
 from app.main import create_app
 from app.settings import Settings
+from tests.annotation.hits.campaigns import execute_sql
 from tests.conftest import http_client
+from tests.database.test_embedded import wait_until
+from tests.servers import PATIENT_SECONDS, easel_serving
+from tests.test_server import workers_of
 
 
 async def test_a_process_whose_database_is_away_lives_but_is_not_ready():
@@ -29,6 +37,39 @@ async def test_a_process_with_a_database_is_ready(client):
     assert reply.status_code == 200
     assert reply.json()["status"] == "ready"
     assert reply.json()["checks"]["database"]["ok"] is True
+
+
+@pytest.mark.own_database
+async def test_a_process_whose_schema_another_version_has_changed_is_not_ready(client, engine):
+    assert (await client.get("/ready")).status_code == 200
+    await execute_sql(engine, "UPDATE alembic_version SET version_num = '9999_from_the_future'")
+    reply = await client.get("/ready")
+    assert reply.status_code == 503
+    assert "9999_from_the_future" in reply.json()["error"]["message"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_server_that_is_told_to_stop_is_not_ready_but_still_answers(tmp_path, workers):
+    with easel_serving(tmp_path, "--workers", workers, EASEL_DRAIN_SECONDS="120") as server:
+
+        def status_of(path: str) -> int:
+            return httpx.get(server.base + path, timeout=PATIENT_SECONDS).status_code
+
+        assert status_of("/ready") == 200
+        for process in (server.process.pid, *workers_of(server.process.pid)):  # as systemd and a terminal do
+            os.kill(process, signal.SIGTERM)
+        wait_until(lambda: status_of("/ready") == 503, PATIENT_SECONDS)
+        assert status_of("/health") == 200
+        children = workers_of(server.process.pid)
+
+        def ends_after_another_signal() -> bool:
+            for process in (server.process.pid, *children):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGTERM)
+            return server.process.poll() is not None
+
+        wait_until(ends_after_another_signal, 60)
 
 
 async def test_a_process_without_a_free_serving_connection_is_not_ready(app, client):

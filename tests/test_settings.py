@@ -4,13 +4,21 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import Settings, SettingsProblem, environment_variable_name, read_settings
+from app.settings import (
+    SECRET_SETTINGS,
+    Settings,
+    SettingsProblem,
+    environment_variable_name,
+    read_settings,
+    secret_file_variable_name,
+)
 
 
 @pytest.fixture(autouse=True)
 def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for field in Settings.model_fields:
         monkeypatch.delenv(environment_variable_name(field), raising=False)
+        monkeypatch.delenv(secret_file_variable_name(field), raising=False)
 
 
 def problem(monkeypatch: pytest.MonkeyPatch, **environment: str) -> str:
@@ -140,3 +148,44 @@ def test_mails_come_from_an_address_perhaps_with_a_name(monkeypatch, sender):
 @pytest.mark.parametrize("sender", ["easel", "=?utf-8?q?=0d=0a?=@b.c", "a@b.org, c@d.org", "Easel <easel@b.org"])
 def test_a_sender_that_no_mail_can_come_from_is_refused_at_the_start(monkeypatch, sender):
     assert "EASEL_SMTP_FROM" in problem(monkeypatch, EASEL_SMTP_FROM=sender)
+
+
+SECRETS = {
+    "database_url": "postgresql+asyncpg://easel:secret@db/easel",
+    "secret_key": "7f3a9c01d2e4b5860f1c2d3e4a5b6978",
+    "oidc_client_secret": "of the provider",
+    "smtp_url": "smtps://name:password@mail.example.org",
+    "metrics_token": "0f1c2d3e4a5b69787f3a9c01d2e4b586",
+}
+
+
+def test_every_secret_can_be_in_a_file(monkeypatch, tmp_path):
+    for field, secret in SECRETS.items():
+        (tmp_path / field).write_text(secret + "\n")
+        monkeypatch.setenv(secret_file_variable_name(field), str(tmp_path / field))
+    settings = read_settings()
+    read = {field: getattr(settings, field) for field in SECRET_SETTINGS}
+    assert {
+        field: getattr(value, "get_secret_value", lambda value=value: value)() for field, value in read.items()
+    } == (SECRETS)
+    secret_types = {name for name, field in Settings.model_fields.items() if "SecretStr" in str(field.annotation)}
+    assert {*SECRET_SETTINGS} == secret_types | {"database_url"}
+
+
+def test_a_secret_file_that_cannot_be_used_is_named_without_its_contents(monkeypatch, tmp_path):
+    path = tmp_path / "key"
+    assert "EASEL_SECRET_KEY_FILE" in problem(monkeypatch, EASEL_SECRET_KEY_FILE=str(path))
+    path.write_text("\n")
+    assert "empty" in problem(monkeypatch, EASEL_SECRET_KEY_FILE=str(path))
+    path.write_bytes(b"\xff" * 40)
+    assert "UTF-8" in problem(monkeypatch, EASEL_SECRET_KEY_FILE=str(path))
+    path.write_text("too short")
+    said = problem(monkeypatch, EASEL_SECRET_KEY_FILE=str(path))
+    assert "EASEL_SECRET_KEY" in said
+    assert "too short" not in said
+
+
+def test_a_secret_that_is_set_twice_is_refused(monkeypatch, tmp_path):
+    (tmp_path / "key").write_text("k" * 40)
+    said = problem(monkeypatch, EASEL_SECRET_KEY="j" * 40, EASEL_SECRET_KEY_FILE=str(tmp_path / "key"))
+    assert "both set" in said

@@ -23,6 +23,7 @@ from app.alerts import mail, webhook
 from app.alerts.settings import deliverable_addresses
 from app.alerts.silence import store_alerts_of_silent_campaigns
 from app.alerts.webhook import DeliveryFailed
+from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_daemon_thread
 from app.background.tasks import KeyedTasks
 from app.database.alerts import alert_sentence
@@ -131,6 +132,7 @@ class Outbox:
             log.warning(
                 "an alert of %s was not sent by %s: %s", message.slug, message.way, error_text, exc_info=traceback_error
             )
+            PROCESS_METRICS.count("easel_outbox_failed_total", message.way)
             statement, parameters = MARK_MESSAGE_FAILED, key | {"problem": error_text}
         else:
             statement, parameters = MARK_MESSAGE_SENT, key | {"now": now}

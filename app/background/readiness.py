@@ -7,11 +7,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from app.background.ending import PROCESS_IS_ENDING
 from app.background.health import CheckResult
+from app.database.migrate import newest_schema_revision
 from app.database.session import DATABASE_ERRORS, ServingConnections
 
 CHECK_TIMEOUT_SECONDS = 3.0  # then a check has failed; a load balancer gives up after about five
 
+
+SELECT_SCHEMA_REVISION = "SELECT max(version_num) FROM alembic_version"
 
 ReadinessCheck = Callable[[], Awaitable[CheckResult]]
 
@@ -69,19 +73,26 @@ class ReadinessChecks:
 
 
 def make_database_check(connections: ServingConnections, *, seconds: float = CHECK_TIMEOUT_SECONDS) -> ReadinessCheck:
-    """Return a check that the database answers on one of the connections that annotators use."""
+    """Return a check that the database answers on one of the connections that annotators use, with this schema."""
+    newest = newest_schema_revision()
 
     async def check() -> CheckResult:
         try:
             async with connections.borrow_autocommit_connection() as connection:
-                await connection.fetchval("SELECT 1", timeout=seconds)
+                revision = await connection.fetchval(SELECT_SCHEMA_REVISION, timeout=seconds)
         except TimeoutError:
             return CheckResult(ok=False, detail=f"The database did not answer within {seconds:g} seconds.")
         except DATABASE_ERRORS as problem:
             return CheckResult(ok=False, detail=f"The database does not answer: {type(problem).__name__}.")
+        if revision != newest:
+            return CheckResult(ok=False, detail=f"The schema is at {revision}, and this process needs {newest}.")
         return CheckResult(ok=True)
 
     return check
+
+
+async def check_process_is_not_ending() -> CheckResult:
+    return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
 
 def readiness_report_as_json(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:

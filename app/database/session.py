@@ -325,6 +325,12 @@ class ServingConnections:
             finally:
                 self._idle.append(connection)
 
+    @property
+    def in_use(self) -> int:
+        """Number of connections that requests hold now."""
+        opened: int = self._engine.pool.checkedout()  # type: ignore[attr-defined]  # all of Easel's pools have a size
+        return opened - len(self._idle)
+
     async def close(self) -> None:
         """Close the connections, which must all have been returned."""
         for connection in self._idle:

@@ -13,20 +13,25 @@ import signal
 import socket
 import struct
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 import uvicorn
-from uvicorn.config import STARTUP_FAILURE
+from uvicorn.config import LOGGING_CONFIG, STARTUP_FAILURE
 from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
+from app.background.ending import PROCESS_IS_ENDING
+from app.background.metrics import PROCESS_METRICS
 from app.server.http_protocol import LimitedHttpProtocol
 from app.server.import_speed import gc_disabled
 from app.settings import Settings
+from app.text.json_log import JSON_LOG_CONFIG
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +40,7 @@ WORKER_SILENCE_SECONDS = 60
 HANGING_SECONDS = 15  # a worker that has answered before is replaced after this time if it uses no CPU: it is not busy
 IDLE_SHARE = 0.003  # of a core: threads that wait for the GIL use less, and a running process uses more
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAME_SIGNAL_SECONDS = 1.0
 SHUTDOWN_GRACE_SECONDS = 5  # for running requests, and for browsers that hold a live page open
 
 
@@ -66,22 +72,42 @@ def stop_signals_that_are_not_ignored() -> list[signal.Signals]:
 class WorkerConfig(uvicorn.Config):
     """uvicorn's configuration; `load` is the first code of Easel that runs in a worker."""
 
+    metrics_folder: Path | None = None  # of the files by which processes exchange their metrics
+    drain_seconds = 0
+
     def load(self) -> None:
         terminate_with_parent()
+        PROCESS_METRICS.folder = self.metrics_folder
         with gc_disabled():
             super().load()
             gc.freeze()  # later collections skip these objects, which would delay all running requests
 
 
 class OrderlyServer(uvicorn.Server):
-    """uvicorn's server, which stops in an orderly way even after a second signal."""
+    """uvicorn's server, which stops in an orderly way even after a second signal.
+
+    The first signal makes `/ready` say 503, and the server stops some seconds later, or at a second signal. A signal
+    to all processes of the server reaches a worker twice, so one that follows at once does not count.
+    """
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
+        self.drain_seconds = config.drain_seconds if isinstance(config, WorkerConfig) else 0
+        self.first_signal_at: float | None = None
         for number in stop_signals_that_are_not_ignored():
             signal.signal(number, self.handle_exit)
 
     def handle_exit(self, _signal: int, _frame: object) -> None:
+        PROCESS_IS_ENDING.set()
+        now = time.monotonic()
+        if self.first_signal_at is None and self.drain_seconds and self.started:
+            self.first_signal_at = now
+            loop = asyncio.get_running_loop()
+            loop.call_soon_threadsafe(loop.call_later, self.drain_seconds, self.stop_accepting)
+        elif self.first_signal_at is None or now - self.first_signal_at > SAME_SIGNAL_SECONDS:
+            self.stop_accepting()
+
+    def stop_accepting(self) -> None:
         self.should_exit = True
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
@@ -239,6 +265,7 @@ def serve_until_stopped(settings: Settings, listeners: list[socket.socket], stop
         "app.main:create_app",
         factory=True,
         workers=settings.workers,
+        log_config=JSON_LOG_CONFIG if settings.log_format == "json" else LOGGING_CONFIG,
         log_level="warning",
         http=LimitedHttpProtocol,
         ws="none",
@@ -249,14 +276,17 @@ def serve_until_stopped(settings: Settings, listeners: list[socket.socket], stop
         timeout_graceful_shutdown=SHUTDOWN_GRACE_SECONDS,
         timeout_worker_healthcheck=WORKER_SILENCE_SECONDS,
     )
+    configuration.drain_seconds = settings.drain_seconds
     # From here on uvicorn handles signals: an exception raised into a starting event loop would hang it.
     serve_until_signalled: Callable[[], None]
     if settings.workers == 1:
         serve_until_signalled = partial(OrderlyServer(configuration).run, sockets=listeners)
     else:
         serve_until_signalled = WorkerSupervisor(configuration, listeners).run
-    if not stop_request.is_requested:
-        serve_until_signalled()
+    with tempfile.TemporaryDirectory(prefix="easel-metrics-") as folder:
+        configuration.metrics_folder = Path(folder)
+        if not stop_request.is_requested:
+            serve_until_signalled()
 
 
 def terminate_with_parent() -> None:

@@ -26,7 +26,7 @@ from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns
 from app.errors import StartupProblem
 from app.server.processes import StopRequest, serve_until_stopped
-from app.settings import Settings, easel_command_to_type, environment_variable_name
+from app.settings import Settings, easel_command_to_type, set_environment_of_child_processes
 
 MAX_CAMPAIGN_LINKS = 5
 MAX_PORT = 65535
@@ -54,9 +54,9 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
         click.echo(welcome_text)
         # Workers are new processes and get these values from the environment, so they need no database to start: a
         # worker that fails to start, because PostgreSQL is away, would end the whole server.
-        os.environ[environment_variable_name("database_url")] = url
+        set_environment_of_child_processes("database_url", url)
         if settings.secret_key is None:
-            os.environ[environment_variable_name("secret_key")] = key
+            set_environment_of_child_processes("secret_key", key)
         with publish_server_url(settings, base_url):
             serve_until_stopped(settings, listeners, stop_request)
 

@@ -6,6 +6,7 @@ draws a HIT in memory, and one statement leases these. One annotator alone is a 
 A HIT is a lease on its items. `lease_sql` decides between concurrent requests for the same items.
 """
 
+import time
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -34,6 +35,7 @@ from app.annotation.hits.no_hit_replies import (
     reason_assignment_gets_no_hit_if_any,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
+from app.background.metrics import PROCESS_METRICS
 from app.database.session import Driver, is_database_away_for_all_requests
 from app.quality.checks import CheckItem
 
@@ -224,6 +226,7 @@ class LeaseBatch:
             proposal = lease.proposal
             if proposal.leader is not None:
                 self.cache.record_lease(self.campaign_id, proposal.leader, proposal.items, proposal.segment)
+            PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
             pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
 
     async def propose_lease(self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits) -> ProposedLease | None:
@@ -237,9 +240,11 @@ class LeaseBatch:
                 else ()
             )
             check_count = check_placement.count_check_slots(assignment, checks)
+            started_at = time.perf_counter()
             proposal = await propose_hit_or_none(
                 self.connection, assignment, self.cache, open_hits_row, now=request.now, check_count=check_count
             )
+            PROCESS_METRICS.observe("easel_selection_seconds", time.perf_counter() - started_at)
             is_remembered = assignment.selection == "streaming" and open_hits_row.held is None
             if is_remembered and should_retry_with_fresh_open_hits(assignment, proposal, check_count):
                 return None

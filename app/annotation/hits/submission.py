@@ -27,6 +27,7 @@ from app.annotation.hits.lease_sql import (
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_answers
 from app.annotation.platforms.assignments import AssignmentId
+from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
 from app.database.session import Driver, Record, close_driver_if_ruined, fetch_first_row_or_none, fetch_value
 from app.designs.criteria import Submission
@@ -139,7 +140,10 @@ async def store_answers_in_time(
     async with connection.transaction():
         locked = await lock_answers(connection, campaign_id, answers)
         answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
-        return await store_locked_answers(connection, locked, answers_in_time) if answers_in_time else {}
+        outcomes = await store_locked_answers(connection, locked, answers_in_time) if answers_in_time else {}
+    stored_count = sum(isinstance(outcome, AnswerReceipt) for outcome in outcomes.values())
+    PROCESS_METRICS.count("easel_answers_total", locked.design_name, amount=stored_count)
+    return outcomes
 
 
 async def store_late_answer_or_return_problem(
@@ -195,4 +199,5 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
     (outcome,) = (await store_locked_answers(connection, locked, [answer], late=True)).values()
     if isinstance(outcome, Exception):
         raise outcome
+    PROCESS_METRICS.count("easel_answers_total", locked.design_name)
     return outcome

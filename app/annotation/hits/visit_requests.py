@@ -4,6 +4,7 @@ All requests of a campaign that wait in a process are served together: first the
 alone is a batch of one.
 """
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -13,6 +14,7 @@ from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.submission import store_answers
+from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
 from app.database.session import Driver, close_driver_if_ruined
 from app.errors import Conflict, Gone, Invalid, Refusal
@@ -108,12 +110,14 @@ class VisitServer:
         }
         if wanted:
             next_hit_requests = [next_hit for next_hit, _ in wanted.values()]
+            started_at = time.perf_counter()
             try:
                 next_hits = await find_or_lease_next_hits(connection, campaign_id, next_hit_requests, cache=self.cache)
             except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
                 await close_driver_if_ruined(connection, problem)
                 left = {place: requests[place].after_answer(reply) for place, (_, reply) in wanted.items()}
                 return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
+            PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
             for (place, (_, reply)), next_hit in zip(wanted.items(), next_hits, strict=True):
                 outcomes[place] = next_hit if isinstance(next_hit, Exception) else replace(reply, next_hit=next_hit)
         return [outcomes[place] for place in range(len(requests))]
@@ -125,7 +129,9 @@ class VisitServer:
         answers = {place: request.answer for place, request in enumerate(requests) if request.answer is not None}
         if not answers:
             return {}
+        started_at = time.perf_counter()
         outcomes = await store_answers(connection, campaign_id, [*answers.values()])
+        PROCESS_METRICS.observe("easel_answer_seconds", time.perf_counter() - started_at, times=len(answers))
         return {
             place: Unserved(requests[place], outcome.problem)
             if isinstance(outcome, Unserved)

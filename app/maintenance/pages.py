@@ -1,0 +1,25 @@
+"""`/metrics` for Prometheus; it exists only if `EASEL_METRICS_TOKEN` is set."""
+
+import hmac
+
+from fastapi import APIRouter, Request, Response
+
+from app.background.metrics import PROCESS_METRICS, prometheus_text
+from app.errors import Unauthenticated
+from app.maintenance.server_gauges import gauges_of_process, load_gauges_of_database
+
+PROMETHEUS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.get("/metrics")
+async def metrics_page(request: Request) -> Response:
+    """Return the metrics of all server processes, added up."""
+    token = request.app.state.settings.metrics_token
+    expected = f"Bearer {token.get_secret_value()}".encode()
+    if not hmac.compare_digest(request.headers.get("authorization", "").encode(), expected):
+        raise Unauthenticated("This page needs the bearer token of EASEL_METRICS_TOKEN.", code="metrics_token_wrong")
+    values = PROCESS_METRICS.sum_over_processes(gauges_of_process(request.app.state))
+    values.numbers.update(await load_gauges_of_database(request.app.state.database))
+    return Response(prometheus_text(values), media_type=PROMETHEUS_CONTENT_TYPE, headers={"Cache-Control": "no-store"})
