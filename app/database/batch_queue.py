@@ -27,7 +27,7 @@ Reply = TypeVar("Reply")
 MAX_BATCH_SIZE = 64  # requests: a transaction holds its locks until all of them are served
 GATHERING_SHARE = 0.5  # of the time that the last batch took
 MAX_GATHERING_SECONDS = 0.01
-MAX_WAIT_SECONDS = 20.0  # for a reply: longer than the time limit of a statement
+MAX_WAIT_SECONDS = 18.0  # for a reply: longer than the limit of a statement, and shorter than browsers wait
 
 
 @dataclass(frozen=True)
