@@ -349,6 +349,9 @@ def main() -> None:
         postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))
         with server(url, options.port, options.workers) as serving:
             machine = Machine(serving, postgresql)
+            # Each worker compiles templates and prepares statements at its first requests.
+            for way in (way for way in WAYS if way in options.ways):
+                measure(url, options.port, machine, items=150, way=way, clients=4 * options.workers, seconds=1)
             if DESIGNS_TOO in options.ways:
                 size = {"items": 150, "clients": 8, "seconds": options.seconds}
                 for name in DESIGNS:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
@@ -24,7 +25,9 @@ Request = TypeVar("Request")  # Python 3.11 has no other way
 Reply = TypeVar("Reply")
 
 MAX_BATCH_SIZE = 64  # requests: a transaction holds its locks until all of them are served
-MAX_WAIT_SECONDS = 20.0  # for a reply: longer than the time limit of a statement
+GATHERING_SHARE = 0.5  # of the time that the last batch took
+MAX_GATHERING_SECONDS = 0.01
+MAX_WAIT_SECONDS = 18.0  # for a reply: longer than the limit of a statement, and shorter than browsers wait
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,23 @@ class WaitingRequest(Generic[Request, Reply]):
 
 
 @dataclass
+class Gathering:
+    """A batch that waits for further requests until there are `expected` ones."""
+
+    expected: int
+    done: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def end_if_complete(self, count: int) -> None:
+        if count >= self.expected:
+            self.done.set()
+
+    async def wait(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.done.wait()
+
+
+@dataclass
 class BatchQueue(Generic[Request, Reply]):
     """Serves the requests of each campaign one batch after another, in the order in which they come.
 
@@ -62,16 +82,22 @@ class BatchQueue(Generic[Request, Reply]):
         connections: Connections of the server; a batch holds one, and a waiting request none.
         serve: Serves a batch.
         wait_seconds: Time limit of each request.
+        gathering_share: Time that a batch waits for further requests, as a share of the time that the last one took.
+        max_gathering_seconds: Limit of that time.
         waiting: Requests that the next batch of their campaign serves, by campaign.
         tasks: Tasks that serve the batches of a campaign, as long as requests wait.
+        gatherings: Batches that wait for further requests, by campaign.
 
     """
 
     connections: ServingConnections
     serve: ServeBatch[Request, Reply]
     wait_seconds: float = MAX_WAIT_SECONDS
+    gathering_share: float = GATHERING_SHARE
+    max_gathering_seconds: float = MAX_GATHERING_SECONDS
     waiting: dict[int, deque[WaitingRequest[Request, Reply]]] = field(default_factory=dict)
     tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
+    gatherings: dict[int, Gathering] = field(default_factory=dict)
 
     async def submit(self, campaign_id: int, request: Request) -> Reply:
         """Return the reply to a request. Raises its own problem, or that of its batch.
@@ -82,20 +108,35 @@ class BatchQueue(Generic[Request, Reply]):
         """
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting.setdefault(campaign_id, deque()).append(WaitingRequest(request, reply))
+        if (gathering := self.gatherings.get(campaign_id)) is not None:
+            gathering.end_if_complete(len(self.waiting[campaign_id]))
         if campaign_id not in self.tasks:
             self.tasks[campaign_id] = asyncio.create_task(self.serve_campaign(campaign_id))
         async with asyncio.timeout(self.wait_seconds):
             return await reply
 
     async def serve_campaign(self, campaign_id: int) -> None:
-        """Serve batches of a campaign until no request waits."""
-        waiting = self.waiting[campaign_id]
+        """Serve batches of a campaign until no request waits.
+
+        After a batch of several requests, most clients send their next request at once. So the next batch waits for as
+        many requests as there were, for a part of the time that the last one took: two batches of half the size would
+        take longer. One client alone never waits.
+        """
+        waiting, loop = self.waiting[campaign_id], asyncio.get_running_loop()
         try:
             while waiting:
                 batch = [waiting.popleft() for _ in range(min(len(waiting), MAX_BATCH_SIZE))]
+                began = loop.time()
                 await self.serve_batch(campaign_id, batch)
+                expected = min(len(batch) + len(waiting), MAX_BATCH_SIZE)
+                if len(waiting) < expected > 1:
+                    seconds = min(self.gathering_share * (loop.time() - began), self.max_gathering_seconds)
+                    self.gatherings[campaign_id] = gathering = Gathering(expected)
+                    await gathering.wait(seconds)
+                    del self.gatherings[campaign_id]
         finally:
             del self.waiting[campaign_id], self.tasks[campaign_id]
+            self.gatherings.pop(campaign_id, None)
             for entry in waiting:  # the server stops
                 entry.reply.cancel()
 

@@ -13,7 +13,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.hits.lease_functions_sql import INSERT_LEASE_FUNCTION, LEASE_HITS_FUNCTION
+from app.annotation.hits.lease_functions_sql import LEASE_HITS_FUNCTION
 from app.annotation.hits.locked_answers import LOCK_ANSWERS_FUNCTION
 from app.annotation.hits.shown_items_sql import SHOWN_ITEMS_FUNCTION, SHOWN_OUTPUTS_FUNCTION
 from app.campaigns.lifecycle import unchecked_settings_of_campaign
@@ -130,7 +130,6 @@ async def test_the_migrations_make_the_tables_the_code_knows(engine, database_ur
 @pytest.mark.parametrize(
     ("name", "function"),
     [
-        ("easel_insert_lease", INSERT_LEASE_FUNCTION),
         ("easel_lease_hits", LEASE_HITS_FUNCTION),
         ("easel_shown_items", SHOWN_ITEMS_FUNCTION),
         ("easel_shown_outputs", SHOWN_OUTPUTS_FUNCTION),

@@ -1,5 +1,6 @@
-"""The database functions that lease the HITs of a batch of annotators; `lease_sql` has the conditions of a lease."""
+"""The database function that leases the HITs of a batch of annotators; `lease_sql` has the conditions of a lease."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,7 +9,14 @@ from sqlalchemy import TextClause, text
 
 from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
 from app.annotation.hits.hit_proposal import HitProposal
-from app.annotation.hits.lease_sql import INSERT_LEASE, LOCK_POSTERIORS_SQL, items_with_judgment_limit, lease_minutes
+from app.annotation.hits.lease_sql import (
+    CAMPAIGN_IS_RUNNING,
+    COUNT_ROOM_OF_ITEMS,
+    INSERT_LEASE,
+    LOCK_POSTERIORS_SQL,
+    items_with_judgment_limit,
+    lease_minutes,
+)
 from app.annotation.hits.shown_items_sql import (
     SHOWN_ITEMS_ARGUMENTS,
     SHOWN_OUTPUTS_ARGUMENTS,
@@ -24,57 +32,7 @@ from app.record import law_storage
 INSERT_HIT_CHECKS = """
     INSERT INTO hit_checks (campaign_id, hit_id, place, check_number, number)
     SELECT :campaign, leased, (placed -> 0)::int, (placed -> 1)::int, (placed -> 2)::int
-    FROM jsonb_array_elements(:checks) AS placed"""
-
-LEASE_PARAMETER_TYPES = {
-    "campaign": "bigint",
-    "annotator": "bigint",
-    "assignment": "bigint",
-    "leader": "int",
-    "items": "int[]",
-    "capped": "int[]",
-    "iteration": "int",
-    "ordinal": "int",
-    "segment": "int",
-    "shown_as": "int[]",
-    "shared_leader": "boolean",
-    "repeat_items": "boolean",
-    "hits_per_annotator": "int",
-    "one_hit": "boolean",
-    "wanted": "int",
-    "people": "int",
-    "hit": "bigint",
-    "few_open": "boolean",
-    "now": "timestamptz",
-    "lease_minutes": "int",
-    "visitor": "bytea",
-    "checks": "jsonb",
-    "reason": "text",
-    "probability": "float8",
-}
-
-
-# Leases one HIT. The database holds this function and the next one, so a change needs a migration; a test compares the
-# two. Each condition is written once for leases, renewals and late answers. In a function, too, $1, $2, ... are the
-# arguments.
-INSERT_LEASE_BODY, LEASE_ARGUMENTS = sql_and_parameter_names_of_statement(
-    text(f"""
-    #variable_conflict use_column
-    DECLARE time_after_locks timestamptz := clock_timestamp();
-    BEGIN
-        {INSERT_LEASE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, until;
-        IF :checks IS NOT NULL AND leased IS NOT NULL THEN
-            {INSERT_HIT_CHECKS};
-        END IF;
-    END
-    """)
-)
-INSERT_LEASE_FUNCTION = f"""
-    CREATE FUNCTION easel_insert_lease(
-        {sql_argument_declarations(LEASE_ARGUMENTS, LEASE_PARAMETER_TYPES)},
-        OUT leased bigint, OUT until timestamptz
-    ) LANGUAGE plpgsql AS $${INSERT_LEASE_BODY}$$
-"""
+    FROM jsonb_array_elements(CAST(:checks[place] AS jsonb)) AS placed"""
 
 # Parameters of a batch of leases. Arrays have an entry for each HIT; arrays of arrays are texts.
 LEASES_PARAMETER_TYPES = {
@@ -104,39 +62,44 @@ LEASES_PARAMETER_TYPES = {
     "reasons": "text[]",
     "probabilities": "float8[]",
 }
-# The arguments of `easel_insert_lease` for the HIT at `place`.
-LEASE_ARGUMENTS_AT_PLACE = {
-    "campaign": ":campaign",
+# The parameters of `INSERT_LEASE` for the HIT at `place`.
+LEASE_PARAMETERS_AT_PLACE = {
     "annotator": ":annotators[place]",
     "assignment": ":assignments[place]",
     "leader": ":leaders[place]",
-    "items": "CAST(:items[place] AS int[])",
-    "capped": "CAST(:capped[place] AS int[])",
+    "items": ":items[place]",
+    "capped": ":capped[place]",
     "iteration": ":iterations[place]",
     "ordinal": ":ordinals[place]",
     "segment": ":segments[place]",
-    "shown_as": "CAST(:shown_as[place] AS int[])",
-    "shared_leader": ":shared_leaders[place]",
-    "repeat_items": ":repeat_items",
-    "hits_per_annotator": ":hits_per_annotator",
+    "shown_as": ":shown_as[place]",
     "one_hit": ":one_hits[place]",
-    "wanted": ":wanted",
-    "people": ":people",
     "hit": "0",
-    "few_open": ":few_open",
     "now": ":times[place]",
     "lease_minutes": ":lease_minutes[place]",
     "visitor": ":visitors[place]",
-    "checks": "CAST(:checks[place] AS jsonb)",
     "reason": ":reasons[place]",
     "probability": ":probabilities[place]",
 }
+LEASE_PARAMETER_PATTERN = re.compile(rf"(?<!:):({'|'.join(LEASE_PARAMETERS_AT_PLACE)})\b")
+INSERT_LEASE_AT_PLACE = LEASE_PARAMETER_PATTERN.sub(lambda name: LEASE_PARAMETERS_AT_PLACE[name[1]], INSERT_LEASE)
 
-# Locks everything that a batch of leases needs, in the order of all locks, and leases one HIT after another. Statements
-# of a function have snapshots of their own, so each lease sees the locked rows and the leases before it.
+# Locks everything that a batch of leases needs, in the order of all locks, counts once what items have room for, and
+# leases one HIT after another. Statements of a function have snapshots of their own, so they see the locked rows and
+# the leases before them. In a function, too, $1, $2, ... are the arguments. The database holds this function, so a
+# change needs a migration; a test compares the two.
 LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
+    DECLARE
+        time_after_locks timestamptz;
+        rooms int[];  -- for each of the capped items: how many more HITs may hold it
+        leads boolean[];  -- for each of the capped items: whether it leads an open HIT
+        spots int[];  -- places of the items of a HIT among them
+        spot int;
+        leader_spot int;
+        has_room boolean;
+        leased bigint;
     BEGIN
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
         PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
@@ -146,13 +109,40 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
             ) AS locked;
         END IF;
         PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
+        time_after_locks := clock_timestamp();
+        IF NOT {CAMPAIGN_IS_RUNNING} THEN
+            RETURN;
+        END IF;
+        SELECT counted.rooms, counted.leads INTO rooms, leads
+        FROM ({COUNT_ROOM_OF_ITEMS.replace(DATABASE_TIME, "time_after_locks")}) AS counted;
+        IF coalesce(cardinality(rooms), 0) <> cardinality(:all_capped) THEN
+            RETURN;
+        END IF;
         FOR place IN 1 .. cardinality(:annotators) LOOP
-            SELECT lease.leased, lease.until INTO id, expires_at
-            FROM easel_insert_lease({", ".join(LEASE_ARGUMENTS_AT_PLACE[name] for name in LEASE_ARGUMENTS)}) AS lease;
-            IF id IS NOT NULL THEN
-                number := place;
-                RETURN NEXT;
+            leader_spot := array_position(:all_capped, :leaders[place]);
+            CONTINUE WHEN leads[leader_spot] AND NOT :shared_leaders[place];
+            spots := '{{}}';
+            has_room := true;
+            FOREACH spot IN ARRAY CAST(:capped[place] AS int[]) LOOP
+                spot := array_position(:all_capped, spot);
+                spots := spots || spot;
+                has_room := has_room AND rooms[spot] > 0;
+            END LOOP;
+            CONTINUE WHEN NOT has_room;
+            {INSERT_LEASE_AT_PLACE.replace(DATABASE_TIME, "time_after_locks")} INTO leased, expires_at;
+            CONTINUE WHEN leased IS NULL;
+            IF :checks[place] IS NOT NULL THEN
+                {INSERT_HIT_CHECKS};
             END IF;
+            FOREACH spot IN ARRAY spots LOOP
+                rooms[spot] := rooms[spot] - 1;
+            END LOOP;
+            IF leader_spot IS NOT NULL THEN
+                leads[leader_spot] := true;
+            END IF;
+            number := place;
+            id := leased;
+            RETURN NEXT;
         END LOOP;
     END
     """)

@@ -48,27 +48,32 @@ LOCK_ANNOTATOR_SQL = """
     SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
 
 
+def open_leases_sql(items: str) -> str:
+    """Return SQL for the open HITs that hold one of `items`, or for all open HITs.
+
+    The lookup is phrased so that it matches the index on items and no other: then its cost does not grow with the
+    number of open HITs. It does grow with the number closed since the last VACUUM, so if open HITs are known to be few
+    (:few_open), all of them are read instead.
+    """
+    return f"""
+            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
+            WHERE NOT :few_open AND ARRAY[h.campaign_id] && ARRAY[CAST(:campaign AS bigint)]
+              AND h.items && CAST({items} AS int[]) AND num_nonnulls(h.closed_at) = 0
+            UNION ALL
+            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
+            WHERE :few_open AND h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}"""
+
+
 def all_capped_items_meet_condition_sql(condition: str) -> str:
     """Return SQL that is true if `condition` holds for every item of :capped.
 
-    The condition may read the item's posterior p, the number of its open leases except :hit as `held.leases`, and
-    whether it leads one of them as `held.leading`.
-
-    The lookup of leases is phrased so that it matches the index on items and no other: then its cost does not grow with
-    the number of open HITs. It does grow with the number closed since the last VACUUM, so if open HITs are known to be
-    few (:few_open), all of them are read instead.
+    The condition may read the item's posterior p and the number of its open leases except :hit as `held.leases`.
     """
     return f"""
     NOT EXISTS (
-        WITH open AS (
-            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
-            WHERE NOT :few_open AND ARRAY[h.campaign_id] && ARRAY[CAST(:campaign AS bigint)]
-              AND h.items && CAST(:capped AS int[]) AND num_nonnulls(h.closed_at) = 0
-            UNION ALL
-            SELECT h.id, h.items, h.leader, h.expires_at FROM hits h
-            WHERE :few_open AND h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX}
+        WITH open AS ({open_leases_sql(":capped")}
         ), held AS MATERIALIZED (
-            SELECT item, count(*) AS leases, bool_or(leader = item) AS leading FROM open, unnest(items) AS item
+            SELECT item, count(*) AS leases FROM open, unnest(items) AS item
             WHERE expires_at > {DATABASE_TIME} AND id <> :hit
             GROUP BY item
         )
@@ -87,10 +92,28 @@ HAS_ROOM_IN_EVERY_ITEM = all_capped_items_meet_condition_sql(f"p.judgments < {WA
 ITEM_IS_OPEN_BEYOND_LEASES = is_open_sql("p", judgments_wanted=WANTED_MINUS_LEASES, unjudged_limit=":people")
 EVERY_ITEM_IS_OPEN = all_capped_items_meet_condition_sql(ITEM_IS_OPEN_BEYOND_LEASES)
 
-# The leader also leads no other open HIT.
-EVERY_ITEM_AND_LEADER_IS_OPEN = all_capped_items_meet_condition_sql(f"""
-    {ITEM_IS_OPEN_BEYOND_LEASES}
-    AND (:shared_leader OR p.subject <> CAST(:leader AS int) OR held.leading IS NOT TRUE)""")
+# For each of :all_capped, in order of their numbers: how many more HITs may hold the item, 0 if it is not in the pool,
+# and whether it leads an open HIT. Leases and posteriors are counted by one aggregate, whose cost does not grow with
+# the product of both.
+COUNT_ROOM_OF_ITEMS = f"""
+    WITH open AS ({open_leases_sql(":all_capped")}
+    )
+    SELECT array_agg(counted.room ORDER BY counted.item) AS rooms,
+           array_agg(counted.leads ORDER BY counted.item) AS leads
+    FROM (
+        SELECT each.item, CAST(max(each.free) - sum(each.leases) AS int) AS room, bool_or(each.leads) AS leads
+        FROM (
+            SELECT p.subject AS item, 0 AS leases, false AS leads,
+                   CASE WHEN {is_open_sql("p", judgments_wanted=":wanted", unjudged_limit=":people")}
+                   THEN :wanted - p.judgments ELSE 0 END AS free
+            FROM posteriors p
+            WHERE {PRESENT_POSTERIORS_CONDITION} AND p.subject = ANY(CAST(:all_capped AS int[]))
+            UNION ALL
+            SELECT item, 1, open.leader = item, NULL FROM open, unnest(open.items) AS item
+            WHERE open.expires_at > {DATABASE_TIME}
+        ) AS each
+        GROUP BY each.item HAVING count(each.free) > 0
+    ) AS counted"""
 
 # The annotator has no other HIT with one of the items (for systems: the segment), unless items may be repeated, and
 # fewer other HITs than the limit per annotator. An assignment that is one HIT has no other.
@@ -124,8 +147,7 @@ INSERT_LEASE = f"""
            CAST(:segment AS int), CAST(:shown_as AS int[]), :now,
            {DATABASE_TIME} + make_interval(mins => :lease_minutes), CAST(:visitor AS bytea),
            CAST(:reason AS text), CAST(:probability AS float8)
-    WHERE {CAMPAIGN_IS_RUNNING} AND {EVERY_ITEM_AND_LEADER_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT}
-    AND {SCHEDULED_PLACE_IS_FREE}
+    WHERE {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     ON CONFLICT (campaign_id, assignment_id) WHERE closed_at IS NULL AND assignment_id IS NOT NULL DO NOTHING
     RETURNING id, expires_at"""
 

@@ -46,6 +46,7 @@ STATEMENTS = {
     if isinstance(statement, TextClause)
 } | {
     "lease_sql.INSERT_LEASE": text(lease_sql.INSERT_LEASE),
+    "lease_sql.COUNT_ROOM_OF_ITEMS": text(lease_sql.COUNT_ROOM_OF_ITEMS),
     "tokens.FIND_TOKEN": tokens.FIND_TOKEN,
     "tokens.NOTE_TOKEN_USE": tokens.NOTE_TOKEN_USE,
 }
@@ -86,7 +87,11 @@ STANDINGS = [
 ]
 # What all open HITs hold is read for some draws, once a second where they are many.
 WANT_ALL_OPEN = {"leases.SELECT_ANY_OPEN_HIT", "iteration_schedule.SELECT_ITEMS_OF_OPEN_HITS", *STANDINGS}
-WHERE_FEW_ARE_OPEN = {"lease_sql.INSERT_LEASE", "lease_sql.RENEW_LEASE", "submission.SELECT_IF_LATE_ANSWER_FITS"}
+WHERE_FEW_ARE_OPEN = {
+    "lease_sql.COUNT_ROOM_OF_ITEMS",
+    "lease_sql.RENEW_LEASE",
+    "submission.SELECT_IF_LATE_ANSWER_FITS",
+}
 ALL_OPEN = "hits_open_idx"
 HELD = "hits_held_idx"
 WITH_CLOSED_OUT = {HELD: "items", "hits_one_open_idx": "assignment_id"}
