@@ -23,7 +23,7 @@ from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
-CHECK_COLUMNS = ("check", "expected", "tolerance")
+CHECK_COLUMNS = ("check", "expected", "tolerance", "check_set")
 CHECK_COLUMN_PREFIXES = ("expected ", "tolerance ")  # before the name of a criterion
 SYSTEM_COLUMNS = ("system", "segment", "output")
 ITEM_EXPORT_MARKER_COLUMNS = frozenset(

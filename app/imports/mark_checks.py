@@ -24,6 +24,7 @@ from app.imports.item_changes import item_not_found_error
 from app.imports.items import parse_item_prior_or_none
 from app.quality.check_expectations import (
     EXPECTED_COLUMN,
+    SET_COLUMN,
     TOLERANCE_COLUMN,
     columns_of_all_expectations,
     criterion_designs,
@@ -131,7 +132,8 @@ async def turn_item_into_check_and_remove_it(
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
     row = await (require_item_row if keep else remove_item)(connection, campaign, item_id)
     fields = {**row.fields, CHECK_COLUMN: kind}
-    fields |= {name: check.cells[name] for name in columns_of_all_expectations(designs) if check.cells.get(name)}
+    columns = [*columns_of_all_expectations(designs), SET_COLUMN]
+    fields |= {name: check.cells[name] for name in columns if check.cells.get(name)}
     check_id = f"{item_id} ({kind})" if keep else item_id
     if keep:
         fields |= {COPY_COLUMN: item_id}
@@ -152,7 +154,7 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
         await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
         return
-    check_columns = {CHECK_COLUMN, *columns_of_all_expectations(criterion_designs(campaign))}
+    check_columns = {CHECK_COLUMN, SET_COLUMN, *columns_of_all_expectations(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
     prior_columns = campaign.law.family.parameter_names
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(

@@ -20,6 +20,7 @@ from app.quality.expected_answers import (
 )
 
 EXPECTED_COLUMN, TOLERANCE_COLUMN = "expected", "tolerance"
+SET_COLUMN = "check_set"  # names checks that are shown together, if the answer is an order
 BY_CRITERION_KEY = "criteria"  # of the stored expected answers by criterion
 
 CriterionDesigns = tuple[tuple[str, Design], ...]  # names and designs of criteria; one without a name for one question
@@ -32,6 +33,25 @@ def criterion_designs(campaign: AskedCampaign) -> CriterionDesigns:
 def expectation_columns(criterion: str) -> tuple[str, str]:
     """Return the columns of a table with the expected answers by a criterion, and with their tolerances."""
     return f"{EXPECTED_COLUMN} {criterion}".strip(), f"{TOLERANCE_COLUMN} {criterion}".strip()
+
+
+def cells_of_expected_choice(
+    item_ids: Sequence[str], better_by_criterion: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """Return the cells of two checks that are shown together, by their ids, given the better one by each criterion.
+
+    The expected answer stays empty if the better one is neither of them.
+    """
+    set_name = " | ".join(item_ids)
+    places = {better: {item_id: "1" if item_id == better else "2" for item_id in item_ids} for better in item_ids}
+    return {
+        item_id: {SET_COLUMN: set_name}
+        | {
+            expectation_columns(name)[0]: places.get(better, {}).get(item_id, "")
+            for name, better in better_by_criterion.items()
+        }
+        for item_id in item_ids
+    }
 
 
 def columns_of_all_expectations(designs: CriterionDesigns) -> list[str]:

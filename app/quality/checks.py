@@ -16,7 +16,7 @@ from app.database.session import Driver, Record, execute_statement, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
-from app.errors import Conflict
+from app.errors import Conflict, pluralize, shorten_echo
 from app.quality.check_expectations import (
     CriterionDesigns,
     criterion_designs,
@@ -31,7 +31,8 @@ CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
 
 LIST_UNSEEN_CHECKS = text("""
-    SELECT number, external_id, shown, expected FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
+    SELECT number, external_id, shown, expected, fields ->> 'check_set' AS set_name
+    FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
         SELECT 1 FROM check_answers a
         WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
     ORDER BY number LIMIT 1000
@@ -71,9 +72,10 @@ CHANGE_CHECK_ANSWERS = text(f"""
     WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND a.check_number = answer.number
 """)
 
-LIST_EXPECTED_ANSWERS = text(
-    "SELECT external_id, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number"
-)
+LIST_EXPECTED_ANSWERS = text("""
+    SELECT external_id, expected, fields ->> 'check_set' AS set_name
+    FROM check_items WHERE campaign_id = :campaign ORDER BY number
+""")
 
 LIST_CHECK_ANSWERS = text("""
     SELECT a.hit_id, a.annotator_id, a.check_number, a.value, a.other_values, i.kind, i.expected, i.external_id
@@ -92,6 +94,12 @@ class CheckItem(Record):
     external_id: str
     shown: str
     expected: dict[str, Any]
+
+
+class UnseenCheck(CheckItem):
+    """A check that an annotator has not seen; if the answer is an order, it is shown with those of its set alone."""
+
+    set_name: str | None
 
 
 class CheckPlace(Record):
@@ -156,7 +164,10 @@ async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campai
     have.
     """
     designs = criterion_designs(campaign)
-    for row in await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id}):
+    rows = (await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id})).all()
+    if campaign.design.value_kind == "order":
+        refuse_sets_that_are_no_hit(rows, number_of_checks_in_a_hit(campaign))
+    for row in rows:
         for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(
                 f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
@@ -165,19 +176,41 @@ async def refuse_impossible_checks(connection: AsyncConnection, campaign: Campai
             )
 
 
+def refuse_sets_that_are_no_hit(rows: Sequence[Any], count: int) -> None:
+    """Raise `Conflict` (`check_set_size`) if a set has not as many checks as a HIT, or expects no order of them."""
+    by_set: dict[str, list[Any]] = {}
+    for row in rows:
+        if row.set_name:
+            by_set.setdefault(row.set_name, []).append(row)
+    for name, members in by_set.items():
+        if len(members) != count or len({expected_places(row.expected) for row in members}) == 1:
+            raise Conflict(
+                f"The set “{shorten_echo(name)}” has {pluralize(len(members), 'check')}. A task shows {count} of one "
+                "set, with at least two different places. Upload the items and checks again to replace the present "
+                "ones.",
+                code="check_set_size",
+                set=shorten_echo(name),
+            )
+
+
 async def draw_unseen_checks(
     connection: Driver, campaign_id: int, annotator_id: int, *, design: Design, count: int, rng: np.random.Generator
 ) -> list[CheckItem]:
     """Draw `count` checks for one HIT at random from those that an annotator has not answered. Return none if too few
-    are left, or, for orders, if all have the same place.
+    are left, or, for orders, if all have the same place. Orders have either the checks of a set or those without one.
     """
     rows = await fetch_rows(
-        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, CheckItem
+        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, UnseenCheck
     )
-    unseen_checks: list[CheckItem] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
-    if design.value_kind == "order":
-        unseen_checks = checks_with_different_places_first(unseen_checks, count)
-    return unseen_checks[:count] if len(unseen_checks) >= count else []
+    unseen_checks: list[UnseenCheck] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
+    if design.value_kind != "order":
+        return [*unseen_checks[:count]] if len(unseen_checks) >= count else []
+    for set_name in dict.fromkeys(check.set_name or "" for check in unseen_checks):
+        members = [check for check in unseen_checks if (check.set_name or "") == set_name]
+        ordered_checks = checks_with_different_places_first(members, count)
+        if len(ordered_checks) >= count:
+            return ordered_checks[:count]
+    return []
 
 
 def checks_with_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:

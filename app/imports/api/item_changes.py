@@ -12,7 +12,7 @@ from app.http.dependencies import Now, Transaction, openapi_description_of_refus
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
 from app.imports.mark_checks import CheckToMark
-from app.quality.check_expectations import expectation_columns
+from app.quality.check_expectations import SET_COLUMN, expectation_columns
 from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS
 
 router = program_router(
@@ -64,10 +64,14 @@ class CheckRequest(ExpectedCells):
         default={}, max_length=MAX_CRITERIA, description="In a campaign with several criteria: the same, by criterion."
     )
 
+    check_set: str = Field(
+        "", max_length=200, description="In comparisons and rankings: checks of the same set are shown together."
+    )
+
     def cells(self) -> dict[str, str]:
         """Return the cells of a table of items that say the same."""
         by_criterion = {"": self, **self.criteria}
-        return {
+        return {SET_COLUMN: self.check_set} | {
             column: cell
             for name, about in by_criterion.items()
             for column, cell in zip(expectation_columns(name), (about.expected, about.tolerance), strict=True)

@@ -42,7 +42,12 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
-from app.quality.check_expectations import EXPECTED_COLUMN, TOLERANCE_COLUMN, expectation_columns
+from app.quality.check_expectations import (
+    EXPECTED_COLUMN,
+    TOLERANCE_COLUMN,
+    cells_of_expected_choice,
+    expectation_columns,
+)
 from app.quality.checks import no_checks_hint
 from app.quality.expected_answers import default_tolerance_text
 from app.quality.rule_reach import describe_check_counts
@@ -51,6 +56,8 @@ from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
+
+BETTER_ITEM_FIELD = "better"  # and the name of a criterion: the item of a pair that is expected to be chosen
 
 
 @router.get(CAMPAIGN_PATH + "/items")
@@ -244,8 +251,15 @@ async def turn_chosen_items_into_checks(request: Request, database: Database, sl
 
 
 def parse_checks_to_mark(form_data: FormData) -> list[CheckToMark]:
-    """Return the items of a form with the cells of their expected answers, which have one entry for each item."""
+    """Return the items of a form with the cells of their expected answers, which have one entry for each item; of a
+    pair, the form may name the item that is expected to be chosen.
+    """
     item_ids = [str(item) for item in form_data.getlist("item")]
+    prefix = BETTER_ITEM_FIELD
+    better = {name.removeprefix(prefix).strip(): str(form_data[name]) for name in form_data if name.startswith(prefix)}
+    if better:
+        cells_by_item = cells_of_expected_choice(item_ids, better)
+        return [CheckToMark(item_id, cells) for item_id, cells in cells_by_item.items()]
     columns = [name for name in form_data if name.startswith((EXPECTED_COLUMN, TOLERANCE_COLUMN))]
     entries = {name: form_data.getlist(name) for name in columns}
     return [
