@@ -1,13 +1,14 @@
 """Questions, training and qualification stay readable after the launch, with the reason why they are fixed."""
 
 import re
+from typing import Any
 
 import pytest
 
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.campaigns.drafts import create_draft
 
-VISIT = {
+VISIT: dict[str, Any] = {
     "questions": ["mother: What is your language? | German | English | screen out: Other", "age?: How old are you?"],
     "training": 'text,expected,explanation\n"Terrible, never again",5,Very negative\nWonderful,95,\n',
     "consent": "I *agree*.",

@@ -27,7 +27,8 @@ async def test_checks_of_a_set_are_shown_together_and_with_no_others(engine):
         checks_percent=50,
         judgments_per_item=20,
     )
-    me, shown = await create_annotator(engine, campaign), []
+    me = await create_annotator(engine, campaign)
+    shown: list[set[str]] = []
     while len(shown) < 4:
         hit = await try_to_lease_hit(engine, me)
         await submit_scores(engine, me, hit, scores=[1.0, 2.0])
