@@ -11,13 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.errors import Invalid, pluralize, shorten_echo
+from app.errors import Conflict, Invalid, pluralize, shorten_echo
 from app.quality.checks import reason_hits_cannot_show_checks
-from app.quality.expected_answers import (
-    ExpectedAnswer,
-    expected_answer_of_cells_or_none,
-    format_number_without_rounding,
-)
+from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, format_number_without_rounding
 from app.uploads import parse_finite_number
 
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
@@ -114,12 +110,24 @@ class KnownAnswers:
 
 
 async def load_known_answers_offers(connection: AsyncConnection, campaign: Campaign) -> list[KnownAnswers]:
-    """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks."""
-    if campaign.status != "draft" or reason_hits_cannot_show_checks(campaign):
+    """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks, or
+    asks about several criteria.
+    """
+    if campaign.status != "draft" or campaign.has_criteria or reason_hits_cannot_show_checks(campaign):
         return []
     columns = dict.fromkeys((DEFAULT_KNOWN_ANSWER_COLUMN, *COMMON_TRUE_VALUE_COLUMNS))
     offers = [await load_known_answers(connection, campaign, column) for column in columns]
     return [offer for offer in offers if offer.answers and not offer.suspicion]
+
+
+def refuse_known_answers_by_several_criteria(campaign: Campaign) -> None:
+    """Raise `Conflict` (`known_answers_by_criteria`) if a known answer would have to name a criterion."""
+    if campaign.has_criteria:
+        raise Conflict(
+            f"“{campaign.name}” asks about several criteria, and a column with known answers is about one question. "
+            "Import gold items with an expected answer by each criterion instead. Nothing was changed.",
+            code="known_answers_by_criteria",
+        )
 
 
 async def load_known_answers(connection: AsyncConnection, campaign: Campaign, column: str) -> KnownAnswers:

@@ -7,7 +7,7 @@ import numpy as np
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown, media_checks, systems_check
+from app.campaigns import always_shown, media_checks, recordings_check, systems_check
 from app.database.bulk import NumberColumn
 from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
@@ -94,6 +94,12 @@ def law_beliefs_of_priors_or_refusal(law: Law, priors: Sequence[NumberColumn], p
             items=impossible[:20],
         )
     return law.initial_beliefs(priors, parameters)
+
+
+async def load_launch_notes(connection: AsyncConnection, campaign: Campaign) -> list[str]:
+    """Return sentences about items that a researcher should know at the launch."""
+    priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
+    return [*([priors] if priors else []), *await recordings_check.load_recording_notes(connection, campaign)]
 
 
 COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")

@@ -18,6 +18,7 @@ from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need, name_o
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.campaigns.starter_questions import load_starter_question
+from app.campaigns.visit_reading import readable_visit_tables
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
@@ -151,6 +152,9 @@ class StepPage:
             "practice_answers": practice_answer_inputs_of_criteria(self.settings)
             if self.step == STEP_BY_SETTING["training"]
             else [],
+            "readable_tables": readable_visit_tables(self.settings)
+            if self.step == STEP_BY_SETTING["questions"]
+            else {},
             "preview_query": form.query_string_of_annotator_preview(self.sections, self.design_name, preview_context),
         }
 

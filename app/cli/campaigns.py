@@ -21,7 +21,7 @@ from app.annotation.platforms.registry import (
 )
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
-from app.campaigns.launch import load_sentence_on_own_priors_or_none
+from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.cli.interrupts import STOPPED_TEXT
@@ -381,8 +381,8 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
 def launch(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
     draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
-    if priors := run_in_transaction(partial(load_sentence_on_own_priors_or_none, campaign_id=draft.id)):
-        click.echo(priors)
+    for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
+        click.echo(note)
     if not yes and is_at_terminal():
         if goal := hints.describe_goal_before_launch(draft):
             click.echo(f"{goal} To estimate the judgments needed: easel plan {slug}")

@@ -1,6 +1,7 @@
 """Tables of the quality rules' findings about annotators, and of gold and attention items with their answers."""
 
 from sqlalchemy import (
+    ARRAY,
     JSON,
     BigInteger,
     CheckConstraint,
@@ -79,8 +80,8 @@ check_reports = Table(
     Index("check_reports_annotator_id_idx", "campaign_id", "annotator_id"),
 )
 
-# Annotators' answers to checks, stored with the answer to the HIT. Append-only except for `changed_to`, the last change
-# by the annotator, which never counts.
+# Annotators' answers to checks, stored with the answer to the HIT. Append-only except for `changed_to` and
+# `other_changed_to`, the last change by the annotator, which never counts.
 check_answers = Table(
     "check_answers",
     metadata,
@@ -91,6 +92,8 @@ check_answers = Table(
     Column("value", Double, nullable=False),
     Column("answered_at", Time, nullable=False),
     Column("changed_to", Double),
+    Column("other_values", ARRAY(Double), nullable=False, server_default="{}"),  # by the criteria after the first
+    Column("other_changed_to", ARRAY(Double)),
     PrimaryKeyConstraint("campaign_id", "hit_id", "check_number"),
     cascading_foreign_key("annotators", "annotator_id", from_table="check_answers"),
     cascading_foreign_key("hits", "hit_id", from_table="check_answers"),

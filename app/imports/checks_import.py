@@ -1,21 +1,26 @@
 """Gold and attention items in the table of items: rows with `gold` or `attention` in the column `check`."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
-from app.designs.design import Design
 from app.errors import Invalid
+from app.quality.check_expectations import (
+    CriterionDesigns,
+    columns_of_all_expectations,
+    criterion_designs,
+    expectation_cells,
+    parse_expectations_or_refuse,
+)
 from app.quality.checks import refuse_if_hits_cannot_show_checks
-from app.quality.expected_answers import ExpectedAnswer, answer_and_tolerance_cells, expected_answer_of_cells_or_none
 from app.uploads import UploadedRow, format_cell, refuse_upload_at_line
 
 ID_COLUMN = "id"
-CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN = "check", "expected", "tolerance"
+CHECK_COLUMN = "check"
 UPLOADED_CHECK_KINDS = ("gold", "attention")
 MAX_CHECKS_PER_CAMPAIGN = 1000
 
@@ -50,27 +55,26 @@ def check_kind_of_row_or_default(row: UploadedRow, default_kind: str = "") -> st
     return format_cell(row.values.get(CHECK_COLUMN)).strip().lower() or default_kind
 
 
-def parse_check_of_row(row: UploadedRow, kind: str, external_id: str, shown_text: str, design: Design) -> NewCheck:
+def parse_check_of_row(
+    row: UploadedRow, kind: str, external_id: str, shown_text: str, designs: CriterionDesigns
+) -> NewCheck:
     """Return the check in a row.
 
     Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`), with the line.
     """
-    cell, tolerance = (format_cell(row.values.get(name)) for name in (EXPECTED_COLUMN, TOLERANCE_COLUMN))
+    cells = {name: format_cell(row.values.get(name)) for name in columns_of_all_expectations(designs)}
     try:
-        expected = expected_answer_json(kind, cell, tolerance, design)
+        expected = expected_answers_json(kind, cells, designs)
     except Invalid as problem:
         refuse_upload_at_line(problem.code, row.line, str(problem), **problem.details)
     return NewCheck(external_id, kind, shown_text, expected, json.dumps(row.values, ensure_ascii=False))
 
 
-def expected_answer_json(kind: str, expected_cell: str, tolerance_cell: str, design: Design) -> str:
-    """Return the expected answer to a check of some kind, as JSON. Raises `Invalid` as `parse_check_of_row` does."""
+def expected_answers_json(kind: str, cells: Mapping[str, str], designs: CriterionDesigns) -> str:
+    """Return the expected answers to a check of some kind, as JSON. Raises `Invalid` as `parse_check_of_row` does."""
     if kind not in UPLOADED_CHECK_KINDS:
         raise Invalid("The column “check” may contain only gold, attention or nothing.", code="check_unknown")
-    expected = expected_answer_of_cells_or_none(design, expected_cell, tolerance_cell)
-    if expected is None:
-        raise Invalid("A check needs its expected answer in the column “expected”.", code="expected_missing")
-    return expected.model_dump_json(exclude_defaults=True)
+    return json.dumps(parse_expectations_or_refuse(designs, cells), ensure_ascii=False)
 
 
 async def delete_check_items(connection: AsyncConnection, campaign_id: int) -> None:
@@ -107,14 +111,8 @@ async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Seq
 
 def table_row_of_check(check: Row[Any], original_id_column: str, shown_column: str) -> dict[str, Any]:
     """Return the row of the table of items that describes a check; `original_id_column` holds the uploaded `id`."""
-    expected, tolerance = answer_and_tolerance_cells(ExpectedAnswer.model_validate(check.expected))
     uploaded = {original_id_column if name == ID_COLUMN else name: cell for name, cell in check.fields.items()}
-    check_cells = {
-        shown_column: check.shown,
-        CHECK_COLUMN: check.kind,
-        EXPECTED_COLUMN: expected,
-        TOLERANCE_COLUMN: tolerance,
-    }
+    check_cells = {shown_column: check.shown, CHECK_COLUMN: check.kind} | expectation_cells(check.expected)
     return {ID_COLUMN: check.external_id} | uploaded | check_cells | {ID_COLUMN: check.external_id}
 
 
@@ -130,11 +128,11 @@ def iterate_item_rows_appending_checks(
     Id and text of a check are read by `read_id_and_text`, its expected answer by the campaign's design. Rows that name
     no kind of check have `default_kind`; if it is empty, they are items.
     """
-    design = campaign.design
+    designs = criterion_designs(campaign)
     for record in rows:
         if kind := check_kind_of_row_or_default(record, default_kind):
             if not checks:
                 refuse_if_hits_cannot_show_checks(campaign)
-            checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), design))
+            checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), designs))
         else:
             yield record

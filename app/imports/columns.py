@@ -23,7 +23,8 @@ from app.text.spreadsheets import unprotect_cell
 from app.uploads import UploadedRow, UploadedTable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
-CHECK_COLUMNS = ("check", "expected", "tolerance")
+CHECK_COLUMNS = ("check", "expected", "tolerance", "check_set")
+CHECK_COLUMN_PREFIXES = ("expected ", "tolerance ")  # before the name of a criterion
 SYSTEM_COLUMNS = ("system", "segment", "output")
 ITEM_EXPORT_MARKER_COLUMNS = frozenset(
     ("id", "shown", "low_95", "high_95", "judgments")
@@ -261,7 +262,8 @@ def possible_meanings_of_item_columns(
         description = "the prior of each item"
         meanings.append(ColumnMeaning(PRIORS_MEANING, parameter_names, description, mapping.priors))
     if CHECKS_MEANING in columns:
-        names = tuple(name for name in CHECK_COLUMNS if name in columns)
+        by_criterion = [name for name in columns if name.startswith(CHECK_COLUMN_PREFIXES)]
+        names = tuple(name for name in (*CHECK_COLUMNS, *by_criterion) if name in columns)
         description = f"gold or attention items and their expected answers ({pluralize(check_count, 'row')})"
         meanings.append(ColumnMeaning(CHECKS_MEANING, names, description, CHECKS_MEANING not in mapping.ignored))
     for kind, column in zip(SourceAndReference._fields, (content.source, content.reference), strict=True):

@@ -10,7 +10,6 @@ from itertools import chain, islice
 from typing import Any, BinaryIO, TypeVar
 
 from app.designs.content import MEDIA_FILE_NAMES, Content
-from app.designs.design import Design
 from app.errors import Invalid
 from app.imports import outputs
 from app.imports.checks_import import NewCheck, check_kind_of_row_or_default, parse_check_of_row
@@ -29,6 +28,7 @@ from app.imports.item_text import find_obvious_shown_column
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
+from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
     INDEX_COLUMN,
     UNICODE_OPTIONS,
@@ -141,7 +141,7 @@ def read_upload_preview_or_refuse(
     law: Law,
     *,
     content: Content,
-    design: Design,
+    designs: CriterionDesigns,
     existing_ids: Collection[str] = (),
     max_mb: int,
     read_options: ReadOptions = UNICODE_OPTIONS,
@@ -172,7 +172,7 @@ def read_upload_preview_or_refuse(
             len(first_records),
             ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
             mapping,
-            design,
+            designs,
         )
     return replace(
         upload_preview,
@@ -186,7 +186,7 @@ def read_upload_preview_or_refuse(
 
 
 def build_preview_of_items_table(
-    upload: UploadedTable, preview_row_count: int, reader: ItemReader, mapping: ColumnMapping, design: Design
+    upload: UploadedTable, preview_row_count: int, reader: ItemReader, mapping: ColumnMapping, designs: CriterionDesigns
 ) -> UploadPreview:
     problems: dict[str, InvalidRows] = {}
     preview_rows: list[PreviewRow] = []
@@ -194,7 +194,7 @@ def build_preview_of_items_table(
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
         check_count += bool(check_kind_of_row_or_default(record))
-        read_row = partial(read_item_or_check, reader, design) if takes_checks else reader.read_item
+        read_row = partial(read_item_or_check, reader, designs) if takes_checks else reader.read_item
         item_or_check = read_row_or_none_noting_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
             preview_rows.append(PreviewRow(record.line, record.values, item_or_check.shown if item_or_check else ""))
@@ -234,10 +234,10 @@ def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
     return tuple(dict.fromkeys(file.name for file in named.first_line_by_file))
 
 
-def read_item_or_check(reader: ItemReader, design: Design, row: UploadedRow) -> ImportedItem | NewCheck:
+def read_item_or_check(reader: ItemReader, designs: CriterionDesigns, row: UploadedRow) -> ImportedItem | NewCheck:
     kind = check_kind_of_row_or_default(row)
     return (
-        parse_check_of_row(row, kind, *reader.read_check_id_with_text(row), design) if kind else reader.read_item(row)
+        parse_check_of_row(row, kind, *reader.read_check_id_with_text(row), designs) if kind else reader.read_item(row)
     )
 
 

@@ -1,22 +1,34 @@
 """Turn items of a draft into gold or attention items, and back."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.known_answers import KnownAnswersChoice, choose_gold_cells, load_known_answers
+from app.campaigns.known_answers import (
+    KnownAnswersChoice,
+    choose_gold_cells,
+    load_known_answers,
+    refuse_known_answers_by_several_criteria,
+)
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
 from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
-from app.imports.checks_import import CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN, NewCheck, expected_answer_json
+from app.imports.checks_import import CHECK_COLUMN, NewCheck, expected_answers_json
 from app.imports.item_changes import item_not_found_error
 from app.imports.items import parse_item_prior_or_none
+from app.quality.check_expectations import (
+    EXPECTED_COLUMN,
+    SET_COLUMN,
+    TOLERANCE_COLUMN,
+    columns_of_all_expectations,
+    criterion_designs,
+)
 from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.uploads import UploadedRow
 
@@ -50,11 +62,10 @@ HAS_PRIORS = text("SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaig
 
 
 class CheckToMark(NamedTuple):
-    """An item that becomes a check; `expected` and `tolerance` are written as in cells of the table of items."""
+    """An item that becomes a check; `cells` has its expected answers and tolerances as the table of items does."""
 
     item_id: str
-    expected: str
-    tolerance: str = ""
+    cells: Mapping[str, str]
 
 
 async def turn_draft_items_into_checks(
@@ -90,16 +101,17 @@ async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choi
 
     Raises:
         NotFound: `campaign_not_found`.
-        Conflict: `not_a_draft`, `no_checks_here`, `id_taken`.
+        Conflict: `not_a_draft`, `no_checks_here`, `known_answers_by_criteria`, `id_taken`.
         Invalid: `known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, `expected_impossible`,
             `too_many_checks`.
 
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
+    refuse_known_answers_by_several_criteria(campaign)
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
-        CheckToMark(item_id, expected, choice.tolerance_cell)
+        CheckToMark(item_id, {EXPECTED_COLUMN: expected, TOLERANCE_COLUMN: choice.tolerance_cell})
         for item_id, expected in choose_gold_cells(known, campaign.design, choice.count)
     ]
     await turn_draft_items_into_checks(connection, slug, checks, kind="gold", keep=choice.keep)
@@ -112,15 +124,16 @@ async def turn_item_into_check_and_remove_it(
     """Return the check that an item becomes, and remove the item unless it is kept. Raises as
     `turn_draft_items_into_checks` does.
     """
-    item_id = check.item_id
+    item_id, designs = check.item_id, criterion_designs(campaign)
     try:
-        expected_json = expected_answer_json(kind, check.expected, check.tolerance, campaign.design)
+        expected_json = expected_answers_json(kind, check.cells, designs)
     except Invalid as problem:
         message = f"{shorten_echo(item_id)}: {problem}"
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
     row = await (require_item_row if keep else remove_item)(connection, campaign, item_id)
-    fields = {**row.fields, CHECK_COLUMN: kind, EXPECTED_COLUMN: check.expected}
-    fields |= {TOLERANCE_COLUMN: check.tolerance} if check.tolerance else {}
+    fields = {**row.fields, CHECK_COLUMN: kind}
+    columns = [*columns_of_all_expectations(designs), SET_COLUMN]
+    fields |= {name: check.cells[name] for name in columns if check.cells.get(name)}
     check_id = f"{item_id} ({kind})" if keep else item_id
     if keep:
         fields |= {COPY_COLUMN: item_id}
@@ -141,11 +154,8 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
         await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
         return
-    fields = {
-        column: cell
-        for column, cell in row.fields.items()
-        if column not in (CHECK_COLUMN, EXPECTED_COLUMN, TOLERANCE_COLUMN)
-    }
+    check_columns = {CHECK_COLUMN, SET_COLUMN, *columns_of_all_expectations(criterion_designs(campaign))}
+    fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
     prior_columns = campaign.law.family.parameter_names
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(
         HAS_PRIORS, {"campaign": campaign.id}

@@ -5,7 +5,7 @@ law, export or selection rule ever meets one.
 import json
 from collections.abc import Sequence
 from datetime import datetime
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,19 +16,23 @@ from app.database.session import Driver, Record, execute_statement, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import LabelledCampaign
 from app.designs.design import Design
-from app.errors import Conflict
-from app.quality.check_positions import PlacedCheck
-from app.quality.expected_answers import (
-    ExpectedAnswer,
-    feedback_on_check_answers,
-    iterate_reasons_expectation_is_impossible,
+from app.errors import Conflict, pluralize, shorten_echo
+from app.quality.check_expectations import (
+    CriterionDesigns,
+    criterion_designs,
+    expected_places,
+    feedback_by_criterion,
+    iterate_reasons_expectations_are_impossible,
 )
+from app.quality.check_positions import PlacedCheck
+from app.quality.expected_answers import Feedback
 
 CheckKind = Literal["gold", "attention"]
 MIN_HIT_ITEMS_FOR_ONE_CHECK = 3  # in smaller HITs a single check would stand out
 
 LIST_UNSEEN_CHECKS = text("""
-    SELECT number, external_id, shown, expected FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
+    SELECT number, external_id, shown, expected, fields ->> 'check_set' AS set_name
+    FROM check_items i WHERE i.campaign_id = :campaign AND NOT EXISTS (
         SELECT 1 FROM check_answers a
         WHERE a.campaign_id = :campaign AND a.annotator_id = :annotator AND a.check_number = i.number)
     ORDER BY number LIMIT 1000
@@ -49,25 +53,32 @@ LOAD_CHECKS_BY_NUMBER = text("""
     WHERE campaign_id = :campaign AND number = ANY(CAST(:numbers AS int[]))
 """)
 
-STORE_CHECK_ANSWERS = text("""
-    INSERT INTO check_answers (campaign_id, hit_id, check_number, annotator_id, value, answered_at)
-    SELECT :campaign, :hit, answer.number, :annotator, answer.value, :now
-    FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
+# Values by the criteria after the first, :others for each check, follow each other.
+OTHER_VALUES_OF_ANSWER = """
+    (CAST(:other_values AS float8[]))[(place - 1) * CAST(:others AS int) + 1 : place * CAST(:others AS int)]"""
+CHECK_ANSWERS_OF_PARAMETERS = """
+    unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) WITH ORDINALITY AS answer (number, value, place)"""
+
+STORE_CHECK_ANSWERS = text(f"""
+    INSERT INTO check_answers (campaign_id, hit_id, check_number, annotator_id, value, other_values, answered_at)
+    SELECT :campaign, :hit, answer.number, :annotator, answer.value, {OTHER_VALUES_OF_ANSWER}, :now
+    FROM {CHECK_ANSWERS_OF_PARAMETERS}
 """)
 
 # An annotator who changes an answer sees it as they left it: a value that came back would reveal a check.
-CHANGE_CHECK_ANSWERS = text("""
-    UPDATE check_answers a SET changed_to = answer.value
-    FROM unnest(CAST(:numbers AS int[]), CAST(:values AS float8[])) AS answer (number, value)
+CHANGE_CHECK_ANSWERS = text(f"""
+    UPDATE check_answers a SET changed_to = answer.value, other_changed_to = {OTHER_VALUES_OF_ANSWER}
+    FROM {CHECK_ANSWERS_OF_PARAMETERS}
     WHERE a.campaign_id = :campaign AND a.hit_id = :hit AND a.check_number = answer.number
 """)
 
-LIST_EXPECTED_ANSWERS = text(
-    "SELECT external_id, expected FROM check_items WHERE campaign_id = :campaign ORDER BY number"
-)
+LIST_EXPECTED_ANSWERS = text("""
+    SELECT external_id, expected, fields ->> 'check_set' AS set_name
+    FROM check_items WHERE campaign_id = :campaign ORDER BY number
+""")
 
 LIST_CHECK_ANSWERS = text("""
-    SELECT a.hit_id, a.annotator_id, a.check_number, a.value, i.kind, i.expected, i.external_id
+    SELECT a.hit_id, a.annotator_id, a.check_number, a.value, a.other_values, i.kind, i.expected, i.external_id
     FROM check_answers a JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
     WHERE a.campaign_id = :campaign AND (CAST(:those AS bigint[]) IS NULL OR a.annotator_id = ANY(:those))
     ORDER BY a.answered_at, a.hit_id, a.check_number
@@ -83,6 +94,12 @@ class CheckItem(Record):
     external_id: str
     shown: str
     expected: dict[str, Any]
+
+
+class UnseenCheck(CheckItem):
+    """A check that an annotator has not seen; if the answer is an order, it is shown with those of its set alone."""
+
+    set_name: str | None
 
 
 class CheckPlace(Record):
@@ -120,8 +137,6 @@ def reason_hits_cannot_show_checks(campaign: Campaign) -> str:
     """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
     if campaign.segment_count:
         return "it shows outputs of systems, and a check has none"
-    if campaign.has_criteria:
-        return "it asks about several criteria, and an expected answer is about one"
     if campaign.design.always_shown:
         return "every task compares an item with the same fixed item, and the expected result for a check is unknown"
     if campaign.selection != "streaming":
@@ -148,10 +163,12 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
     """Raise `Conflict` (`expected_impossible`) if a check expects an answer that the design, chosen since, does not
     have.
     """
-    for row in await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id}):
-        for problem in iterate_reasons_expectation_is_impossible(
-            campaign.design, ExpectedAnswer.model_validate(row.expected)
-        ):
+    designs = criterion_designs(campaign)
+    rows = (await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id})).all()
+    if campaign.design.value_kind == "order":
+        refuse_sets_that_are_no_hit(rows, number_of_checks_in_a_hit(campaign))
+    for row in rows:
+        for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(
                 f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
                 "replace the present ones.",
@@ -159,25 +176,48 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
             )
 
 
+def refuse_sets_that_are_no_hit(rows: Sequence[Any], count: int) -> None:
+    """Raise `Conflict` (`check_set_size`) if a set has not as many checks as a HIT, or expects no order of them."""
+    by_set: dict[str, list[Any]] = {}
+    for row in rows:
+        if row.set_name:
+            by_set.setdefault(row.set_name, []).append(row)
+    for name, members in by_set.items():
+        if len(members) != count or len({expected_places(row.expected) for row in members}) == 1:
+            raise Conflict(
+                f"The set “{shorten_echo(name)}” has {pluralize(len(members), 'check')}. A task shows {count} of one "
+                "set, with at least two different places. Upload the items and checks again to replace the present "
+                "ones.",
+                code="check_set_size",
+                set=shorten_echo(name),
+            )
+
+
 async def draw_unseen_checks(
     connection: Driver, campaign_id: int, annotator_id: int, *, design: Design, count: int, rng: np.random.Generator
 ) -> list[CheckItem]:
     """Draw `count` checks for one HIT at random from those that an annotator has not answered. Return none if too few
-    are left, or, for orders, if all have the same place.
+    are left, or, for orders, if all have the same place. Orders have either the checks of a set or those without one.
     """
     rows = await fetch_rows(
-        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, CheckItem
+        connection, LIST_UNSEEN_CHECKS, {"campaign": campaign_id, "annotator": annotator_id}, UnseenCheck
     )
-    unseen_checks: list[CheckItem] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
-    if design.value_kind == "order":
-        unseen_checks = checks_with_different_places_first(unseen_checks, count)
-    return unseen_checks[:count] if len(unseen_checks) >= count else []
+    unseen_checks: list[UnseenCheck] = [rows[place] for place in rng.permutation(len(rows)).tolist()]
+    if design.value_kind != "order":
+        return [*unseen_checks[:count]] if len(unseen_checks) >= count else []
+    for set_name in dict.fromkeys(check.set_name or "" for check in unseen_checks):
+        members = [check for check in unseen_checks if (check.set_name or "") == set_name]
+        ordered_checks = checks_with_different_places_first(members, count)
+        if len(ordered_checks) >= count:
+            return ordered_checks[:count]
+    return []
 
 
 def checks_with_different_places_first(checks: Sequence[CheckItem], count: int) -> list[CheckItem]:
     """Reorder checks so that the first two have different places; return none if all have the same place."""
-    same_place = [check for check in checks if check.expected["place"] == checks[0].expected["place"]]
-    other_places = [check for check in checks if check.expected["place"] != checks[0].expected["place"]]
+    places = [expected_places(check.expected) for check in checks]
+    same_place = [check for check, place in zip(checks, places, strict=True) if place == places[0]]
+    other_places = [check for check, place in zip(checks, places, strict=True) if place != places[0]]
     return [same_place[0], other_places[0], *same_place[1:count], *other_places[1:]] if other_places else []
 
 
@@ -216,30 +256,39 @@ async def store_first_check_answers(
     campaign_id: int,
     hit_id: int,
     placed_checks: Sequence[PlacedCheck],
-    values: Sequence[float],
+    values: Sequence[Sequence[float]],
     *,
     annotator_id: int,
     now: datetime,
 ) -> None:
-    """Store an annotator's answers to the checks of a HIT, in the transaction of the answer. `values` has an entry for
-    all items and checks shown.
+    """Store an annotator's answers to the checks of a HIT, in the transaction of the answer. `values` has, by each
+    criterion, an entry for all items and checks shown.
     """
     key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
     await execute_statement(connection, STORE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
 async def replace_stored_check_answers(
-    connection: Driver, campaign_id: int, hit_id: int, placed_checks: Sequence[PlacedCheck], values: Sequence[float]
+    connection: Driver,
+    campaign_id: int,
+    hit_id: int,
+    placed_checks: Sequence[PlacedCheck],
+    values: Sequence[Sequence[float]],
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
     key = {"campaign": campaign_id, "hit": hit_id}
     await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
 
 
-def sql_arrays_of_check_answers(placed_checks: Sequence[PlacedCheck], values: Sequence[float]) -> dict[str, Any]:
+def sql_arrays_of_check_answers(
+    placed_checks: Sequence[PlacedCheck], values: Sequence[Sequence[float]]
+) -> dict[str, Any]:
+    first, *others = values
     return {
         "numbers": [placed.check_number for placed in placed_checks],
-        "values": [values[placed.place] for placed in placed_checks],
+        "values": [first[placed.place] for placed in placed_checks],
+        "others": len(others),
+        "other_values": [other[placed.place] for placed in placed_checks for other in others],
     }
 
 
@@ -252,27 +301,35 @@ async def load_check_outcomes(
     if not campaign.has_checks:
         return []
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": annotator_ids})).all()
-    design = campaign.design
+    designs = criterion_designs(campaign)
     return [
         outcome
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for outcome in check_outcomes_of_hit_rows(design, list(hit_rows))
+        for outcome in check_outcomes_of_hit_rows(designs, list(hit_rows))
     ]
 
 
-def check_outcomes_of_hit_rows(design: Design, rows: Sequence[Any]) -> list[CheckOutcome]:
-    expected = [ExpectedAnswer.model_validate(row.expected) for row in rows]
-    feedbacks = feedback_on_check_answers(design, expected, [row.value for row in rows])
-    check_numbers = tuple(row.check_number for row in rows)
+def check_outcomes_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Any]) -> list[CheckOutcome]:
+    """Return whether each check of a HIT, or their order, is met by all criteria that expect an answer."""
+    feedbacks = feedback_by_criterion(designs, [row.expected for row in rows], [values_of_check(row) for row in rows])
+    together: dict[tuple[bool, int], list[Feedback]] = {}  # on one check, or on the order of all
+    for one in chain.from_iterable(feedbacks):
+        is_order = one.kind == "order"
+        together.setdefault((is_order, 0 if is_order else one.position), []).append(one)
     return [
         CheckOutcome(
-            rows[feedback_item.position].annotator_id,
-            rows[feedback_item.position].kind,
-            check_numbers if feedback_item.kind == "order" else (rows[feedback_item.position].check_number,),
-            feedback_item.met,
+            rows[about[0].position].annotator_id,
+            rows[about[0].position].kind,
+            tuple(row.check_number for row in rows) if is_order else (rows[about[0].position].check_number,),
+            all(one.met for one in about),
         )
-        for feedback_item in feedbacks
+        for (is_order, _), about in sorted(together.items())
     ]
+
+
+def values_of_check(row: Any) -> list[float]:
+    """Return the values of an answer to a check, by each criterion."""
+    return [row.value, *row.other_values]
 
 
 def placed_checks_json_or_none(placed_checks: Sequence[PlacedCheck]) -> str | None:

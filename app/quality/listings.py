@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, NamedTuple
@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes
+from app.quality.check_expectations import CriterionDesigns, criterion_designs, expected_answers_by_criterion
+from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes, values_of_check
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import numbers_of_probably_wrong_checks
 from app.quality.registry import QUALITY_RULES
@@ -51,7 +52,8 @@ class CheckLine:
         failed: Number of failed answers.
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
         not_loaded: Number of annotators who reported that its file did not load.
-        histogram: Number of answers in each tenth of the scale, or of each class; empty where the answer is a place.
+        histograms: Number of answers in each tenth of the scale, or of each class, by the name of each criterion that
+            expects an answer (empty for one question); none where the answer is a place.
 
     """
 
@@ -63,7 +65,7 @@ class CheckLine:
     failed: int
     probably_wrong: bool
     not_loaded: int
-    histogram: Sequence[int] = ()
+    histograms: Mapping[str, Sequence[int]]
 
 
 async def load_newest_findings(
@@ -86,37 +88,49 @@ def title_of_quality_rule(rule_name: str) -> str:
 async def load_check_lines_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:
     """Return all checks of a campaign."""
     outcomes = await load_check_outcomes(connection, campaign)
-    histograms = await load_answer_histogram_by_check(connection, campaign)
+    histograms = await load_answer_histograms_by_check(connection, campaign)
     answer_counts = Counter(number for outcome in outcomes for number in outcome.check_numbers)
     failure_counts = Counter(number for outcome in outcomes if not outcome.met for number in outcome.check_numbers)
-    wrong_checks, design = numbers_of_probably_wrong_checks(outcomes), campaign.design
+    wrong_checks, designs = numbers_of_probably_wrong_checks(outcomes), criterion_designs(campaign)
     return [
         CheckLine(
             row.external_id,
             row.kind,
             row.shown,
-            describe_expected_answer(design, ExpectedAnswer.model_validate(row.expected)),
+            describe_expected_answers(designs, row.expected),
             answer_counts[row.number],
             failure_counts[row.number],
             row.number in wrong_checks,
             row.not_loaded,
-            histograms.get(row.number, ()),
+            histograms.get(row.number, {}),
         )
         for row in await connection.execute(LIST_CHECKS_WITH_REPORTS, {"campaign": campaign.id})
     ]
 
 
-async def load_answer_histogram_by_check(connection: AsyncConnection, campaign: Campaign) -> dict[int, list[int]]:
-    """Return by number of the check how many answers are in each tenth of the scale, or of each class."""
+async def load_answer_histograms_by_check(
+    connection: AsyncConnection, campaign: Campaign
+) -> dict[int, dict[str, list[int]]]:
+    """Return by number of the check and by criterion how many answers are in each tenth of the scale, or of each
+    class.
+    """
     if not campaign.has_checks or not histogram_bin_count(campaign.design):
         return {}
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": None})).all()
     rows_by_check = groupby(sorted(rows, key=lambda row: row.check_number), key=lambda row: row.check_number)
-    histograms = {}
-    for number, check_rows in rows_by_check:
-        values = [row.value for row in check_rows]
-        histograms[number] = value_count_by_bin(campaign.design, values, range(len(values)))
-    return histograms
+    designs = criterion_designs(campaign)
+    return {number: answer_histogram_by_criterion(designs, list(check_rows)) for number, check_rows in rows_by_check}
+
+
+def answer_histogram_by_criterion(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> dict[str, list[int]]:
+    """Return how many answers to one check are in each bin, by each criterion that expects an answer."""
+    expected = expected_answers_by_criterion(designs, rows[0].expected)
+    values = [values_of_check(row) for row in rows]
+    return {
+        name: value_count_by_bin(design, [by_criterion[number] for by_criterion in values], range(len(values)))
+        for number, (name, design) in enumerate(designs)
+        if expected[number]
+    }
 
 
 class CheckAnswerLine(NamedTuple):
@@ -137,34 +151,59 @@ async def load_check_answer_lines_of_annotator(
     """Return the checks that an annotator answered, in the order of their answers."""
     if not campaign.has_checks:
         return []
-    design = campaign.design
+    designs = criterion_designs(campaign)
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": [annotator_id]})).all()
     return [
         line
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for line in check_answer_lines_of_hit_rows(design, list(hit_rows))
+        for line in check_answer_lines_of_hit_rows(designs, list(hit_rows))
     ]
 
 
-def check_answer_lines_of_hit_rows(design: Design, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
+def check_answer_lines_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
     """Return the lines for the checks of one HIT. An expected order is met by all of its checks or by none."""
     failed_checks = {
         number
-        for outcome in check_outcomes_of_hit_rows(design, rows)
+        for outcome in check_outcomes_of_hit_rows(designs, rows)
         if not outcome.met
         for number in outcome.check_numbers
     }
-    values = [row.value for row in rows]
+    values_by_row = [values_of_check(row) for row in rows]
     return [
         CheckAnswerLine(
             row.external_id,
             row.kind,
-            describe_expected_answer(design, ExpectedAnswer.model_validate(row.expected)),
-            "cannot be judged" if math.isnan(row.value) else design.format_value_at_position(values, place),
+            describe_expected_answers(designs, row.expected),
+            "cannot be judged" if math.isnan(row.value) else describe_given_answers(designs, values_by_row, place),
             row.check_number not in failed_checks,
         )
         for place, row in enumerate(rows)
     ]
+
+
+def describe_given_answers(designs: CriterionDesigns, values: Sequence[Sequence[float]], place: int) -> str:
+    """Return the answers to the check at a place of a HIT, by all criteria."""
+    return "; ".join(
+        with_criterion_name(
+            name, design.format_value_at_position([by_criterion[number] for by_criterion in values], place)
+        )
+        for number, (name, design) in enumerate(designs)
+    )
+
+
+def describe_expected_answers(designs: CriterionDesigns, stored: Mapping[str, Any]) -> str:
+    """Return the expected answers to a check as text, for a cell of a table."""
+    answers = zip(designs, expected_answers_by_criterion(designs, stored), strict=True)
+    return "; ".join(
+        with_criterion_name(name, describe_expected_answer(design, answer))
+        for (name, design), answer in answers
+        if answer
+    )
+
+
+def with_criterion_name(name: str, text: str) -> str:
+    """Return a text after the name of a criterion, which is empty for one question."""
+    return f"{name}: {text}" if name else text
 
 
 def describe_expected_answer(design: Design, expected: ExpectedAnswer) -> str:

@@ -201,22 +201,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
     """
     _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
-<<<<<<< HEAD
         is_due, _ = await is_revision_due_and_does_it_need_process(engine, campaign_id)
-        if is_due and needs_process:
-            url = engine.url.render_as_string(hide_password=False)
-            await run_in_process(make_revision_at_url, url, campaign_id, now)
-        elif is_due:
-            await make_and_switch_to_revision(engine, campaign_id, now=now)
-||||||| 9ec2dc82
-        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
-        if is_due and needs_process:
-            url = engine.url.render_as_string(hide_password=False)
-            await run_in_process(make_revision_at_url, url, campaign_id, now)
-        elif is_due:
-            await make_and_switch_to_revision(engine, campaign_id, now=now)
-=======
-        is_due, _ = await is_revision_due_and_needs_process(engine, campaign_id)
         if not is_due:
             return
         with PROCESS_METRICS.counting_and_timing("easel_revisions_running", "easel_revision_seconds"):
@@ -224,8 +209,7 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
                 url = engine.url.render_as_string(hide_password=False)
                 await run_in_process(make_revision_at_url, url, campaign_id, now)
             else:
-                await make_and_switch_to_revision(engine, campaign_id, now=now)
->>>>>>> ops
+                await make_revision_and_switch_to_it(engine, campaign_id, now=now)
 
 
 async def is_revision_due_and_does_it_need_process(engine: AsyncEngine, campaign_id: int) -> tuple[bool, bool]:

@@ -29,7 +29,7 @@ def described(content, name="items.csv", content_of=None, **chosen):
         ChosenColumns(**chosen),
         ONLINE_LAWS["easl"],
         content=content_of or Content(),
-        design=DESIGNS["ranking"].model_validate({}),
+        designs=(("", DESIGNS["ranking"].model_validate({})),),
         max_mb=1,
     )
 
@@ -86,7 +86,7 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
         await mark_checks.turn_draft_items_into_checks(
-            connection, campaign.slug, [mark_checks.CheckToMark("1", "50")], kind="gold"
+            connection, campaign.slug, [mark_checks.CheckToMark("1", {"expected": "50"})], kind="gold"
         )
         await mark_checks.turn_check_back_into_item(connection, campaign.slug, "1")
     assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]

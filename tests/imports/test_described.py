@@ -19,7 +19,14 @@ def described(content, *, taken=(), **chosen):
     file = io.BytesIO(content.encode())
     said = ChosenColumns(**chosen)
     return read_upload_preview_or_refuse(
-        file, "items.csv", said, ONLINE_LAWS["easl"], content=Content(), design=Slider(), existing_ids=taken, max_mb=1
+        file,
+        "items.csv",
+        said,
+        ONLINE_LAWS["easl"],
+        content=Content(),
+        designs=(("", Slider()),),
+        existing_ids=taken,
+        max_mb=1,
     )
 
 

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
+from tests.annotation.hits.criteria import criteria_settings
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 from tests.campaigns.drafts import create_draft, import_items
 
@@ -144,3 +145,10 @@ async def test_a_campaign_file_without_such_answers_creates_nothing(api_client, 
     reply = await api_client.post("/api/v1/campaigns/files", files=upload)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, "known_answers_missing")
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
+
+
+async def test_a_column_of_known_answers_cannot_be_about_several_criteria(api_client, engine):  # noqa: F811
+    campaign = await create_draft(engine, criteria=criteria_settings(2))
+    await import_items(engine, campaign, TRUTH)
+    reply = await api_client.post(f"/api/v1/campaigns/{campaign.slug}/items/known-answers", json={"count": 2})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "known_answers_by_criteria")

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerableHit
-from app.designs.answer import Answer, Form
+from app.designs.answer import Answer, AnswerByCriterion, Form
 from app.designs.criteria import AskedCampaign, Criterion, Submission, split_submission_by_criterion_or_refuse
 from app.quality.check_positions import PlacedCheck, shown_numbers_of_items_and_checks
 from app.selection.segments import (
@@ -17,12 +17,25 @@ from app.selection.segments import (
 
 def answer_without_checks_and_shown_values(
     campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
-) -> tuple[Answer, list[float]]:
-    """Return the answer on a HIT's items alone, and the values of all items and checks as shown. Raises `Invalid`."""
-    (part,) = split_submission_by_criterion_or_refuse(submitted, campaign)
-    answer, values = campaign.criteria[0].parse_answer(
-        part, shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
+) -> tuple[Answer | AnswerByCriterion, list[list[float]]]:
+    """Return the answer on a HIT's items alone, and by each criterion the values of all items and checks as shown.
+
+    Raises `Invalid`.
+    """
+    shown = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
+    parts = split_submission_by_criterion_or_refuse(submitted, campaign)
+    parsed = [criterion.parse_answer(part, shown) for criterion, part in zip(campaign.criteria, parts, strict=True)]
+    answers = [answer_on_items_alone(hit, answer, placed_checks) for answer, _ in parsed]
+    without_checks = (
+        AnswerByCriterion(dict(zip(campaign.criterion_names, answers, strict=True)))
+        if campaign.has_criteria
+        else answers[0]
     )
+    return without_checks, [values for _, values in parsed]
+
+
+def answer_on_items_alone(hit: AnswerableHit, answer: Answer, placed_checks: Sequence[PlacedCheck]) -> Answer:
+    """Return an answer without its values of checks."""
     items = {*hit.hit_items}
     item_values = {number: value for number, value in answer.values.items() if number in items}
     unjudged_items = {number: reason for number, reason in answer.unjudged.items() if number in items}
@@ -31,7 +44,7 @@ def answer_without_checks_and_shown_values(
         for check in placed_checks
         if check.shown_number in answer.unjudged
     }
-    return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons), values
+    return replace(answer, values=item_values, unjudged=unjudged_items, unjudged_checks=check_reasons)
 
 
 def parse_answers_and_values_of_all_criteria(
@@ -39,8 +52,8 @@ def parse_answers_and_values_of_all_criteria(
 ) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
     parts = split_submission_by_criterion_or_refuse(submitted, campaign)
-    if isinstance(submitted, Answer) and not hit.hit_items:  # a HIT of checks
-        return [(submitted, [])]
+    if not hit.hit_items:  # a HIT of checks
+        return [(part, []) for part in parts if isinstance(part, Answer)]
     return [
         parse_answer_and_values_of_criterion(criterion, hit, part)
         for criterion, part in zip(campaign.criteria, parts, strict=True)

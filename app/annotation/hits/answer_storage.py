@@ -101,7 +101,7 @@ class AcceptedAnswer:
         unjudged_items: Items that the annotator could not judge.
         has_remarks: True if the answer has comments or flags.
         placed_checks: Checks of the HIT.
-        shown_values: Values of all items and checks as shown, if there are checks.
+        shown_values: Values of all items and checks as shown, by each criterion, if there are checks.
 
     """
 
@@ -112,7 +112,7 @@ class AcceptedAnswer:
     unjudged_items: list[int]
     has_remarks: bool
     placed_checks: Sequence[PlacedCheck]
-    shown_values: list[float]
+    shown_values: list[list[float]]
 
 
 def lease_lost_error() -> Gone:

@@ -10,11 +10,13 @@ from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding.training import answered_order, practice_value_text_or_none
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
+from app.designs.design import Design
 from app.media.render_items import render_campaign_items
-from app.quality.expected_answers import ExpectedAnswer, Feedback, feedback_on_check_answers
+from app.quality.check_expectations import criterion_designs, feedback_by_criterion
+from app.quality.expected_answers import Feedback
 
 SELECT_ANSWERED_GOLD = text("""
-    SELECT i.shown, i.expected, a.value
+    SELECT i.shown, i.expected, array_prepend(a.value, a.other_values) AS given_values
     FROM check_answers a
     JOIN hit_checks p ON p.campaign_id = a.campaign_id AND p.hit_id = a.hit_id AND p.check_number = a.check_number
     JOIN check_items i ON i.campaign_id = a.campaign_id AND i.number = a.check_number
@@ -23,31 +25,39 @@ SELECT_ANSWERED_GOLD = text("""
 
 
 class AnsweredGold(Record):
-    """A gold item and the annotator's value for it."""
+    """A gold item and the annotator's values for it, by each criterion."""
 
     shown: str
     expected: dict[str, Any]
-    value: float
+    given_values: list[float]
 
 
-class GoldFeedback(NamedTuple):
-    """Gold items of an answered HIT, with the annotator's answers and the expected ones.
+class CriterionFeedback(NamedTuple):
+    """The annotator's answers to gold items by one criterion, and the expected ones.
 
     Attributes:
+        name: Name of the criterion; empty for one question.
         answer_texts: The annotator's value of each item, in words; None if it could not be judged.
-        feedback: The expected answer of each item, or of their order.
+        feedback: The expected answer of each item that has one, or of their order.
         answered_order: Positions of the items in the annotator's order, if an order was expected.
 
     """
 
-    items: RenderedItems
+    name: str
     answer_texts: Sequence[str | None]
     feedback: Sequence[Feedback]
     answered_order: Sequence[Sequence[int]] = ()
 
+
+class GoldFeedback(NamedTuple):
+    """Gold items of an answered HIT, with the feedback by each criterion."""
+
+    items: RenderedItems
+    by_criterion: Sequence[CriterionFeedback]
+
     @property
     def is_as_expected(self) -> bool:
-        return all(item_feedback.met for item_feedback in self.feedback)
+        return all(one.met for criterion in self.by_criterion for one in criterion.feedback)
 
 
 async def load_gold_feedback_if_any(
@@ -57,14 +67,31 @@ async def load_gold_feedback_if_any(
     if hit_id is None or not (campaign.gold_feedback and campaign.has_checks):
         return None
     rows = await fetch_rows(connection, SELECT_ANSWERED_GOLD, {"campaign": campaign.id, "hit": hit_id}, AnsweredGold)
-    design, values = campaign.design, [row.value for row in rows]
-    feedbacks = feedback_on_check_answers(design, [ExpectedAnswer.model_validate(row.expected) for row in rows], values)
-    if not feedbacks or (feedbacks[-1].kind == "order" and len(feedbacks[-1].order) < 2):
+    designs, values = criterion_designs(campaign), [row.given_values for row in rows]
+    feedbacks = feedback_by_criterion(designs, [row.expected for row in rows], values)
+    by_criterion = [
+        criterion_feedback(name, design, [row[number] for row in values], feedbacks[number])
+        for number, (name, design) in enumerate(designs)
+        if feedbacks[number] and not is_order_of_one_place(feedbacks[number])
+    ]
+    if not by_criterion:
         return None
     items = await render_campaign_items(
         connection, campaign, range(len(rows)), [row.shown for row in rows], SourceAndReference()
     )
+    return GoldFeedback(items, by_criterion)
+
+
+def is_order_of_one_place(feedbacks: Sequence[Feedback]) -> bool:
+    """Return whether all items are expected at the same place, so that no order is expected of them."""
+    return feedbacks[-1].kind == "order" and len(feedbacks[-1].order) == 1
+
+
+def criterion_feedback(
+    name: str, design: Design, values: Sequence[float], feedbacks: Sequence[Feedback]
+) -> CriterionFeedback:
+    """Return the feedback by one criterion on items with these values."""
     judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
-        return GoldFeedback(items, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
-    return GoldFeedback(items, [practice_value_text_or_none(design, value) for value in judged_values], feedbacks)
+        return CriterionFeedback(name, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
+    return CriterionFeedback(name, [practice_value_text_or_none(design, value) for value in judged_values], feedbacks)

@@ -135,7 +135,9 @@ SELECT_ANSWER_EXCLUSION = text("""
 """)
 
 SELECT_CHECK_VALUES = text("""
-    SELECT check_number, coalesce(changed_to, value) AS value FROM check_answers
+    SELECT check_number, array_prepend(coalesce(changed_to, value), coalesce(other_changed_to, other_values))
+        AS given_values
+    FROM check_answers
     WHERE campaign_id = :campaign AND hit_id = :hit
 """)
 
@@ -157,10 +159,10 @@ class ReplacementKey(AnswerKey):
 
 
 class CheckValueRow(Record):
-    """Number of a check and its value in the answer."""
+    """Number of a check and its values in the answer, by each criterion."""
 
     check_number: int
-    value: float
+    given_values: list[float]
 
 
 async def load_last_answer_for_change(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
@@ -185,14 +187,14 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
     shown_items = await fetch_first_row_or_none(connection, statement, parameters, ShownItems)
     assert shown_items is not None  # noqa: S101  (an aggregate has a row)
     shown, ids, texts = items, shown_items.ids, shown_items.texts
-    check_values: dict[int, float] = {}
+    check_values: dict[int, list[float]] = {}
     placed_checks: Sequence[PlacedCheck] = ()
     if last_answer.has_checks:
         placed_checks, checks_by_number = await checks.load_placed_checks_and_check_items(
             connection, last_answer.id, last_answer.hit_id
         )
         values_by_check = {
-            row.check_number: row.value
+            row.check_number: row.given_values
             for row in await fetch_rows(
                 connection, SELECT_CHECK_VALUES, {"campaign": last_answer.id, "hit": last_answer.hit_id}, CheckValueRow
             )
@@ -230,14 +232,14 @@ async def load_last_answer_for_change(connection: Driver, assignment: Assignment
 
 
 def answer_form_fields(
-    last_answer: LastAnswer, names: Mapping[int, ItemName], check_values: Mapping[int, float]
+    last_answer: LastAnswer, names: Mapping[int, ItemName], check_values: Mapping[int, Sequence[float]]
 ) -> dict[str, str]:
     """Return the fields of the form as they were when the answer was sent.
 
     Args:
         last_answer: The answer.
         names: Names of all items and checks on the page, in its order, by item number.
-        check_values: Values of the checks, by the number under which each is shown.
+        check_values: Values of each check by the criteria, by the number under which it is shown.
 
     """
     fields: dict[str, str] = {}
@@ -245,7 +247,8 @@ def answer_form_fields(
     for criterion in last_answer.criteria:
         start = criterion.number * count
         criterion_values = last_answer.answer_values[start : start + count]
-        shown_values = dict(zip(last_answer.hit_items, criterion_values, strict=True)) | {**check_values}
+        shown_values = dict(zip(last_answer.hit_items, criterion_values, strict=True))
+        shown_values |= {number: by_criterion[criterion.number] for number, by_criterion in check_values.items()}
         values: dict[int, float] = {
             names[item]: shown_values[item] for item in names if not math.isnan(shown_values[item])
         }

@@ -302,10 +302,8 @@ async def transition_campaign(
     else:
         row = await lifecycle.change_campaign_status_or_refuse(connection, slug, requested.action, now=now)
     campaign = await load_campaign_schema(request, connection, slug)
-    note = (
-        await launch.load_sentence_on_own_priors_or_none(connection, row.id) if requested.action == "launch" else None
-    )
-    return CampaignWithNotes(**dict(campaign), notes=[note] if note else [])
+    notes = await launch.load_launch_notes(connection, row) if requested.action == "launch" else []
+    return CampaignWithNotes(**dict(campaign), notes=notes)
 
 
 class Item(BaseModel):

@@ -24,6 +24,7 @@ from app.campaigns.comparisons import ComparisonUnit
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.pay import HourlyPay
+from app.campaigns.recordings_check import load_recording_notes
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH
 from app.campaigns.setup_rail import build_setup_rail
 from app.designs.number_parsing import parse_nonnegative_int_or_none
@@ -114,7 +115,9 @@ async def confirm_action_page(request: Request, connection: Transaction, slug: s
         return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
-    return render_confirmation_page(request, campaign, action, {"reach_summary": reach_summary, "priors": priors})
+    recordings = await load_recording_notes(connection, campaign)
+    notes = {"reach_summary": reach_summary, "priors": priors, "recording_notes": recordings}
+    return render_confirmation_page(request, campaign, action, notes)
 
 
 def render_confirmation_page(

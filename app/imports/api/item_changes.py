@@ -7,10 +7,12 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import program_router
 from app.campaigns.api.campaigns import CAMPAIGN_NOT_FOUND
 from app.campaigns.known_answers import KnownAnswersChoice
+from app.designs.criteria_settings import MAX_CRITERIA
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
 from app.imports import item_changes, mark_checks, text_corrections
 from app.imports.item_changes import MAX_ITEMS_PER_CHANGE, ItemAction
 from app.imports.mark_checks import CheckToMark
+from app.quality.check_expectations import SET_COLUMN, expectation_columns
 from app.uploads import MAX_ID_CHARACTERS, MAX_SHOWN_CHARACTERS
 
 router = program_router(
@@ -47,12 +49,33 @@ async def change_items_by_program(connection: Transaction, slug: str, change: It
     )
 
 
-class CheckRequest(BaseModel):
+class ExpectedCells(BaseModel):
+    """An expected answer and its tolerance."""
+
+    expected: str = Field("", max_length=1000, description="As in the column `expected` of a table of items.")
+    tolerance: str = Field("", max_length=100, description="As in the column `tolerance`.")
+
+
+class CheckRequest(ExpectedCells):
     """An item that becomes a gold or attention item."""
 
     id: ItemId
-    expected: str = Field(max_length=1000, description="As in the column `expected` of a table of items.")
-    tolerance: str = Field("", max_length=100, description="As in the column `tolerance`.")
+    criteria: dict[Annotated[str, StringConstraints(max_length=80)], ExpectedCells] = Field(
+        default={}, max_length=MAX_CRITERIA, description="In a campaign with several criteria: the same, by criterion."
+    )
+
+    check_set: str = Field(
+        "", max_length=200, description="In comparisons and rankings: checks of the same set are shown together."
+    )
+
+    def cells(self) -> dict[str, str]:
+        """Return the cells of a table of items that say the same."""
+        by_criterion = {"": self, **self.criteria}
+        return {SET_COLUMN: self.check_set} | {
+            column: cell
+            for name, about in by_criterion.items()
+            for column, cell in zip(expectation_columns(name), (about.expected, about.tolerance), strict=True)
+        }
 
 
 class ChecksRequest(BaseModel):
@@ -78,7 +101,7 @@ class ChecksRequest(BaseModel):
 )
 async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
     """Use items as gold or attention items."""
-    checks = [CheckToMark(check.id, check.expected, check.tolerance) for check in new_checks.checks]
+    checks = [CheckToMark(check.id, check.cells()) for check in new_checks.checks]
     await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
     return ItemsChanged(changed=len(checks))
 
@@ -92,7 +115,7 @@ class GoldItemsMade(BaseModel):
     responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            409: "`not_a_draft`, `no_checks_here`, `id_taken`",
+            409: "`not_a_draft`, `no_checks_here`, `known_answers_by_criteria`, `id_taken`",
             422: "`known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`, "
             "`expected_impossible`, `too_many_checks`",
         }

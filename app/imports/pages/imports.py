@@ -38,6 +38,7 @@ from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
 from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
 from app.media import media_store
+from app.quality.check_expectations import criterion_designs
 from app.record.campaign import load_campaign_by_slug
 from app.uploads import ENCODINGS, ReadOptions, can_choices_make_table_readable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -123,7 +124,7 @@ async def preview_items_upload(
         read_upload_preview_or_refuse,
         law=campaign.law,
         content=replace(content, kind=show_as) if show_as else content,
-        design=campaign.design,
+        designs=criterion_designs(campaign),
         existing_ids=existing_ids,
         max_mb=settings.max_upload_mb,
     )

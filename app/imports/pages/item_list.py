@@ -42,6 +42,12 @@ from app.imports.columns import ColumnMapping
 from app.imports.mark_checks import CheckToMark
 from app.imports.pasted import PASTED_FORMATS
 from app.imports.segment_table import load_segments_page_with_chosen
+from app.quality.check_expectations import (
+    EXPECTED_COLUMN,
+    TOLERANCE_COLUMN,
+    cells_of_expected_choice,
+    expectation_columns,
+)
 from app.quality.checks import hint_that_hits_cannot_show_checks
 from app.quality.expected_answers import text_of_default_tolerance
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
@@ -50,6 +56,8 @@ from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
 router = researcher_router("/admin")
+
+BETTER_ITEM_FIELD = "better"  # and the name of a criterion: the item of a pair that is expected to be chosen
 
 
 @router.get(CAMPAIGN_PATH + "/items")
@@ -216,7 +224,10 @@ async def chosen_items_form_response(
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
     context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
     allow_https_media_if_campaign_does(request, campaign)
-    context |= {"design": campaign.design}
+    context |= {
+        "design": campaign.design,
+        "criteria": [expectation_columns(name) for name in campaign.criterion_names or [""]],
+    }
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
 
 
@@ -225,10 +236,7 @@ async def turn_chosen_items_into_checks(request: Request, database: Database, sl
     """Make the chosen items gold or attention items, all or none."""
     form_data = await request.form()
     view, kind, keep = parse_item_list_view_or_default(form_data), str(form_data.get("action", "")), "keep" in form_data
-    cells = [form_data.getlist(name) for name in ("item", "expected", "tolerance")]
-    checks = [
-        CheckToMark(str(item), str(expected), str(tolerance)) for item, expected, tolerance in zip(*cells, strict=False)
-    ]
+    checks = parse_checks_to_mark(form_data)
     try:
         async with database.begin() as connection:
             await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=kind, keep=keep)
@@ -240,6 +248,24 @@ async def turn_chosen_items_into_checks(request: Request, database: Database, sl
             action=kind, item_ids=[check.item_id for check in checks], refusal=refusal, entered=checks, keep=keep,
         )  # fmt: skip
     return redirect_to(item_list_url(slug, view, "kept-and-marked" if keep else "marked", count=len(checks)))
+
+
+def parse_checks_to_mark(form_data: FormData) -> list[CheckToMark]:
+    """Return the items of a form with the cells of their expected answers, which have one entry for each item; of a
+    pair, the form may name the item that is expected to be chosen.
+    """
+    item_ids = [str(item) for item in form_data.getlist("item")]
+    prefix = BETTER_ITEM_FIELD
+    better = {name.removeprefix(prefix).strip(): str(form_data[name]) for name in form_data if name.startswith(prefix)}
+    if better:
+        cells_by_item = cells_of_expected_choice(item_ids, better)
+        return [CheckToMark(item_id, cells) for item_id, cells in cells_by_item.items()]
+    columns = [name for name in form_data if name.startswith((EXPECTED_COLUMN, TOLERANCE_COLUMN))]
+    entries = {name: form_data.getlist(name) for name in columns}
+    return [
+        CheckToMark(item_id, {name: str(cells[at]) for name, cells in entries.items() if at < len(cells)})
+        for at, item_id in enumerate(item_ids)
+    ]
 
 
 @router.post(CAMPAIGN_PATH + "/items/known-answers")

@@ -177,7 +177,6 @@ async def test_where_checks_make_no_sense_they_are_refused_and_it_says_why(engin
     for settings in (
         {"selection": "iterations"},
         {"design": "baseline", "design_settings": {"baseline": "v1"}},
-        {"criteria": [{"name": name, "question": "How?"} for name in ("adequacy", "fluency")]},
         {"source_column": "text"},
     ):
         with subtests.test(settings=settings):
