@@ -263,7 +263,14 @@ class PairsIndex(SelectionIndex):
     def learn_hit(self, items: Sequence[int], scores: Sequence[float], *, tie_margin: float, ties: bool) -> None:
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
-            self.log.add_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
+            self.learn_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
+
+    def learn_hits(
+        self, hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float, ties: bool
+    ) -> None:
+        """Add the comparisons of several HITs, numbered from 0, and fit the posterior at once if that is due."""
+        if self.log is not None:
+            self.log.add_hits(hits, items, scores, tie_margin=tie_margin, ties=ties)
             if (fit := self.log.fit_that_is_due_or_none()) is not None:
                 self.log.take_over_fitted_posterior(*fit())
 
