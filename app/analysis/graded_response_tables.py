@@ -42,7 +42,7 @@ TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
     "Performances have no unit of their own: it is chosen so that they have a standard deviation of 1.4. If your "
     "systems are more alike or more different than that, the order is right, but not the distances. The errors allow "
-    "for this choice and for what is unknown about judges and segments: in simulations, 95 to 98 of 100 intervals "
+    "for this choice and for what is unknown about judges and segments: in simulations, 94 to 98 of 100 intervals "
     "contained the performance. An error that all systems share is in each interval, so two systems can differ "
     "although their intervals overlap.",
 )
