@@ -57,7 +57,8 @@ class Compared(NamedTuple):
     found: float
 
 
-def simulate(per_item: int, random_share: float, rng: np.random.Generator) -> tuple[Floats, Judged]:
+def simulate(per_item: int, random_share: float, rng: np.random.Generator) -> tuple[Floats, Floats, Judged]:
+    """Return the scores, the discriminations of annotators, and their judgments."""
     truth, judgments = rng.normal(0, SCORE_SD, ITEMS), ITEMS * per_item // 2
     first = rng.integers(ITEMS, size=judgments)
     second = (first + rng.integers(1, ITEMS, size=judgments)) % ITEMS
@@ -65,7 +66,7 @@ def simulate(per_item: int, random_share: float, rng: np.random.Generator) -> tu
     at_random = np.arange(ANNOTATORS) < round(random_share * ANNOTATORS)
     discrimination = np.where(at_random, 0.0, np.exp(rng.normal(0, SPREAD, ANNOTATORS)))
     won = rng.random(judgments) < expit(discrimination[annotators] * (truth[first] - truth[second]))
-    return truth, Judged(first, second, np.where(won, 1, -1), annotators, at_random, ITEMS)
+    return truth, discrimination, Judged(first, second, np.where(won, 1, -1), annotators, at_random, ITEMS)
 
 
 def crowd_bt(judged: Judged) -> Floats:
@@ -185,7 +186,8 @@ def show_alarms(runs: int) -> None:
 
 def compare_laws(per_item: int, random_share: float, seed: int) -> Floats:
     """Return Spearman of `trueskill` and of `trueskill-aware` after all judgments, with their default parameters."""
-    truth, judged = simulate(per_item, random_share, np.random.default_rng([seed, per_item, int(100 * random_share)]))
+    rng = np.random.default_rng([seed, per_item, int(100 * random_share)])
+    truth, _, judged = simulate(per_item, random_share, rng)
     rows = zip(*(column.tolist() for column in judged[:4]), strict=True)
     hits = [AnsweredHit(who, [i, j], [float(won > 0), float(won < 0)]) for i, j, won, who in rows]
     found = []
@@ -214,7 +216,7 @@ def main(runs: int) -> None:
         for per_item in BUDGETS:
             for seed in range(runs):
                 rng = np.random.default_rng([seed, per_item, int(100 * share)])
-                truth, judged = simulate(per_item, share, rng)
+                truth, _, judged = simulate(per_item, share, rng)
                 found = compare(judged, truth, np.zeros(ITEMS, np.int64))
                 simulated.setdefault((share, per_item), []).append(found)
                 published, sampled, topics = sample_arguments(per_item, share, rng)

@@ -17,6 +17,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -169,22 +170,56 @@ def curve(budgets: tuple[int, ...], seed: int, sizes: tuple[int, int, int], *, c
     return reached
 
 
-def coverage(runs: int = 20, systems: int = 10, judges: int = 15, segments: int = 50) -> None:
-    """Simulated from the model: how often intervals hold performances, with and without the errors of the rest."""
-    budgets = (300, 600, 1200)
-    print(f"| Intervals that hold the performance after, {runs} runs: | " + " | ".join(map(str, budgets)) + " |")
-    print("|---|" + "---|" * len(budgets))
-    for with_errors, title in ((True, "errors of judges and segments included"), (False, "these taken as known")):
-        shares = []
-        for budget in budgets:
-            held = []
+def drawn_from_prior(n: int, systems: int, judges: int, segments: int, seed: int) -> tuple[list[Integers], Floats]:
+    """Judgments as `drawn` has them, from parameters that are drawn from the prior of the fit."""
+    rng, prior = np.random.default_rng(seed), graded_response.Prior()
+    theta, a = rng.normal(0, prior.tau, systems), rng.lognormal(prior.mu_a, prior.sigma_a, judges)
+    b = np.sort(rng.normal(prior.mu_b, prior.sigma_b, (segments, 2)), axis=1)
+    i, k, j = (rng.integers(count, size=n) for count in (systems, judges, segments))
+    return [i, k, j, answers(a[k], theta[i] - b[j].mean(axis=1), np.ptp(b, axis=1)[j], rng)], theta
+
+
+COVERAGE_CASES = ((5, 400), (10, 300), (10, 600), (10, 1200), (25, 1500))  # systems, judgments
+
+
+class Recovery(NamedTuple):
+    """How well a fit recovers performances.
+
+    Attributes:
+        held: Share of the performances that their intervals hold, with all errors.
+        held_as_known: The same if judges, segments and the unit are taken as known.
+        slope: Slope of scores on performances; 1 if the unit is right.
+        pearson: Correlation with the performances.
+
+    """
+
+    held: float
+    held_as_known: float
+    slope: float
+    pearson: float
+
+
+def recovery(fit: graded_response.GradedResponse, as_known: graded_response.GradedResponse, theta: Floats) -> Recovery:
+    held = [np.mean(np.abs(one.score - theta) <= 1.96 * one.standard_error) for one in (fit, as_known)]
+    slope, _ = np.polyfit(theta, fit.score, 1)
+    return Recovery(*map(float, (*held, slope, metrics.pearson(theta, fit.score))))
+
+
+def coverage(runs: int = 20, judges: int = 15, segments: int = 50) -> None:
+    """Simulated from the model: how often intervals hold performances, and whether these have the right unit."""
+    print(f"| {judges} judges, {segments} segments, {runs} runs | systems | judgments | intervals that hold |", end="")
+    print(" if the rest is taken as known | slope | Pearson |\n|---|---|---|---|---|---|---|")
+    for name, draw in (("segments closer than the prior", drawn), ("drawn from the prior", drawn_from_prior)):
+        for systems, budget in COVERAGE_CASES:
+            found = []
             for seed in range(runs):
-                data, theta = drawn(budget, systems, judges, segments, seed)
+                data, theta = draw(budget, systems, judges, segments, seed)
                 with suppress(NotConverged):
-                    found = graded_response.fit(*data, n_items=systems, with_errors=with_errors)
-                    held.append(np.abs(found.score - theta) <= 1.96 * found.standard_error)
-            shares.append(f"{np.mean(held):.3f}")
-        print(f"| {title} | " + " | ".join(shares) + " |", flush=True)
+                    fit = graded_response.fit(*data, n_items=systems)
+                    as_known = graded_response.fit(*data, n_items=systems, with_errors=False)
+                    found.append(recovery(fit, as_known, theta))
+            cells = " | ".join(f"{figure:.3f}" for figure in np.mean(found, axis=0))
+            print(f"| {name} | {systems} | {budget:,} | {cells} |", flush=True)
     print()
 
 

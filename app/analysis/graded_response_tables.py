@@ -37,12 +37,14 @@ from app.inference.systems import graded_response
 from app.inference.systems.graded_response import GradedResponse, item_information
 
 Z = float(ndtri(0.975))
-# How often: `python -m benchmarks.graded_response` and `python -m benchmarks.coverage_of_models`.
+# How often: `python -m benchmarks.graded_response`.
 TAKEN_AS_KNOWN_NOTE = Note(
     "taken_as_known",
-    "The errors of performances allow for what is unknown about judges and segments, but not for the bias of their "
-    "estimates: in simulations, 72 to 96 of 100 intervals contained the performance. An error that all systems share "
-    "is in each interval, so two systems can differ although their intervals overlap.",
+    "Performances have no unit of their own: it is chosen so that they have a standard deviation of 1.4. If your "
+    "systems are more alike or more different than that, the order is right, but not the distances. The errors allow "
+    "for this choice and for what is unknown about judges and segments: in simulations, 94 to 98 of 100 intervals "
+    "contained the performance. An error that all systems share is in each interval, so two systems can differ "
+    "although their intervals overlap.",
 )
 ANY_SEGMENT = "any"  # the segment of items that name none
 

@@ -6,20 +6,21 @@ The form shows them, the launch page, and the advice about a selection rule that
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from app.campaigns.setting_types import can_law_serve_rule
+from app.campaigns.setting_types import can_law_serve_rule, is_pairs_rule_best
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.registry import DEFAULT_DESIGN as USUAL_DESIGN
 from app.designs.registry import DESIGNS
 from app.errors import pluralize
 from app.goals.progress import describe_goal
-from app.goals.settings import BEST_RULE_FOR_GOAL, FEWER_JUDGMENTS_HINT, NO_GOAL, WhenReached
+from app.goals.settings import BEST_RULE_FOR_GOAL, JUDGMENTS_INSTEAD_OF_10, NO_GOAL, WhenReached
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.rule_reach import hint_on_failed_checks_that_rules_need
 from app.quality.settings import parse_preset, rule_choice_by_name
 from app.selection.registry import SELECTION_RULES
 
+RULES_THAT_PAIRS_IMPROVES = ("easl", "scores")
 SENTENCE_BY_GOAL_ACTION: dict[WhenReached, str] = {
     "tell": "When it is reached, you get an alert and the campaign continues.",
     "pause": "When it is reached, the campaign pauses.",
@@ -43,15 +44,29 @@ class Hint:
 
 def reason_rule_is_offered(rule_name: str) -> str:
     """Return a sentence on why a selection rule suits the campaign's goal."""
-    return f"The selection rule “{rule_name}” suits this goal. In simulations it {FEWER_JUDGMENTS_HINT}."
+    purpose = "orders compared items best" if rule_name == "pairs" else "suits this goal"
+    return (
+        f"The selection rule “{rule_name}” {purpose}. In tests on simulated and real data, it needed "
+        f"{JUDGMENTS_INSTEAD_OF_10[rule_name]} judgments per item where asking evenly needed 10."
+    )
 
 
 def better_rule_for_goal_or_none(campaign: Campaign) -> str | None:
     """Return the selection rule that suits a campaign's goal better than its own.
 
-    None if its own rule suits, or if its law keeps too little for the other one.
+    None if its own rule suits, or if its law keeps too little for the other one. Without a goal it is `pairs`, if the
+    campaign compares pairs of items often enough.
     """
     rule = BEST_RULE_FOR_GOAL.get(campaign.goal)
+    if campaign.goal == NO_GOAL and campaign.rule_name in RULES_THAT_PAIRS_IMPROVES and not campaign.segment_count:
+        has_best_pairs_rule = is_pairs_rule_best(
+            campaign.design_name,
+            campaign.update_law,
+            campaign.selection,
+            campaign.judgments_per_item,
+            has_criteria=campaign.has_criteria,
+        )
+        rule = "pairs" if has_best_pairs_rule else None
     return rule if rule and rule != campaign.rule_name and campaign.update_law in laws_supporting_rule(rule) else None
 
 

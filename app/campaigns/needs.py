@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from app.campaigns.form_sections import GOAL_NUMBER_SETTINGS, NEED_FIELD
-from app.campaigns.setting_types import can_law_serve_rule
+from app.campaigns.setting_types import can_law_serve_rule, is_pairs_rule_best
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, shorten_echo
 from app.goals.settings import NO_GOAL, Goal, reason_goal_is_refused_or_empty
@@ -20,7 +20,7 @@ class Need:
 
     Attributes:
         goals: The goals that serve it; the first one is chosen with it.
-        rules: The selection rules that serve it; the first one is chosen with it.
+        rules: The selection rules that serve it.
         numbers: Its settings, which appear with it.
         of_labels: True if it is about labels, not about scores.
 
@@ -45,6 +45,17 @@ class Need:
             and settings.goal in self.possible_goals(settings)
             and self.of_labels == do_values_count_as_labels(settings)
         )
+
+    def rule_chosen_for(self, settings: CampaignSettings) -> str:
+        """Return the selection rule that is chosen with this need: `pairs` where it is best, else the first one."""
+        has_best_pairs_rule = is_pairs_rule_best(
+            settings.design,
+            settings.update_law,
+            settings.selection,
+            settings.judgments_per_item,
+            has_criteria=bool(settings.criteria),
+        )
+        return "pairs" if "pairs" in self.rules and has_best_pairs_rule else self.rules[0]
 
     def missing_condition(self, settings: CampaignSettings, *, has_plain_items: bool) -> str:
         """Return why a campaign with these settings cannot have this need; empty if it can."""
@@ -147,7 +158,7 @@ def form_values_of_chosen_need(settings: CampaignSettings, entered: Mapping[str,
     if need is None or need.is_need_of_settings(settings):
         return values
     goals = need.possible_goals(settings)
-    rule = settings.rule if settings.rule in need.rules else need.rules[0]
+    rule = settings.rule if settings.rule in need.rules else need.rule_chosen_for(settings)
     return {"goal": goals[0], **values, "rule": rule}
 
 

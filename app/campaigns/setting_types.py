@@ -17,6 +17,7 @@ from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Rule
 
 MAX_CAMPAIGN_NAME_CHARACTERS = 500
+MIN_COMPARISONS_FOR_PAIRS_RULE = 8  # of each item
 EASEL_1_PRIOR_SETTINGS = ("prior_a", "prior_b")
 
 
@@ -69,6 +70,22 @@ def can_law_serve_rule(rule: Rule, law: Law) -> bool:
     if rule.reads_labels or rule.needs_ordered_scores:
         return labels == rule.reads_labels and (not rule.needs_bounded_scores or law.family.support == (0.0, 1.0))
     return True
+
+
+def is_pairs_rule_best(
+    design_name: str, update_law: str, selection: str, judgments_per_item: int, *, has_criteria: bool
+) -> bool:
+    """Return whether the rule `pairs` orders the items of a campaign better than rules that ask evenly.
+
+    Measured for tasks of two items by `python -m benchmarks.pairs`: with 8 or more comparisons of each item.
+    """
+    return (
+        design_name == "pairwise"
+        and can_law_serve_rule(SELECTION_RULES["pairs"], ONLINE_LAWS[update_law])
+        and selection == "streaming"
+        and judgments_per_item >= MIN_COMPARISONS_FOR_PAIRS_RULE
+        and not has_criteria
+    )
 
 
 def is_rule_for_one_question(rule: Rule) -> bool:

@@ -129,7 +129,7 @@ def draw_segment_information(experiment: ComparisonCountExperiment, folder: Path
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)
     bands, rows = {}, []
     for words, segment in segments.items():
-        difficulty = fit.difficulty[segment]
+        difficulty = fit.difficulty[segment] / fit.unit  # in the paper's unit
         information = graded_response.item_information(performance, difficulty)
         bands[words] = Band(information, np.full_like(information, np.nan), np.full_like(information, np.nan))
         rows.append([words, *(f"{number:.2f}" for number in difficulty), f"{performance[information.argmax()]:.2f}"])

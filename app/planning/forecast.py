@@ -20,6 +20,7 @@ from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
 from app.designs.campaign import Campaign
+from app.designs.scale import MAX_POINTS
 from app.errors import Conflict, Invalid, pluralize
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import MAX_ITEMS_IN_ORDER, describe_goal, numbers_of_goal_items
@@ -31,14 +32,18 @@ from app.planning.campaign_forecast import CampaignForecast
 from app.planning.crowd_model import default_priors_of_law
 from app.planning.goal_simulation import (
     MAX_FORECAST_ITEMS,
+    MAX_ITEMS_ASKED_BY_COMPARISONS,
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     MAX_SAMPLE_ITEMS,
     MEANS_LAW,
     MIN_BEST_IN_SAMPLE,
+    NO_COMPARISONS,
     GoalForecast,
+    PastComparisons,
     count_simulated_items,
     forecast_goal,
+    is_forecast_asked_evenly,
     is_forecast_measured_by_law,
 )
 from app.planning.participation import chosen_or_likely_total_annotators, sentence_on_origin_of_annotator_count
@@ -46,6 +51,7 @@ from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour_or_none
 from app.record.campaign import load_campaign_by_slug
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
+from app.record.responses import load_judgment_column_by_name
 from app.record.retired import IS_RETIRED_SQL
 from app.simulation.annotators import POPULATIONS
 
@@ -54,6 +60,7 @@ DEFAULT_CONCURRENT_ANNOTATORS = 5
 CPU_SECONDS_PER_HIT_BY_MEANS = 0.0005  # measured by `python -m benchmarks.forecasts_of_samples`
 CPU_SECONDS_PER_HIT_BY_LAW = 0.005
 USUAL_JUDGMENTS_PER_ITEM = 15  # needed by a usual goal; used to tell how long planning takes
+MAX_COMPARISON_HITS = 1_000_000
 DEFAULT_POPULATION = "mlqe-et-en"
 MAX_FORECAST_SECONDS = 180  # forecasts run one at a time, so a long one keeps others waiting
 LIST_ITEMS_OUT_OF_POOL = text(f"""
@@ -101,6 +108,7 @@ async def forecast_cost_of_goal(
         pool_parameters = {"campaign": campaign.id, "people": campaign.unjudged_people}
         gone_items = (await connection.scalars(LIST_ITEMS_OUT_OF_POOL, pool_parameters)).all()
         priors = await load_forecast_priors(connection, campaign)
+        comparisons = await load_past_comparisons(connection, campaign)
     settings, evidence, items = restrict_campaign_and_evidence_to_goal_items(campaign, evidence, gone_items)
     sample = min(count_simulated_items(campaign), len(evidence.tally.total))
     total_annotators = chosen_or_likely_total_annotators(settings, evidence.tally, annotators)
@@ -114,6 +122,7 @@ async def forecast_cost_of_goal(
             annotators=total_annotators,
             priors=priors[:, items],
             sample=sample,
+            comparisons=comparisons.select_items(items),
             on_run=on_run,
         )
     except Inestimable as problem:
@@ -138,7 +147,9 @@ async def forecast_cost_of_goal(
         goal_forecast=goal_forecast,
         annotators=total_annotators,
         annotators_note="" if is_reached else note,
-        caution="" if is_reached else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast),
+        caution=""
+        if is_reached
+        else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast) or asking_caution(settings, sample),
     )
 
 
@@ -162,6 +173,16 @@ def caution_on_how_forecast_measures_goal(
     return (
         "With more annotators the goal may need fewer judgments, because a second judgment by the same person adds "
         "little."
+    )
+
+
+def asking_caution(campaign: Campaign, simulated_items: int) -> str:
+    """Return a caution where simulated campaigns ask evenly although the campaign does not."""
+    if not is_forecast_asked_evenly(campaign, simulated_items):
+        return ""
+    return (
+        f"With more than {MAX_ITEMS_ASKED_BY_COMPARISONS} items, the plan asks about all items equally often, but this "
+        f"campaign uses the rule “{campaign.rule_name}”. It may need fewer judgments."
     )
 
 
@@ -268,6 +289,16 @@ async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWi
         has_own_prior = np.isfinite(own_priors).all(axis=0)
         priors[:, has_own_prior] = own_priors[:, has_own_prior]
     return priors
+
+
+async def load_past_comparisons(connection: AsyncConnection, campaign: CampaignWithProgress) -> PastComparisons:
+    """Load the judgments that the campaign's rule reads; none if the plan does not ask by them."""
+    if not campaign.rule.reads_comparisons or is_forecast_asked_evenly(campaign, campaign.item_count):
+        return NO_COMPARISONS
+    columns = await load_judgment_column_by_name(connection, campaign.id, limit=MAX_COMPARISON_HITS)
+    hits = np.unique(columns["seq"], return_inverse=True)[1]
+    points = campaign.criteria[0].design.to_points(columns["value"], hits)
+    return PastComparisons(hits, columns["item"].astype(np.int64), points / MAX_POINTS)
 
 
 async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:

@@ -13,6 +13,7 @@ benchmarks.forecasts_of_samples` measures how far such a forecast is from one of
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,7 @@ from app.planning.participation import (
     estimate_participation,
     items_seen_by_annotator_place,
 )
+from app.selection.pairs_rule import PairsIndex
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import Rule
 from app.simulation.annotators import Population
@@ -48,6 +50,7 @@ from app.simulation.campaign import SimulatedCampaign
 MAX_FORECAST_ITEMS = 1_000_000
 DEFAULT_SAMPLE_ITEMS, MAX_SAMPLE_ITEMS = 1_000, 5_000
 MAX_ITEMS_MEASURED_BY_LAW = 300  # a HIT takes such a law ten times as long
+MAX_ITEMS_ASKED_BY_COMPARISONS = 300  # the joint posterior of more items makes 20 simulated campaigns take minutes
 MIN_BEST_IN_SAMPLE = 2
 MAX_NEW_JUDGMENTS_PER_ITEM = 60
 GOAL_CHECKS_PER_RUN, GOAL_CHECKS_PER_RUN_BY_LAW = 60, 40
@@ -111,6 +114,22 @@ def campaign_with_share_of_items(campaign: Campaign, share: float) -> Campaign:
     )
 
 
+class PastComparisons(NamedTuple):
+    """Judgments of a campaign whose rule reads which items won within each HIT, (J,) each, in order."""
+
+    hits: Integers
+    items: Integers
+    scores: Array
+
+    def select_items(self, items: Integers) -> "PastComparisons":
+        """Return the judgments of some items, given by ascending numbers, and renumber them from 0."""
+        kept = np.isin(self.items, items)
+        return PastComparisons(self.hits[kept], np.searchsorted(items, self.items[kept]), self.scores[kept])
+
+
+NO_COMPARISONS = PastComparisons(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+
+
 @dataclass(frozen=True, eq=False)
 class ForecastStart:
     """Starting point of all runs of a forecast.
@@ -121,6 +140,7 @@ class ForecastStart:
         annotator_source: Source of the annotators of each run.
         participation: Who the annotators are; those who have answered come first.
         seen_items: Items that each of these has seen, by place.
+        comparisons: Judgments that the campaign's rule reads.
 
     """
 
@@ -130,23 +150,27 @@ class ForecastStart:
     annotator_source: AnnotatorSource
     participation: Participation
     seen_items: Mapping[int, set[int]]
+    comparisons: PastComparisons = NO_COMPARISONS
 
     def make_simulated_campaign_from_start(self, rng: np.random.Generator) -> SimulatedCampaign:
         """Return a simulated campaign that continues from the present state."""
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
         asking = replace(self.campaign.selection_settings, judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
-        repeats_items = self.campaign.repeat_items
+        repeats_items, rule = self.campaign.repeat_items, rule_of_forecast(self.campaign, item_count)
+        parameters = self.campaign.criteria[0].law_parameters if rule.reads_comparisons else LawParameters()
         campaign = SimulatedCampaign(
-            selection_rule_of_forecast(self.campaign),
+            rule,
             self.evidence.law,
             asking,
-            LawParameters(),
+            parameters,
             item_count,
             rng,
             initial_state,
             repeats_items,
         )
+        if isinstance(campaign.index, PairsIndex):
+            campaign.index.learn_hits(*self.comparisons, tie_margin=parameters.tie_margin, ties=parameters.ties)
         campaign.seen |= {place: set(items) for place, items in self.seen_items.items()}
         return campaign
 
@@ -155,12 +179,17 @@ class ForecastStart:
         return int(known_annotators[place]) if place < len(known_annotators) else NEW_ANNOTATOR_OFFSET + place
 
 
-def selection_rule_of_forecast(campaign: Campaign) -> Rule:
-    """Return the rule that simulated campaigns ask by: the campaign's own, or `scores` for rules that read comparisons.
+def selection_rule_of_forecast(campaign: Campaign, item_count: int) -> Rule:
+    """Return the rule that simulated campaigns ask by: the campaign's own, or `scores` if it is too slow.
 
-    Which items were compared before the forecast is not known here, and `scores` needs as many judgments or more.
+    In large campaigns, rules that read comparisons are too slow; `scores` needs as many judgments or more.
     """
-    return SELECTION_RULES["scores"] if campaign.rule.reads_comparisons else campaign.rule
+    return SELECTION_RULES["scores"] if is_forecast_asked_evenly(campaign, item_count) else campaign.rule
+
+
+def is_forecast_asked_evenly(campaign: Campaign, item_count: int) -> bool:
+    """Return whether simulated campaigns ask evenly although the campaign does not."""
+    return campaign.rule.reads_comparisons and item_count > MAX_ITEMS_ASKED_BY_COMPARISONS
 
 
 def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> bool:
@@ -228,6 +257,7 @@ def forecast_goal(
     annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
     priors: Array | None = None,
     sample: int | None = None,
+    comparisons: PastComparisons = NO_COMPARISONS,
     on_run: Callable[[int], None] = lambda _runs: None,
 ) -> GoalForecast:
     """Forecast what the goal of a campaign will cost.
@@ -241,6 +271,7 @@ def forecast_goal(
         annotators: Number of annotators in all.
         priors: Priors of the posteriors, (numbers, N); None for the law's own.
         sample: How many items are simulated; None for all.
+        comparisons: The judgments again, with their HITs, for a rule that reads comparisons.
         on_run: Called with the number of runs after each run.
 
     """
@@ -253,7 +284,10 @@ def forecast_goal(
             GoalEvidence(MEANS_LAW, evidence.tally.select_items(sampled_items), None),
         )
         priors = None if priors is None else priors[:, sampled_items]
-    forecast_start = prepare_start_of_forecast(campaign, evidence, fallback, annotators, priors)
+        comparisons = comparisons.select_items(sampled_items)
+    forecast_start = replace(
+        prepare_start_of_forecast(campaign, evidence, fallback, annotators, priors), comparisons=comparisons
+    )
     checkpoints = numbers_of_hits_before_each_goal_check(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
         is_costly=forecast_start.evidence.judgments is not None,

@@ -272,7 +272,14 @@ class PairsIndex(SelectionIndex):
     ) -> None:
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
-            self.log.add_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
+            self.learn_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
+
+    def learn_hits(
+        self, hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float, ties: bool
+    ) -> None:
+        """Add the comparisons of several HITs, numbered from 0, and fit the posterior at once if that is due."""
+        if self.log is not None:
+            self.log.add_hits(hits, items, scores, tie_margin=tie_margin, ties=ties)
             if (fit := self.log.due_posterior_fit_or_none()) is not None:
                 self.log.replace_posterior_by_fitted_one(*fit())
 

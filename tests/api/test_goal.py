@@ -62,6 +62,10 @@ async def test_programs_hear_which_rule_suits_the_goal_where_the_law_can_ask_by_
         ({"goal": "threshold", "rule": "threshold"}, None),
         ({"goal": "threshold", "update_law": "trueskill"}, None),
         ({"goal": "halves"}, None),
+        ({"design": "pairwise", "items_per_hit": 2, "judgments_per_item": 8}, "pairs"),
+        ({"design": "pairwise", "items_per_hit": 2, "judgments_per_item": 8, "rule": "pairs"}, None),
+        ({"design": "pairwise", "items_per_hit": 2, "judgments_per_item": 8, "rule": "balanced"}, None),
+        ({"design": "pairwise", "items_per_hit": 2, "judgments_per_item": 7}, None),
     ):
         campaign = await api_client.post(f"{API}/campaigns", json=SETTINGS | chosen)
         assert campaign.json()["better_rule"] == better

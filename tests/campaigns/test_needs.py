@@ -54,6 +54,21 @@ def test_a_card_sets_the_goal_the_rule_and_its_numbers():
     assert (back.goal, back.rule, back.goal_width, back.best_items) == ("intervals", "easl", 8, 7)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "rule"),
+    [
+        ({"design": "pairwise", "judgments_per_item": 8}, "pairs"),
+        ({"design": "pairwise", "judgments_per_item": 7}, "easl"),
+        ({"design": "pairwise", "judgments_per_item": 8, "selection": "iterations"}, "easl"),
+        ({"design": "ranking", "judgments_per_item": 8}, "easl"),
+        ({"judgments_per_item": 8}, "easl"),
+    ],
+)
+def test_the_card_of_all_scores_asks_for_informative_pairs_where_pairs_are_compared_often_enough(chosen, rule):
+    after = choose(settings(rule="systems", **chosen), "scores", judgments_per_item=chosen["judgments_per_item"])
+    assert after.rule == rule
+
+
 def test_a_card_that_is_chosen_already_changes_neither_goal_nor_rule():
     before = settings(design="categories", rule="entropy")
     assert choose(before, "labels") == before

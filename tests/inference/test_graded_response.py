@@ -23,6 +23,7 @@ from app.inference.systems.graded_marginal import (
     quadrature_nodes,
 )
 from app.inference.systems.graded_response import fit, item_information
+from benchmarks.graded_response import drawn, drawn_from_prior, recovery
 
 
 def draw_judgments(judgments, systems, judges, segments, *, seed):
@@ -35,6 +36,11 @@ def draw_judgments(judgments, systems, judges, segments, *, seed):
     at_least = expit(np.exp(log_a)[k, None] * (theta[i, None] - b[j]))
     outcomes = (rng.random(judgments)[:, None] < at_least).sum(axis=1) - 1
     return SimpleNamespace(columns=(i, k, j, outcomes), theta=theta, log_a=log_a, b=b)
+
+
+def in_units_of_the_paper(found):
+    """Sensitivities and difficulties at the maximum of section 5.1."""
+    return found.sensitivity * found.unit, found.difficulty / found.unit
 
 
 def probability(outcome, theta, a, lower, upper):
@@ -125,23 +131,24 @@ def test_fit_is_where_a_general_optimiser_finds_the_maximum():
         return -log_marginal_and_gradient(terms, prior, log_a, b, nodes)[0]
 
     oracle = minimize(loss, np.zeros(9), method="BFGS", options={"gtol": 1e-4})
-    np.testing.assert_allclose(np.log(found.sensitivity), oracle.x[:3], atol=2e-3)
-    np.testing.assert_allclose(found.difficulty[:, 0], oracle.x[3:6], atol=2e-3)
-    np.testing.assert_allclose(found.difficulty[:, 1], oracle.x[3:6] + np.exp(oracle.x[6:]), atol=2e-3)
+    a, b = in_units_of_the_paper(found)
+    np.testing.assert_allclose(np.log(a), oracle.x[:3], atol=2e-3)
+    np.testing.assert_allclose(b[:, 0], oracle.x[3:6], atol=2e-3)
+    np.testing.assert_allclose(b[:, 1], oracle.x[3:6] + np.exp(oracle.x[6:]), atol=2e-3)
     assert found.log_marginal == pytest.approx(-oracle.fun, abs=1e-4)
 
 
 def test_performance_is_the_mode_given_the_rest_and_its_error_given_it_comes_from_the_curvature():
     data = draw_judgments(200, 3, 3, 3, seed=4)
     found = fit(*data.columns, with_errors=False)
+    a, b = in_units_of_the_paper(found)
 
     def log_density(theta, system):
         rows = [row for row in zip(*data.columns, strict=True) if row[0] == system]
-        return -(theta**2) / 4 + sum(
-            math.log(probability(u, theta, found.sensitivity[k], *found.difficulty[j])) for _, k, j, u in rows
-        )
+        return -(theta**2) / 4 + sum(math.log(probability(u, theta, a[k], *b[j])) for _, k, j, u in rows)
 
-    for system, (theta, error) in enumerate(zip(found.score, found.standard_error, strict=True)):
+    for system, (score, standard_error) in enumerate(zip(found.score, found.standard_error, strict=True)):
+        theta, error = score / found.unit, standard_error / found.unit
         below, here, above = (log_density(theta + step, system) for step in (-1e-3, 0, 1e-3))
         assert here > max(below, above)
         assert error == pytest.approx(((2 * here - below - above) / 1e-6) ** -0.5, rel=1e-3)
@@ -151,18 +158,29 @@ def test_known_parameters_are_recovered_within_their_errors():
     data = draw_judgments(6000, 12, 30, 30, seed=5)
     found = fit(*data.columns)
     assert np.corrcoef(found.score, data.theta)[0, 1] > 0.995
-    log_error = found.sensitivity_standard_error / found.sensitivity
-    assert 0.6 < np.std((np.log(found.sensitivity) - data.log_a) / log_error) < 1.5
-    assert 0.6 < np.std((found.difficulty - data.b) / found.difficulty_standard_error) < 1.5
     assert np.all(found.difficulty[:, 0] < found.difficulty[:, 1])
     assert found.notes == ()
+
+
+def test_errors_of_judges_and_segments_are_as_large_as_the_errors_they_stand_for():
+    """Over several draws, since all judges and segments of one draw have the errors of the unit and the level."""
+    judges, segments = [], []
+    for seed in range(10):
+        data = draw_judgments(1200, 12, 12, 12, seed=seed)
+        found = fit(*data.columns)
+        log_error = found.sensitivity_standard_error / found.sensitivity
+        judges.append((np.log(found.sensitivity) - data.log_a) / log_error)
+        segments.append((found.difficulty - data.b) / found.difficulty_standard_error)
+    assert 0.6 < np.sqrt(np.mean(np.square(judges))) < 1.5
+    assert 0.6 < np.sqrt(np.mean(np.square(segments))) < 1.5
 
 
 def test_errors_of_performances_hold_those_of_the_rest_by_the_delta_method():
     data = draw_judgments(200, 3, 2, 2, seed=4)
     found, prior = fit(*data.columns), Prior()
     terms = make_logistic_terms(*data.columns)
-    point = np.concatenate([np.log(found.sensitivity), found.difficulty.T.ravel()])
+    a, b = in_units_of_the_paper(found)
+    point = np.concatenate([np.log(a), b.T.ravel()])
 
     def mode(at):
         return posterior_modes_and_curvatures(terms, prior, at[:2], at[2:])[0]
@@ -183,20 +201,35 @@ def test_errors_of_performances_hold_those_of_the_rest_by_the_delta_method():
     ]
     covariance = np.linalg.inv(-np.array(bends) / 4e-6)
     given_the_rest = fit(*data.columns, with_errors=False).standard_error
-    expected = np.sqrt(given_the_rest**2 + np.einsum("ip,pq,iq->i", slopes, covariance, slopes))
+    # Given the unit, which half the sum of squares of the performances defines.
+    with_unit = covariance @ (found.score / found.unit @ slopes)
+    covariance -= np.outer(with_unit, with_unit) / (found.score / found.unit @ slopes @ with_unit)
+    by_the_rest = found.unit**2 * np.einsum("ip,pq,iq->i", slopes, covariance, slopes)
+    by_the_unit = found.score**2 / (2 * 3)
+    expected = np.sqrt(given_the_rest**2 + by_the_rest + by_the_unit)
     np.testing.assert_allclose(found.standard_error, expected, rtol=1e-3)
     assert (found.standard_error > given_the_rest).all()
 
 
-def test_intervals_of_performances_hold_them_more_often_than_if_the_rest_were_known():
-    held = {True: 0.0, False: 0.0}
-    for with_errors in held:
-        for seed in range(30):
-            data = draw_judgments(300, 8, 10, 20, seed=seed)
-            found = fit(*data.columns, with_errors=with_errors)
-            held[with_errors] += np.mean(np.abs(found.score - data.theta) <= 1.96 * found.standard_error) / 30
-    assert held[True] > 0.85
-    assert held[True] - held[False] > 0.1
+@pytest.mark.parametrize(("draw", "systems", "judgments"), [(drawn, 10, 1200), (drawn_from_prior, 10, 300)])
+def test_performances_are_recovered_in_their_unit_and_their_intervals_hold_them(draw, systems, judgments):
+    """Also where the prior of difficulties is wrong, and where these are many for the judgments."""
+    found = []
+    for seed in range(12):
+        data, theta = draw(judgments, systems, 15, 50, seed + 100)
+        as_known = fit(*data, n_items=systems, with_errors=False)
+        found.append(recovery(fit(*data, n_items=systems), as_known, theta))
+    held, held_as_known, slope, _ = np.mean(found, axis=0)
+    assert 0.92 < held < 0.995
+    assert held - held_as_known > 0.1
+    assert 0.85 < slope < 1.15
+
+
+def test_the_unit_is_that_of_the_prior_of_performances():
+    found = fit(*draw_judgments(300, 8, 10, 20, seed=1).columns, with_errors=False)
+    assert np.mean(found.score**2 + found.standard_error**2) == pytest.approx(found.prior.tau**2)
+    wider = fit(*draw_judgments(300, 8, 10, 20, seed=1).columns, prior=Prior(tau=3.0), with_errors=False)
+    assert np.mean(wider.score**2 + wider.standard_error**2) == pytest.approx(9.0)
 
 
 def test_own_nodes_fit_better_than_common_ones_when_systems_have_many_judgments():

@@ -13,10 +13,11 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import moderated_means_of_tally
+from app.planning import goal_simulation
 from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
-    campaign_with_share_of_items,
+    PastComparisons,
     count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,
@@ -208,12 +209,46 @@ def test_a_plan_with_released_items_asks_about_the_others_alone():
     assert each.median_and_band_of_judgments_needed[0] < together.median_and_band_of_judgments_needed[0] < np.inf
 
 
-def test_a_campaign_that_reads_comparisons_is_planned_as_if_it_asked_evenly():
+COMPARING: dict[str, Any] = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2}
+
+
+def past_comparisons(rounds):
+    """HITs of two items; the one with the higher number won."""
+    rng = np.random.default_rng(4)
+    pairs = np.concatenate([rng.permutation(ITEMS)[: ITEMS - 1].reshape(-1, 2) for _ in range(rounds)])
+    return PastComparisons(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), pairs.ravel() / ITEMS)
+
+
+def test_a_campaign_that_reads_comparisons_is_planned_by_its_own_rule_unless_it_is_large(monkeypatch):
     nothing = GoalEvidence.empty(ONLINE_LAWS["trueskill"], ITEMS)
-    mine = [campaign("halves", rule=rule, update_law="trueskill") for rule in ("pairs", "scores")]
-    plans = [forecast_goal(each, nothing, PEOPLE, runs=2, seed=3).median_and_band_of_judgments_needed for each in mine]
-    assert plans[0] == plans[1]
-    assert np.isfinite(plans[0][0])
+
+    def courses():
+        mine = [
+            campaign("halves", **COMPARING | {"rule": rule, "goal_correlation": 0.98}) for rule in ("pairs", "scores")
+        ]
+        return [forecast_goal(each, nothing, PEOPLE, runs=2, seed=3).progress_values for each in mine]
+
+    by_pairs, evenly = courses()
+    assert not np.array_equal(by_pairs, evenly, equal_nan=True)
+    monkeypatch.setattr(goal_simulation, "MAX_ITEMS_ASKED_BY_COMPARISONS", ITEMS - 1)
+    by_pairs, evenly = courses()
+    assert np.array_equal(by_pairs, evenly, equal_nan=True)
+
+
+@pytest.mark.parametrize(("rounds", "reason"), [(2, "fewest_judgments"), (6, "most_informative")])
+def test_a_plan_goes_on_from_the_comparisons_so_far(rounds, reason):
+    mine, nothing = campaign("halves", **COMPARING), GoalEvidence.empty(ONLINE_LAWS["trueskill"], ITEMS)
+    start = replace(prepare_start_of_forecast(mine, nothing, PEOPLE), comparisons=past_comparisons(rounds))
+    there = start.make_simulated_campaign_from_start(np.random.default_rng(1))
+    assert there.draw(0).reason == reason
+    if reason == "most_informative":
+        assert np.corrcoef(there.index.log.joint.mean, np.arange(ITEMS))[0, 1] > 0.8
+
+
+def test_comparisons_of_items_outside_the_goal_are_left_out():
+    kept = past_comparisons(1).select_items(np.array([3, 7, 20]))
+    assert {*kept.items.tolist()} <= {0, 1, 2}
+    assert len(kept.hits) == len(kept.items) == len(kept.scores) == 3
 
 
 def with_careless(rounds, law="easl-aware"):

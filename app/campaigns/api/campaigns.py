@@ -100,7 +100,8 @@ class CampaignSchema(BaseModel):
     arm: str | None = Field(description="The name of its arm.")
     settings: CampaignSettings
     better_rule: str | None = Field(
-        description="The selection rule that suits the goal, if the campaign uses another rule."
+        description="The selection rule that suits the goal, if the campaign uses another rule. For pairwise "
+        "comparisons with 8 or more judgments per item and no goal it is `pairs`."
     )
     totals: CampaignTotalsSchema
     comparisons: ComparisonsSchema | None = Field(description="Null unless the items are outputs of several systems.")

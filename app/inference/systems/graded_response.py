@@ -6,8 +6,9 @@ probability P*_1 and better with P*_2, P*_c = 1 / (1 + exp(-a_k (theta_i - b_jc)
 a_k > 0 the judge's sensitivity, b_j1 < b_j2 the segment's difficulties of not losing and of winning.
 
 First a and b maximise the marginal posterior (section 5.1; quadrature in `graded_marginal`), then theta is the mode of
-its own posterior given them (section 5.2). Outcomes are +1 the system is preferred, 0 a tie, -1 the baseline (the
-paper's u = 3, 2, 1).
+its own posterior given them (section 5.2). Then all of them are brought to a unit that the paper leaves to its priors
+(`graded_errors`); orders and correlations do not depend on it. Outcomes are +1 the system is preferred, 0 a tie, -1 the
+baseline (the paper's u = 3, 2, 1).
 """
 
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from app.inference.observations.baseline import (
 from app.inference.systems.graded_errors import (
     performance_errors_with_known_judges_and_segments,
     standard_errors_of_all_parameters,
+    unit_of_performances,
 )
 from app.inference.systems.graded_marginal import (
     LogisticTerms,
@@ -52,8 +54,8 @@ class GradedResponse:
 
     Attributes:
         score: (n_items,), theta, on the scale of its prior N(0, tau^2), whose mean 0 is not the baseline.
-        standard_error: (n_items,), of theta, with the errors of a and b in it. What all systems have in common, such as
-            the difficulty of all segments, is known least, so differences of two systems are known better.
+        standard_error: (n_items,), of theta, with the errors of a, b and the unit. What all systems have in common,
+            such as the difficulty of all segments, is known least, so differences of two systems are known better.
         estimable: (n_items,), whether the system has a judgment.
         sensitivity: (n_annotators,), a_k > 0, low for a judge whose answers are random. It is not near 0 if some of
             these
@@ -61,6 +63,7 @@ class GradedResponse:
         sensitivity_standard_error: (n_annotators,).
         difficulty: (n_segments, 2), b_j1 < b_j2.
         difficulty_standard_error: (n_segments, 2).
+        unit: Factor of the paper's theta and b, and divisor of its a, that score, difficulty and sensitivity hold.
         log_marginal: log P(U, a, b) up to a constant of the prior, at the maximum.
         iterations: Steps of the maximisation.
         prior: The prior.
@@ -75,6 +78,7 @@ class GradedResponse:
     sensitivity_standard_error: Array
     difficulty: Array
     difficulty_standard_error: Array
+    unit: float
     log_marginal: float
     iterations: int
     prior: Prior
@@ -115,7 +119,7 @@ def fit(
             once
         a system has more than some ten judgments.
         with_errors: False leaves the standard errors of a and b NaN, and those of theta too small, as if a and b were
-            known; it saves their time.
+            known, and the unit; it saves their time.
         max_iterations: The largest number of steps.
 
     Raises:
@@ -135,18 +139,21 @@ def fit(
     errors = (
         standard_errors_of_all_parameters(
             terms, prior, maximum.log_a, maximum.b, nodes=maximum.nodes, theta=theta, curvature=curvature
-        )
+        ).with_error_of_unit(theta, maximum.b)
         if with_errors
         else performance_errors_with_known_judges_and_segments(terms, curvature)
     )
+    unit = unit_of_performances(theta, curvature, prior)
+    sensitivity = np.exp(maximum.log_a) / unit
     return GradedResponse(
-        score=columns.items.scatter(theta),
-        standard_error=columns.items.scatter(errors.theta),
+        score=columns.items.scatter(unit * theta),
+        standard_error=columns.items.scatter(unit * errors.theta),
         estimable=columns.items.is_judged,
-        sensitivity=columns.annotators.scatter(np.exp(maximum.log_a)),
-        sensitivity_standard_error=columns.annotators.scatter(np.exp(maximum.log_a) * errors.log_a),
-        difficulty=columns.segments.scatter(maximum.b.reshape(2, -1).T),
-        difficulty_standard_error=columns.segments.scatter(errors.b.reshape(2, -1).T),
+        sensitivity=columns.annotators.scatter(sensitivity),
+        sensitivity_standard_error=columns.annotators.scatter(sensitivity * errors.log_a),
+        difficulty=columns.segments.scatter(unit * maximum.b.reshape(2, -1).T),
+        difficulty_standard_error=columns.segments.scatter(unit * errors.b.reshape(2, -1).T),
+        unit=unit,
         log_marginal=maximum.value,
         iterations=maximum.iterations,
         prior=prior,
