@@ -11,11 +11,14 @@ not count: nothing is watched but the workers.
 import io
 import json
 import os
+import sys
 from functools import reduce
 from typing import Any
 
 import pytest
 import slipcover
+
+from tests.instrumented import WatchingFinder
 
 ENOUGH = 95  # per cent of lines and branches
 NEVER_RUN = ["if TYPE_CHECKING:", "@overload", "raise NotImplementedError"]
@@ -24,7 +27,7 @@ SEEN: list[dict[str, Any]] = []  # in the controller: by each worker
 if WORKER := "PYTEST_XDIST_WORKER" in os.environ:
     # Before anything of ours is imported: pytest reads this plugin before it reads conftest.py.
     WATCHED = slipcover.Slipcover(immediate=True, branch=True, source=["app"], exclude_also=NEVER_RUN)
-    slipcover.ImportManager(WATCHED, slipcover.FileMatcher(sources=["app"])).__enter__()
+    sys.meta_path.insert(0, WatchingFinder(WATCHED, "app"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
