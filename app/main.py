@@ -30,7 +30,7 @@ from app.analysis.api import remarks as remarks_api
 from app.analysis.fit_cache import FitCache
 from app.analysis.pages import analysis, remarks
 from app.annotation.hits import api as serving_api
-from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.campaign_index import MB, PosteriorCache
 from app.annotation.hits.pages import annotator as serving
 from app.annotation.hits.pages.page_pieces import PagePiecesCache
 from app.annotation.hits.program_annotators import ProgramAssignments
@@ -143,7 +143,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
     state.names = CampaignNames()
-    state.posterior_cache = PosteriorCache()
+    state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)
     state.program_assignments = ProgramAssignments()
     state.page_pieces = PagePiecesCache()
     state.visit_requests = BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve)

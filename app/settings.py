@@ -144,6 +144,15 @@ class Settings(BaseSettings):
             "more."
         ),
     )
+    campaign_memory_mb: int = Field(
+        500,
+        ge=10,
+        le=1_000_000,
+        description=(
+            "Memory of each process for the posteriors of campaigns in use, in MB: about 1 MB per campaign and 250 "
+            "bytes per item. Beyond it, the campaign used least recently is read again at its next use."
+        ),
+    )
     public_url: Annotated[str, AfterValidator(_validate_public_url)] | None = Field(
         None,
         description="Public address of Easel if it is behind a proxy; links start with it.",

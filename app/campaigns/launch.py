@@ -8,8 +8,10 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import always_shown, media_checks, recordings_check, systems_check
+from app.database import tables
 from app.database.bulk import NumberColumn
 from app.database.campaign import number_of_items_sql
+from app.database.statistics import analyze_tables_with_many_new_rows
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.goals.settings import best_goal_covers_all_reason_or_empty
@@ -61,8 +63,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
             connection, Revision.present_revision_of_criterion(criterion), criterion.law, beliefs
         )
     await mark_retired_items_as_settled(connection, campaign.id)
-    # Without statistics PostgreSQL would plan badly for a large new table until autovacuum runs.
-    await connection.execute(text("ANALYZE items, posteriors"))
+    await analyze_tables_with_many_new_rows(connection, (tables.items, tables.posteriors), added_count=item_total)
 
 
 def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:

@@ -19,7 +19,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
 from app.dashboard.incremental import IncrementalReplays
-from app.dashboard.state import ChangeMarker, DashboardState, load_dashboard_change_marker, load_dashboard_state
+from app.dashboard.state import (
+    ChangeMarker,
+    DashboardState,
+    load_dashboard_change_marker,
+    load_dashboard_state,
+    load_state_as_time_passes,
+)
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -27,6 +33,8 @@ from app.record.campaign import load_campaign_by_slug
 
 LIVE_POLL_SECONDS = 0.2
 MIN_COMPUTE_SECONDS = 1.0
+QUIET_AFTER_SECONDS = 10.0  # without a change: then polls are further apart
+QUIET_POLL_SECONDS = 1.0
 MAX_STATE_AGE_SECONDS = 15.0  # bars and rates move with the clock, even if no answer comes
 LIVE_HEARTBEAT_SECONDS = 5.0  # proxies close a silent connection, and a log-out ends a stream this soon
 
@@ -48,8 +56,8 @@ class StateBroadcast:
         self.changed = asyncio.Event()
 
     def publish(self, state: DashboardState) -> None:
-        if self.state is None or state.version != self.state.version:
-            self.state = state
+        before, self.state = self.state, state
+        if before is None or state.version != before.version:
             self.notify_viewers()
 
 
@@ -121,16 +129,20 @@ class LiveDashboards:
         loop = asyncio.get_running_loop()
         old_marker: ChangeMarker | None = None
         computed_at = -MAX_STATE_AGE_SECONDS
+        changed_at = loop.time()
         while True:
             started_at = loop.time()
-            pause = LIVE_POLL_SECONDS
+            pause = LIVE_POLL_SECONDS if started_at - changed_at < QUIET_AFTER_SECONDS else QUIET_POLL_SECONDS
             try:
-                stale = started_at - computed_at >= MAX_STATE_AGE_SECONDS
+                is_old = started_at - computed_at >= MAX_STATE_AGE_SECONDS
                 new_marker = await self.publish_state_if_changed_and_load_marker(
-                    address, None if stale else old_marker, broadcast
+                    address, old_marker, broadcast, is_old=is_old
                 )
-                if new_marker is None or new_marker != old_marker or stale:
+                is_changed = new_marker is None or new_marker != old_marker
+                if is_changed or is_old:
                     computed_at, pause = started_at, MIN_COMPUTE_SECONDS
+                if is_changed:
+                    changed_at = started_at
                 old_marker = new_marker
             except DATABASE_ERRORS as trouble:
                 if not is_database_away(trouble):
@@ -138,9 +150,9 @@ class LiveDashboards:
             await asyncio.sleep(max(0.0, started_at + pause - loop.time()))
 
     async def publish_state_if_changed_and_load_marker(
-        self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast
+        self, address: LiveAddress, old_marker: ChangeMarker | None, broadcast: StateBroadcast, *, is_old: bool
     ) -> ChangeMarker | None:
-        """Publish a new state if the campaign's marker differs from `old_marker`, and return the new marker.
+        """Publish a new state if the campaign's marker or row changed, or the state is old; return the new marker.
 
         Return None while answers are still being replayed, so that the next poll continues.
         """
@@ -150,11 +162,14 @@ class LiveDashboards:
             criterion = (await load_campaign_by_slug(connection, slug)).criteria[number]
             # Read before the state: an answer in between is in the state already, and causes one more computation.
             new_marker = await load_dashboard_change_marker(connection, criterion, old_marker, now=now)
-            if new_marker != old_marker:
+            state = broadcast.state
+            if state is None or new_marker != old_marker or state.snapshot.campaign != criterion.campaign:
                 state = await load_dashboard_state(connection, self.cache, self.followers, criterion, now=now)
                 broadcast.publish(state)
                 if state.unread_answers:
                     return None
+            elif is_old:
+                broadcast.publish(await load_state_as_time_passes(connection, state, now=now))
         return new_marker
 
     async def stop(self) -> None:

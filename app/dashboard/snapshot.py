@@ -1,7 +1,7 @@
 """Snapshot of a campaign for its page, as of one moment: counts from SQL, posteriors from memory."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -202,6 +202,15 @@ async def load_campaign_snapshot(
         changes=await load_log_lines_since_launch(connection, campaign_id),
         crowd_gone=await is_rehearsal_crowd_gone(connection, criterion.campaign),
     )
+
+
+async def snapshot_as_time_passes(
+    connection: AsyncConnection, snapshot: CampaignSnapshot, *, now: datetime
+) -> CampaignSnapshot:
+    """Return a snapshot as of now, if no answer came in since and the campaign's row is the same."""
+    campaign = snapshot.campaign
+    changes = await load_log_lines_since_launch(connection, campaign.id)
+    return replace(snapshot, as_of=min(now, campaign.finished_at or now), changes=changes)
 
 
 async def load_plausible_median_seconds_or_none(connection: AsyncConnection, campaign_id: int) -> float | None:

@@ -23,7 +23,12 @@ from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap_of_row_groups
 from app.dashboard.history import PosteriorHistory
 from app.dashboard.incremental import IncrementalReplays
-from app.dashboard.snapshot import COUNT_LEASED_HITS, CampaignSnapshot, load_campaign_snapshot
+from app.dashboard.snapshot import (
+    COUNT_LEASED_HITS,
+    CampaignSnapshot,
+    load_campaign_snapshot,
+    snapshot_as_time_passes,
+)
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.scale import MAX_POINTS
@@ -55,6 +60,7 @@ class DashboardState:
         intervals: Mean and calibrated interval of each item, on 0 to 1.
         history: Posteriors now and earlier.
         unread_answers: Number of answers that are not replayed yet.
+        snapshot: What all of these are made from.
         cut_line: Line that the goal draws through the ranking, if any.
         shrinkage: Shrunken mean of each item, for a campaign that asks by scores; None if plain means are right.
 
@@ -65,6 +71,7 @@ class DashboardState:
     intervals: ModeratedMeans
     history: PosteriorHistory
     unread_answers: int
+    snapshot: CampaignSnapshot
     cut_line: CutLine | None = None
     shrinkage: ItemShrinkage | None = None
 
@@ -131,6 +138,17 @@ async def load_dashboard_state(
     )
 
 
+async def load_state_as_time_passes(
+    connection: AsyncConnection, state: DashboardState, *, now: datetime
+) -> DashboardState:
+    """Return the state as of now of a campaign whose marker and row are those of `state`.
+
+    Bars and rates move with the clock. Answers are not read again, so this costs the same however many there are.
+    """
+    snapshot = await snapshot_as_time_passes(connection, state.snapshot, now=now)
+    return await asyncio.to_thread(build_dashboard_state, snapshot)
+
+
 def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     campaign, law, design = snapshot.campaign, snapshot.criterion.law, snapshot.criterion.design
     family = law.family
@@ -163,7 +181,7 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
     unread_answers = max(snapshot.unread_answers, snapshot.hit_count - replayed_answers)
     shrinkage = snapshot.precision.shrinkage if design.is_ordered and does_rule_ask_by_scores(campaign) else None
     return DashboardState(
-        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, cut, shrinkage
+        figures, heatmap, snapshot.precision.intervals, snapshot.history, unread_answers, snapshot, cut, shrinkage
     )
 
 

@@ -23,8 +23,10 @@ from app.annotation.platforms.cell_reading import ReadingOptions
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.background.progress_stream import ReportRowCount
+from app.database import tables
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_if_complete
+from app.database.statistics import analyze_tables_with_many_new_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.designs.file_format import CriterionValueFormat, ValueFormat
@@ -44,6 +46,7 @@ from app.record.campaign import load_campaign_by_slug
 DEFAULT_READING_OPTIONS = ReadingOptions()
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000
 TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
+TABLES_OF_ANSWERS = (tables.assignments, tables.hits, tables.responses)
 
 
 class ResponseImportReceipt(BaseModel):
@@ -166,6 +169,8 @@ async def import_responses_from_file(
         receipt.without_worker += sum(hit.is_anonymous for hit in batch)
         judgments_by_item |= counts
         progress(stored_count)
+    async with engine.begin() as connection:
+        await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=stored_count)
     async with engine.begin() as connection:
         receipt.finished = await finish_campaign_if_complete(connection, campaign.id, now=now)
     request_scan(campaign.id)

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
-from app.selection.buckets import Bucket, Buckets
+from app.selection.buckets import Bucket, Buckets, make_bucket
 
 VARIANCE_ROW_RATIO = 1.3
 """Growth of 2 gamma^2 + variance within a row of cells. A smaller ratio means fewer rejections, but more bounds to
@@ -216,7 +216,7 @@ class Companions:
         """Add cell numbers, a quarter at a time so that growing stays cheap."""
         added = 16 + len(self._cells) // 4
         self._unused += range(len(self._cells), len(self._cells) + added)
-        self._cells += [[] for _ in range(added)]
+        self._cells += [make_bucket() for _ in range(added)]
         self._keys += [(0.0, 0.0)] * added
         self._borders = np.column_stack([self._borders, np.tile(EMPTY_CELL_BORDERS, (added, 1)).T])
         self._count = np.append(self._count, np.zeros(added))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.selection.buckets import Bucket, Buckets, Pick
+from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 from app.selection.companions import Companions
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
 from app.selection.leaders import iterate_bucket
@@ -39,7 +39,7 @@ class LeastJudgedLeaders:
 
     def add(self, item: int) -> None:
         """Allow an item to lead."""
-        self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), []))
+        self._bags.add_item(item, self._alike.setdefault(self._judgments.item(item), make_bucket()))
         self._size += 1
 
     def remove(self, item: int) -> None:

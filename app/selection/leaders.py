@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from app.selection.buckets import Bucket, Buckets, Pick
+from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 
 
 class LeaderPool(Protocol):
@@ -54,10 +54,11 @@ class HighestVarianceLeaders:
         self._size = len(items)
         items = items[np.argsort(variance[items], kind="stable")]
         values, starts = np.unique(variance[items], return_index=True)
+        # By the negative variance, since heapq keeps the smallest on top; the heap holds the same numbers.
         self._tied: dict[float, Bucket] = dict(
-            zip(values.tolist(), self._bags.make_bucket_of_each_run(items, starts), strict=True)
+            zip((-values).tolist(), self._bags.make_bucket_of_each_run(items, starts), strict=True)
         )
-        self._heap = (-values).tolist()  # heapq keeps the smallest on top
+        self._heap = list(self._tied)
         heapify(self._heap)
 
     def __len__(self) -> int:
@@ -66,22 +67,21 @@ class HighestVarianceLeaders:
 
     def add(self, item: int) -> None:
         """Allow an item to lead, O(log of the distinct variances)."""
-        variance = self._variance.item(item)
+        key = -self._variance.item(item)
         self._size += 1
-        if variance not in self._tied:
-            self._tied[variance] = []
-            heappush(self._heap, -variance)
-        self._bags.add_item(item, self._tied[variance])
+        if key not in self._tied:
+            self._tied[key] = make_bucket()
+            heappush(self._heap, key)
+        self._bags.add_item(item, self._tied[key])
 
     def remove(self, item: int) -> None:
         """Stop an item from leading; its variance must still be the one it was added with."""
-        variance = self._variance.item(item)
         self._size -= 1
-        self._bags.remove_item(item, self._tied[variance])
+        self._bags.remove_item(item, self._tied[-self._variance.item(item)])
         if len(self._heap) > 2 * self._size + 64:
             self._drop_empty_buckets()
-        while self._heap and not self._tied[-self._heap[0]]:
-            del self._tied[-heappop(self._heap)]
+        while self._heap and not self._tied[self._heap[0]]:
+            del self._tied[heappop(self._heap)]
 
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
@@ -91,9 +91,10 @@ class HighestVarianceLeaders:
 
         The cost grows with the number barred, not with the number of items.
         """
-        for value in self._iterate_variances_descending():
-            if (item := self._bags.pick_item(self._tied[value], barred, rng)) is not None:
-                return Pick(item, 1.0 / self._bags.count_items_not_barred(self._tied[value], barred))
+        for key in self._iterate_keys_in_draw_order():
+            bucket = self._tied[key]
+            if (item := self._bags.pick_item(bucket, barred, rng)) is not None:
+                return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         return None
 
     def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
@@ -101,8 +102,8 @@ class HighestVarianceLeaders:
 
         The caller bars each item before the next one.
         """
-        for value in self._iterate_variances_descending():
-            yield from iterate_bucket(self._bags, self._tied[value], barred, rng)
+        for key in self._iterate_keys_in_draw_order():
+            yield from iterate_bucket(self._bags, self._tied[key], barred, rng)
 
     def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their variance from the highest down.
@@ -110,7 +111,7 @@ class HighestVarianceLeaders:
         For tests.
         """
         variance = self._variance
-        found_order = [(value, sorted(self._tied[value])) for value in self._iterate_variances_descending()]
+        found_order = [(-key, sorted(self._tied[key])) for key in self._iterate_keys_in_draw_order()]
         expected = [(value, items[variance[items] == value].tolist()) for value in np.unique(variance[items])[::-1]]
         if [pair for pair in found_order if pair[1]] != expected or self._size != len(items):
             raise ValueError(f"found {found_order}, not {expected}")
@@ -124,21 +125,21 @@ class HighestVarianceLeaders:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 
-    def _iterate_variances_descending(self) -> Iterator[float]:
-        """Yield the values from the highest down, without changing the heap: children come after their parent."""
+    def _iterate_keys_in_draw_order(self) -> Iterator[float]:
+        """Yield the keys from the highest variance down; the heap stays as it is, and children come after parents."""
         heap = self._heap
         frontier = [(value, 0) for value in heap[:1]]
         while frontier:
             value, heap_position = heappop(frontier)
-            yield -value
+            yield value
             for child, child_value in enumerate(
                 heap[2 * heap_position + 1 : 2 * heap_position + 3], 2 * heap_position + 1
             ):
                 heappush(frontier, (child_value, child))
 
     def _drop_empty_buckets(self) -> None:
-        self._tied = {value: bag for value, bag in self._tied.items() if bag}
-        self._heap = [-value for value in self._tied]
+        self._tied = {key: bucket for key, bucket in self._tied.items() if bucket}
+        self._heap = list(self._tied)
         heapify(self._heap)
 
 

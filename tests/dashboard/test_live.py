@@ -2,6 +2,7 @@ import asyncio
 import signal
 from collections import Counter
 from contextlib import aclosing
+from datetime import timedelta
 
 import pytest
 from asyncpg import ConnectionDoesNotExistError, InterfaceError
@@ -17,6 +18,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     expire_leases,
     fetch_value,
     submit_scores,
@@ -40,14 +42,19 @@ async def watching(engine):
 def computed(monkeypatch):
     """The moments at which a state was computed."""
     moments = []
-    compute = state.load_dashboard_state
+    count_calls(monkeypatch, "load_dashboard_state", moments)
+    count_calls(monkeypatch, "load_state_as_time_passes", moments)
+    return moments
 
-    async def load_and_count(*arguments, **named):
+
+def count_calls(monkeypatch, name, moments):
+    compute = getattr(state, name)
+
+    async def compute_and_count(*arguments, **named):
         moments.append(asyncio.get_running_loop().time())
         return await compute(*arguments, **named)
 
-    monkeypatch.setattr(live, "load_dashboard_state", load_and_count)
-    return moments
+    monkeypatch.setattr(live, name, compute_and_count)
 
 
 async def next_state(states):
@@ -73,9 +80,9 @@ async def test_an_answer_reaches_viewers_at_the_next_look_which_is_at_most_a_sec
     begun: list[int] = []
     look = watching.publish_state_if_changed_and_load_marker
 
-    async def load_and_count(*arguments):
+    async def load_and_count(*arguments, **named):
         begun.append(1)
-        return await look(*arguments)
+        return await look(*arguments, **named)
 
     monkeypatch.setattr(watching, "publish_state_if_changed_and_load_marker", load_and_count)
     campaign = await create_running_campaign(engine)
@@ -180,6 +187,34 @@ async def test_nothing_is_sent_when_nothing_changed(engine, watching, computed, 
             assert await next_state(states) is None
 
 
+async def test_while_nothing_but_the_clock_moves_answers_are_not_read_again(engine, watching, monkeypatch):
+    monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 0.1)
+    monkeypatch.setattr(live, "MIN_COMPUTE_SECONDS", 0.1)
+    moments: list[float] = []
+    count_calls(monkeypatch, "load_dashboard_state", moments)
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await submit_scores(engine, me, await try_to_lease_hit(engine, me))
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
+        before = (await first(states)).figures["pace"]
+
+        async def two_hours_later():
+            return NOW + timedelta(hours=2)
+
+        watching.clock = two_hours_later
+        assert (await first(states)).figures["pace"] != before
+    assert len(moments) == 1
+
+
+async def test_a_change_of_the_settings_reaches_viewers(engine, watching, monkeypatch):
+    monkeypatch.setattr(live, "MAX_STATE_AGE_SECONDS", 1_000)
+    campaign = await create_running_campaign(engine)
+    async with aclosing(watching.stream_states(campaign.slug)) as states:
+        before = (await first(states)).figures["cards"]
+        await execute_sql(engine, "UPDATE campaigns SET judgments_per_item = judgments_per_item + 1")
+        assert (await first(states)).figures["cards"] != before
+
+
 async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watching, monkeypatch):
     campaign = await create_running_campaign(engine)
     look = watching.publish_state_if_changed_and_load_marker
@@ -187,10 +222,10 @@ async def test_a_database_that_is_away_for_a_moment_ends_no_stream(engine, watch
     # these ways one look after another.
     failures = [OperationalError("SELECT", {}, OSError("away")), ConnectionDoesNotExistError(), InterfaceError("away")]
 
-    async def failing(*arguments):
+    async def failing(*arguments, **named):
         if failures:
             raise failures.pop()
-        return await look(*arguments)
+        return await look(*arguments, **named)
 
     monkeypatch.setattr(watching, "publish_state_if_changed_and_load_marker", failing)
     async with aclosing(watching.stream_states(campaign.slug)) as states:
@@ -222,7 +257,7 @@ async def test_stopping_waits_for_a_look_whose_last_viewer_has_just_left(engine,
     campaign = await create_running_campaign(engine)
     looking, given_back = asyncio.Event(), asyncio.Event()
 
-    async def slow_look(*_arguments):  # a look that a real lock holds up ends at once when it is cancelled
+    async def slow_look(*_arguments, **_named):  # a look that a real lock holds up ends at once when it is cancelled
         try:
             looking.set()
             await asyncio.sleep(60)

@@ -18,6 +18,7 @@ from app.planning.goal_simulation import (
     MAX_ITEMS_MEASURED_BY_LAW,
     MAX_NEW_JUDGMENTS_PER_ITEM,
     PastComparisons,
+    campaign_with_share_of_items,
     count_simulated_items,
     forecast_goal,
     is_forecast_measured_by_law,

@@ -35,7 +35,11 @@ from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index, ItemValues
 from app.selection.segments import SegmentIndex
 
-MAX_CAMPAIGN_INDEXES = 50  # campaigns in memory at once, about 100 bytes for each of their items
+MB = 2**20
+DEFAULT_CAMPAIGN_MEMORY_MB = 500  # of all indexes of a process
+INDEX_BYTES_PER_ITEM = 250  # where no two items have the same variance; less where many do
+INDEX_BYTES_PER_CAMPAIGN = MB  # histories of the annotators at work and all else that grows with them
+MAX_CAMPAIGN_SETTINGS = 2_000  # campaigns whose settings are remembered, some kB each
 MAX_ANNOTATOR_HISTORIES = 500  # annotators of a campaign whose answers are remembered, 16 kB each after 30 HITs of 5
 MAX_HISTORY_BYTES = 100_000_000  # own answers of all annotators of a campaign
 
@@ -191,6 +195,11 @@ class CampaignIndex:
         )
     )
 
+    @property
+    def approximate_bytes(self) -> int:
+        """Memory that this copy takes, or will take once annotators are at work."""
+        return INDEX_BYTES_PER_CAMPAIGN + INDEX_BYTES_PER_ITEM * len(self.index.score)
+
     def known_history(self, assignment_id: int) -> AnnotatorHistory | None:
         """Return the history of the annotator of an assignment, if this process remembers it."""
         annotator_id = self.annotator_ids.get(assignment_id)
@@ -246,6 +255,8 @@ class PosteriorCache:
     """Campaign indexes of this process, loaded at first use, and the leases that it is about to make.
 
     Attributes:
+        max_bytes: Approximate memory of all copies. The copy that was used least recently is dropped for another one;
+            a single copy is kept however large it is.
         indexes: Current copies by campaign id.
         previous_indexes: Copies of the previous revision, for requests that arrive while the current one is loading.
         extended_campaigns: Ids of the campaigns that satisfy `needs_extended_query`.
@@ -256,13 +267,17 @@ class PosteriorCache:
 
     """
 
-    indexes: LRUCache[int, CampaignIndex] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
+    max_bytes: int = DEFAULT_CAMPAIGN_MEMORY_MB * MB
+    indexes: LRUCache[int, CampaignIndex] = field(init=False)
     previous_indexes: dict[int, CampaignIndex] = field(default_factory=dict)
     extended_campaigns: set[int] = field(default_factory=set)
-    campaigns: LRUCache[int, Any] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_INDEXES))
+    campaigns: LRUCache[int, Any] = field(default_factory=lambda: LRUCache(MAX_CAMPAIGN_SETTINGS))
     reserved_leases: list[PendingLease] = field(default_factory=list)
     load_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.indexes = LRUCache(self.max_bytes, lambda index: min(index.approximate_bytes, self.max_bytes))
 
     def pending_leases(self, campaign_id: int) -> list[PendingLease]:
         return [lease for lease in self.reserved_leases if lease.campaign_id == campaign_id]

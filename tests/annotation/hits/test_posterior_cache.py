@@ -138,22 +138,38 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     assert not cache.previous_indexes
 
 
-async def test_no_more_than_so_many_campaigns_stay_in_memory(engine, monkeypatch):
-    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 2)
-    campaigns = [await create_running_campaign(engine) for _ in range(3)]
-    copy = PosteriorCache()
+async def test_beyond_the_memory_for_campaigns_the_one_used_least_recently_is_dropped(engine):
+    first, second, third = [await create_running_campaign(engine) for _ in range(3)]
+    cache = PosteriorCache()
+    await judgment_counts(engine, first, cache)
+    cache = PosteriorCache(max_bytes=2 * cache.indexes[first.id].approximate_bytes)
+    for campaign in (first, second, first, third):
+        await judgment_counts(engine, campaign, cache)
+    assert {*cache.indexes} == {first.id, third.id}
+
+
+async def test_many_small_campaigns_stay_in_memory(engine):
+    campaigns = [await create_running_campaign(engine) for _ in range(70)]
+    cache = PosteriorCache()
     for campaign in campaigns:
-        await judgment_counts(engine, campaign, copy)
-    assert list(copy.indexes) == [campaign.id for campaign in campaigns[1:]]
+        await judgment_counts(engine, campaign, cache)
+    assert len(cache.indexes) == 70
 
 
-async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine, monkeypatch):
-    monkeypatch.setattr(campaign_index, "MAX_CAMPAIGN_INDEXES", 1)
+async def test_a_campaign_larger_than_the_memory_is_kept_by_itself(engine):
+    small, large = await create_running_campaign(engine), await create_running_campaign(engine, items=50)
+    cache = PosteriorCache(max_bytes=1)
+    for campaign in (small, large):
+        await judgment_counts(engine, campaign, cache)
+    assert list(cache.indexes) == [large.id]
+
+
+async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_misses_nothing(engine):
     campaign, other = (
         await create_running_campaign(engine, judgments_per_item=50),
         await create_running_campaign(engine),
     )
-    copy, me = PosteriorCache(), await create_annotator(engine, campaign)
+    copy, me = PosteriorCache(max_bytes=1), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     old = copy.indexes[campaign.id]
     async with begin_transaction(engine) as connection:
