@@ -10,6 +10,7 @@ from app.designs.presentation import PresentationSettings
 from app.designs.registry import DESIGNS
 from app.designs.remarks import RemarkSettings
 from app.goals.settings import GoalSettings
+from app.privacy.settings import PrivacySettings
 
 DESIGN_SETTINGS_SETTING = "design_settings"  # stands for the fields of all designs
 CRITERIA_SETTING = "criteria"  # stands for the fields of each criterion
@@ -26,6 +27,7 @@ HELP_BY_SETTING = {
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
     "consent": "/admin/help/researchers/visit",
     "open_link": "/admin/help/researchers/visit",
+    "withdrawal": "/admin/help/researchers/personal-data",
     "update_law": "/admin/help/researchers/settings#how-answers-become-scores",
     "rule": "/admin/help/researchers/settings#how-answers-become-scores",
     "goal": "/admin/help/researchers/goals",
@@ -99,6 +101,7 @@ FORM_FIELD_GROUPS = (
         ("leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
+    SettingGroup("visit", "People’s data", ("withdrawal",), tuple(PrivacySettings.model_fields)[1:]),
     SettingGroup(
         "items",
         "How items are shown",

@@ -32,6 +32,7 @@ from app.annotation.hits.pages.welcome import (
 )
 from app.annotation.hits.shown_numbers import load_item_numbers_shown_on_page
 from app.annotation.hits.visit_requests import VisitReply, VisitRequest
+from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
 from app.annotation.onboarding import passphrase, personal_links, visit_progress
 from app.annotation.platforms.assignments import (
     AssignmentId,
@@ -380,6 +381,7 @@ async def render_next_hit(
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
+        "withdrawal": await load_withdrawal_offer_at_end(connection, request.app.state.withdrawal_codes, next_hit),
     }
     if is_script_request(request):
         return render_page(request, "_work.html", context)
