@@ -77,10 +77,11 @@ from app.palette import pages as palette
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.privacy import api as privacy_api
-from app.privacy import erasure_work
+from app.privacy import erasure_work, retention
 from app.privacy.erasure_work import ErasureWork
 from app.privacy.pages import researcher as privacy
 from app.privacy.pages import withdraw
+from app.privacy.retention import RetentionWork
 from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
 from app.quality.api import annotators as annotators_api
@@ -141,6 +142,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.forecasts = ForecastRunner(state.database)
     state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.erasures = ErasureWork(state.database, dependencies.get_now)
+    state.retention = RetentionWork(state.database, dependencies.get_now, settings.retention_days)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
     state.list_platforms_to_approve = list_platforms_to_approve
@@ -186,6 +188,12 @@ def start_and_register_background_loops(state: State) -> list[BackgroundLoop]:
             "erasures",
             state.erasures.finish_due_erasures,
             pause_seconds=erasure_work.ERASURES_PAUSE_SECONDS,
+            wait_first=True,
+        ),
+        BackgroundLoop(
+            "retention",
+            state.retention.erase_outdated,
+            pause_seconds=retention.RETENTION_PAUSE_SECONDS,
             wait_first=True,
         ),
         BackgroundLoop(

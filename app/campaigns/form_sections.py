@@ -10,7 +10,6 @@ from app.designs.presentation import PresentationSettings
 from app.designs.registry import DESIGNS
 from app.designs.remarks import RemarkSettings
 from app.goals.settings import GoalSettings
-from app.privacy.settings import PrivacySettings
 
 DESIGN_SETTINGS_SETTING = "design_settings"  # stands for the fields of all designs
 CRITERIA_SETTING = "criteria"  # stands for the fields of each criterion
@@ -101,7 +100,12 @@ FORM_FIELD_GROUPS = (
         ("leave_early", "undo", "break_minutes", *RETURN_SETTING_NAMES[1:]),
         is_visible_to_annotators=True,
     ),
-    SettingGroup("visit", "People’s data", ("withdrawal",), tuple(PrivacySettings.model_fields)[1:]),
+    SettingGroup(
+        "visit",
+        "People’s data",
+        ("withdrawal", "study_controller", "study_contact", "study_purpose", "ethics_approval"),
+        ("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
+    ),
     SettingGroup(
         "items",
         "How items are shown",

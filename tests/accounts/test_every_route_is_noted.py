@@ -41,6 +41,7 @@ UNNOTED = {
     ("POST", "/admin/campaigns/{slug}/preview"): "it stores nothing",
     ("PUT", "/admin/campaigns/{slug}/preview"): "it stores nothing",
     ("POST", "/admin/campaigns/{slug}/try/consent"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/try/consent-text"): "it stores nothing",
 }
 
 PASSWORD = "correct horse battery staple"
