@@ -26,16 +26,16 @@ FIND_ANNOTATORS_BY_HASH = text("""
 
 async def read_erasure_list(path: Path) -> Sequence[ListedErasure]:
     """Return the erasures in a file. Raises `StartupProblem` (`erasures_unreadable`) with the line."""
-    erasures: list[ListedErasure] = []
+    number, erasures = 1, {}
     try:
-        for line in (await asyncio.to_thread(path.read_text, "utf-8")).splitlines():
-            erasures.append(ListedErasure.model_validate_json(line))
+        for number, line in enumerate((await asyncio.to_thread(path.read_text, "utf-8")).splitlines(), start=1):
+            erasures[number] = ListedErasure.model_validate_json(line)
     except (OSError, ValueError) as problem:
         raise StartupProblem(
-            f"{path} is not a list of erasures: line {len(erasures) + 1} cannot be read. No one was erased again.",
+            f"{path} is not a list of erasures: line {number} cannot be read. No one was erased again.",
             code="erasures_unreadable",
         ) from problem
-    return erasures
+    return [*erasures.values()]
 
 
 async def reapply_erasures(engine: AsyncEngine, erasures: Sequence[ListedErasure], *, now: datetime) -> int:
