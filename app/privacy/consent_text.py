@@ -18,7 +18,7 @@ STORED_PHRASE = (
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """What a consent text says about a study; an empty text is unknown, and None for days means for ever."""
+    """Facts of a study for its consent text; an empty text is unknown, and None for days means for ever."""
 
     controller: str
     contact: str

@@ -40,7 +40,7 @@ FIND_ANNOTATOR_OF_ASSIGNMENT = text("""
 
 @dataclass(frozen=True)
 class WithdrawalState:
-    """What the annotator's page shows: the latest request to remove their answers, if any."""
+    """An annotator, and the latest request to erase them; None if there is none."""
 
     annotator_id: int
     erasure: Erasure | None
