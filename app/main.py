@@ -35,6 +35,7 @@ from app.annotation.hits.pages import annotator as serving
 from app.annotation.hits.pages.page_pieces import PagePiecesCache
 from app.annotation.hits.program_annotators import ProgramAssignments
 from app.annotation.hits.visit_requests import VisitServer
+from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
 from app.annotation.platforms.approvals import list_platforms_to_approve
@@ -88,9 +89,11 @@ from app.palette import pages as palette
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.privacy import api as privacy_api
-from app.privacy import erasure_work
-from app.privacy import pages as privacy
+from app.privacy import erasure_work, retention
 from app.privacy.erasure_work import ErasureWork
+from app.privacy.pages import researcher as privacy
+from app.privacy.pages import withdraw
+from app.privacy.retention import RetentionWork
 from app.quality import pages as quality
 from app.quality.annotators import MedianSecondsCache
 from app.quality.api import annotators as annotators_api
@@ -152,6 +155,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.forecasts = ForecastRunner(state.database)
     state.due_revisions = DueRevisions(state.database, dependencies.get_now)
     state.erasures = ErasureWork(state.database, dependencies.get_now)
+    state.retention = RetentionWork(state.database, dependencies.get_now, settings.retention_days)
     state.comparisons = AnnotatorComparisons(state.reading_database)
     state.median_seconds = MedianSecondsCache()
     state.list_platforms_to_approve = list_platforms_to_approve
@@ -159,6 +163,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.rehearsals = RehearsalCrowds(state.database, dependencies.utc_now, state.campaign_monitor.request_scan)
     state.upload_slots = UploadSlots()
     state.visit_limiter = VisitLimiter(key, settings)
+    state.withdrawal_codes = WithdrawalCodes(key)
     state.worker_tokens = WorkerTokens(key, hours=settings.worker_token_hours)
     state.cookie_name = session_cookie_name(key)
     state.known_browsers = KnownBrowsers(key)
@@ -200,6 +205,12 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
             wait_first=True,
         ),
         BackgroundLoop(
+            "retention",
+            state.retention.erase_outdated,
+            pause_seconds=retention.RETENTION_PAUSE_SECONDS,
+            wait_first=True,
+        ),
+        BackgroundLoop(
             "alerts",
             state.outbox.raise_silence_alerts_and_start_sending,
             pause_seconds=outbox.OUTBOX_PAUSE_SECONDS,
@@ -228,7 +239,7 @@ def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> Read
 
 # The routers with the most requests come first, because FastAPI tries them in order.
 ROUTERS = (
-    *(serving.router, serving_api.router, experiments.router, media.router),
+    *(serving.router, serving_api.router, experiments.router, media.router, withdraw.router),
     *(
         auth.public,
         openid.public,

@@ -181,6 +181,13 @@ class Settings(BaseSettings):
     worker_token_hours: int = Field(
         72, ge=1, le=720, description="Hours until an annotator's page must be opened again from its link."
     )
+    retention_days: int | None = Field(
+        None,
+        ge=1,
+        le=36_500,
+        description="Longest time, in days after a campaign's finish, that Easel keeps annotators' ids, free text and "
+        "telemetry. Campaigns may keep them for less. Empty: no limit.",
+    )
     visits_per_address: int = Field(
         60,
         ge=1,

@@ -161,6 +161,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}",
         f"GET {CAMPAIGN_API_PATH}/file",
         f"GET {CAMPAIGN_API_PATH}/items",
+        f"GET {CAMPAIGN_API_PATH}/consent-text",
     ),
     CHANGE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}/{{action}}/confirm",
@@ -180,7 +181,15 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_PAGES_PATH}/items/text",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("responses", "try/hit", "try/consent", "rehearse", "remove-rehearsal", "people")
+            for act in (
+                "responses",
+                "try/hit",
+                "try/consent",
+                "try/consent-text",
+                "rehearse",
+                "remove-rehearsal",
+                "people",
+            )
         ),
         f"POST {CAMPAIGN_PAGES_PATH}/alerts/{{alert}}/seen",
         f"POST {CAMPAIGN_PAGES_PATH}/annotators/{{annotator}}/{{action}}",

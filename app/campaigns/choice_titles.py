@@ -52,6 +52,7 @@ CHOICE_TITLES_BY_SETTING = {
     "comment_on": REMARK_TARGET_TITLES,
     "flag_on": REMARK_TARGET_TITLES,
     "quality_preset": QUALITY_PRESET_TITLES,
+    "withdrawal": {"ask": "Annotators ask me", "self": "Annotators do it themselves, on the last page"},
     "currency": CURRENCY_TITLES,
     "goal": GOAL_TITLES,
     "when_reached": WHEN_REACHED_TITLES,

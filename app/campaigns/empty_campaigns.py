@@ -11,6 +11,7 @@ from app.database.tables import campaigns, hits, planned_hits, posteriors, respo
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug
+from app.record.deletion import delete_campaign_and_all_its_data
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.revisions import block_writers
 
@@ -95,13 +96,3 @@ async def lock_and_load_deletable_campaign(connection: AsyncConnection, slug: st
         code="not_a_draft",
         status=campaign.status,
     )
-
-
-async def delete_campaign_and_all_its_data(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
-    conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
-    for erased_id in list(
-        await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))
-    ):
-        await connection.execute(TAKE_STORE_LOCK, {"campaign": erased_id})
-    await connection.execute(delete(campaigns).where(campaigns.c.id == campaign_id))

@@ -27,6 +27,7 @@ HELP_BY_SETTING = {
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
     "consent": "/admin/help/researchers/visit",
     "open_link": "/admin/help/researchers/visit",
+    "withdrawal": "/admin/help/researchers/personal-data",
     "update_law": "/admin/help/researchers/settings#how-answers-become-scores",
     "rule": "/admin/help/researchers/settings#how-answers-become-scores",
     "goal": "/admin/help/researchers/goals",
@@ -101,6 +102,12 @@ FORM_FIELD_GROUPS = (
         is_visible_to_annotators=True,
     ),
     SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES),
+    SettingGroup(
+        "visit",
+        "People’s data",
+        ("withdrawal", "study_controller", "study_contact", "study_purpose", "ethics_approval"),
+        ("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
+    ),
     SettingGroup(
         "items",
         "How items are shown",

@@ -63,6 +63,7 @@ from app.errors import Invalid, strip_validator_prefix
 from app.goals.settings import GoalSettings, reason_goal_is_refused_or_empty
 from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.inference.online.laws import ONLINE_LAWS
+from app.privacy.settings import PrivacySettings
 from app.quality.settings import QualitySettings
 from app.selection.registry import SELECTION_RULES
 
@@ -79,6 +80,7 @@ class CampaignSettings(
     GoalSettings,
     AlertSettings,
     TagSettings,
+    PrivacySettings,
 ):
     """All settings of one campaign. Pages show the `description` next to each field, with the paper's default."""
 

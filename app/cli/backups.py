@@ -14,6 +14,9 @@ from app.errors import pluralize
 from app.maintenance.backup import delete_old_backups, write_backup_to_folder
 from app.maintenance.manifest import Manifest
 from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
+from app.privacy.erasure_list import ERASURE_LIST_NAME, format_erasure_list, load_erasure_list
+from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures
+from app.record.revisions import open_engine
 from app.settings import read_settings
 from app.text.postgres_address import AddressProblem, parse_postgres_address
 
@@ -36,6 +39,7 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
         raise click.UsageError("Name a folder, or set EASEL_BACKUP_DIR.")
     with database_url_in_any_state(settings) as url:
         made = asyncio.run(write_backup_to_folder(url, folder, now=current_utc_time()))
+        asyncio.run(write_erasure_list(url, folder / ERASURE_LIST_NAME))
     responses = sum(counts.responses for counts in made.manifest.campaigns)
     click.echo(
         f"{made.dump}: {made.manifest.size_bytes:,} bytes, {pluralize(len(made.manifest.campaigns), 'campaign')}, "
@@ -51,8 +55,14 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
 @click.command()
 @click.argument("dump", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--into", help="Address of the database, if it is not the one of DATABASE_URL or EASEL_DATA_DIR.")
+@click.option(
+    "--erasures",
+    "erasure_list",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help=f"List of people to erase again. Default: {ERASURE_LIST_NAME} next to the dump, if there is one.",
+)
 @click.option("--no-verify", "is_unverified", is_flag=True, help="Do not replay the campaigns afterwards.")
-def restore(dump: Path, *, into: str | None, is_unverified: bool) -> None:
+def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unverified: bool) -> None:
     """Restore a backup into an empty database from its file DUMP, upgrade the schema, and verify all campaigns."""
     settings = read_settings()
     if into is not None:
@@ -63,10 +73,31 @@ def restore(dump: Path, *, into: str | None, is_unverified: bool) -> None:
     with database_url_in_any_state(settings) as url:
         manifest = asyncio.run(load_dump_into_empty_database(url, dump))
         upgrade_schema(url)
+        usual_list = dump.with_name(ERASURE_LIST_NAME)
+        if chosen_list := erasure_list or (usual_list if usual_list.exists() else None):
+            asyncio.run(erase_listed_people_again(url, chosen_list))
         problems = asyncio.run(print_comparison_and_list_problems(url, manifest, is_unverified=is_unverified))
     if problems:
         raise CommandFailure(f"The backup was restored, but not as it was made: {' '.join(problems)} (restore_differs)")
     click.echo(f"Restored the backup of {manifest.created_at:%Y-%m-%d %H:%M:%S} UTC.")
+
+
+async def write_erasure_list(url: str, path: Path) -> None:
+    """Write the list of all erasures, which only its owner can read."""
+    async with open_engine(url) as engine, engine.connect() as connection:
+        content = format_erasure_list(await load_erasure_list(connection))
+    partial = path.with_name(f"{path.name}.part")
+    partial.touch(mode=0o600)
+    partial.write_text(content, encoding="utf-8")
+    partial.replace(path)
+
+
+async def erase_listed_people_again(url: str, path: Path) -> None:
+    """Erase the people of a list in a restored database."""
+    async with open_engine(url) as engine:
+        count = await reapply_erasures(engine, await read_erasure_list(path), now=current_utc_time())
+    if count:
+        click.echo(f"Erased again, because they were erased after this backup: {pluralize(count, 'annotator')}.")
 
 
 async def print_comparison_and_list_problems(url: str, manifest: Manifest, *, is_unverified: bool) -> list[str]:

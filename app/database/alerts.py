@@ -17,6 +17,7 @@ ALERT_SENTENCES = {
     "finished": "The campaign is finished.",
     "goal": "The goal is reached: {about}.",
     "missed": "The goal was not reached: {about}.",
+    "retention": "Soon to be erased: {about}.",
     "turned_away": "Visitors were turned away: {about}.",
 }
 

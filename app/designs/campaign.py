@@ -145,6 +145,16 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     pass_percent: int = field(default=80, metadata=VISIT)
     qualification_tries: int = field(default=1, metadata=VISIT)
     visit_version: int
+    # People's data
+    withdrawal: Literal["ask", "self"] = field(default="ask", metadata=VISIT)
+    study_controller: str = field(default="", metadata=VISIT)
+    study_contact: str = field(default="", metadata=VISIT)
+    study_purpose: str = field(default="", metadata=VISIT)
+    ethics_approval: str = field(default="", metadata=VISIT)
+    identifiers_days: int | None = field(default=None, metadata=VISIT)
+    free_text_days: int | None = field(default=None, metadata=VISIT)
+    telemetry_days: int | None = field(default=None, metadata=VISIT)
+    everything_days: int | None = field(default=None, metadata=VISIT)
     # How annotators are watched
     quality_preset: Literal["watch", "strict", "off"] = field(default="watch", metadata=QUALITY)
     quality_rules: list[str] = field(default_factory=list, metadata=QUALITY)

@@ -40,6 +40,7 @@ from app.imports.imported_hits_store import (
     unnumbered_responses_of_criterion,
 )
 from app.imports.result_rows import replace_item_texts_counting_items
+from app.privacy.retention import refuse_import_without_identifiers
 from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
 from app.record.campaign import load_campaign_by_slug
 
@@ -132,14 +133,14 @@ async def import_responses_from_file(
     """Store a file's HITs as responses, in file order, and update the posteriors.
 
     The answers exist already, so items may get more judgments than the campaign wants. `progress` is called now and
-    then
-    with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`, `Conflict`
-    (`not_launched`, `is_a_rehearsal`, `assignment_known`), and `Invalid` as `convert_rows_to_hits_or_refuse` and
-    `read_platform_rows_and_notes` do, before anything is stored. If it is interrupted, the first rows stay stored, and
-    importing the same file again continues after them.
+    then with the number of stored HITs, and `request_scan` at the end with the campaign's id. Raises `NotFound`,
+    `Conflict` (`not_launched`, `is_a_rehearsal`, `identifiers_erased`, `assignment_known`), and `Invalid` as
+    `convert_rows_to_hits_or_refuse` and `read_platform_rows_and_notes` do, before anything is stored. If it is
+    interrupted, the first rows stay stored, and importing the same file again continues after them.
     """
     async with engine.connect() as connection:
         campaign = await load_campaign_or_refuse_response_import(connection, slug)
+    await refuse_import_without_identifiers(engine, campaign)
     values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
         read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options

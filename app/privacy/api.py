@@ -8,12 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
 from app.http.dependencies import (
+    AppSettings,
     Database,
     Now,
     Transaction,
     content_disposition_header,
     openapi_description_of_refusals,
 )
+from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
 from app.privacy.erasures import ErasureRule, erase_person, list_erasures, load_erasure
 from app.privacy.person_export import build_person_zip
@@ -67,6 +69,23 @@ class ErasureSchema(BaseModel):
     identifiers_erased_at: datetime | None = Field(description="When ids, names and free text were erased.")
     finished_at: datetime | None = Field(description="When all was erased, and scores were computed without it.")
     counts: dict[str, int] = Field(description="Number of `answers`, and of changed rows by table.")
+
+
+class ConsentTextSchema(BaseModel):
+    text: str = Field(description="A consent text in Markdown, with blanks in square brackets.")
+    warnings: list[str] = Field(
+        description="What the campaign’s own consent text lacks, or says differently from the settings."
+    )
+
+
+@router.get("/consent-text", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
+async def get_consent_text(connection: Transaction, settings: AppSettings, slug: str) -> ConsentTextSchema:
+    """Return a consent text made from the campaign's settings, and warnings about the text that it has."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    return ConsentTextSchema(
+        text=draft_consent_text(StudyFacts.from_campaign(campaign), settings.retention_days),
+        warnings=consent_warnings(campaign, settings.retention_days),
+    )
 
 
 @router.post(

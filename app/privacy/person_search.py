@@ -1,6 +1,5 @@
 """Find a person among the annotators of a campaign, by anything that they or their platform may name."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,6 +7,7 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.hits.withdrawal_code import withdrawal_code_hash
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
@@ -135,9 +135,3 @@ def checked_search_term(term: str) -> str:
             code="person_too_long",
         )
     return stripped
-
-
-def withdrawal_code_hash(code: str) -> bytes:
-    """Return the hash by which a withdrawal code is stored; blanks, hyphens and case do not matter."""
-    letters = code.upper().replace("-", "").replace(" ", "")
-    return hashlib.sha256(letters.encode()).digest()

@@ -20,7 +20,7 @@ from sqlalchemy import func, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.background.tasks import KeyedTasks
-from app.campaigns import empty_campaigns, lifecycle, summaries
+from app.campaigns import lifecycle, summaries
 from app.campaigns.summaries import CampaignWithProgress
 from app.database.audit_log import log_change
 from app.database.campaign import finish_campaign_where_sql
@@ -29,6 +29,7 @@ from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug
+from app.record.deletion import delete_campaign_and_all_its_data
 from app.simulation.annotators import Population
 from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
 from app.simulation.rehearsal_offer import load_rehearsal_of_campaign_or_none
@@ -179,7 +180,7 @@ async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
-    await empty_campaigns.delete_campaign_and_all_its_data(connection, campaign.id)
+    await delete_campaign_and_all_its_data(connection, campaign.id)
     await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
     return campaign
 

@@ -27,6 +27,7 @@ OF_OLDER_EDITIONS = "it needs a campaign that began with an older edition (tests
 UNNOTED = {
     ("POST", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
     ("PUT", "/{platform_name:platform}/{link_key}"): OF_ANNOTATORS,
+    ("POST", "/{platform_name:platform}/{link_key}/withdraw"): "it takes an annotator's token (tests/privacy)",
     ("POST", "/api/v1/campaigns/{slug}/hits"): OF_ANNOTATORS,
     ("POST", "/api/v1/hits/{hit_id}/response"): OF_ANNOTATORS,
     ("POST", "/api/v1/campaigns/{slug}/consents"): OF_ANNOTATORS,
@@ -40,6 +41,7 @@ UNNOTED = {
     ("POST", "/admin/campaigns/{slug}/preview"): "it stores nothing",
     ("PUT", "/admin/campaigns/{slug}/preview"): "it stores nothing",
     ("POST", "/admin/campaigns/{slug}/try/consent"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/try/consent-text"): "it stores nothing",
 }
 
 PASSWORD = "correct horse battery staple"

@@ -21,6 +21,7 @@ PUBLIC = {
     "/api/v1/openapi.json",  # describes the program, not what it holds
     "/api/v1/tokens",  # takes a name and password itself
     "/{platform_name:platform}/{link_key}",  # annotators
+    "/{platform_name:platform}/{link_key}/withdraw",  # likewise
     "/experiment/{platform_name:platform}/{link_key}",  # likewise
     "/invitation",  # the link is a secret
     "/shared/{secret}",  # likewise

@@ -186,7 +186,8 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
         for name in swapped:
             known = mine | {"action": "exclude", name: theirs[name]}
             headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
-            body = {"json": {"reason": "x"}} if headers else {"data": {"reason": "x", "role": "owner"}}
+            values = {"reason": "x", "rule": "remove"}
+            body = {"json": values} if headers else {"data": values | {"role": "owner", "sure": "yes"}}
             sent = {} if method == "GET" else body
             response = await researcher.request(
                 method, fill_path(path, slug=here.slug, **known), headers=headers, **sent
@@ -206,9 +207,19 @@ async def ids_of(engine: AsyncEngine, campaign):
             connection, campaign, "viewer", "", inviter_id=None, now=datetime.now(UTC)
         )
         await shared_links.create_shared_link_and_return_secret(connection, campaign, "", maker_name="ada", now=NOW)
+    await execute_sql(
+        engine,
+        """INSERT INTO erasures (campaign_id, receipt, annotator_id, rule, requested_by, requested_at, due_at)
+           SELECT campaign_id, 'E-' || campaign_id, min(id), 'anonymise', 'ada', :now, :now FROM annotators
+           WHERE campaign_id = :id GROUP BY campaign_id""",
+        id=campaign.id,
+        now=NOW,
+    )
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await fetch_value(engine, named_annotators, id=campaign.id),
+        "person": await fetch_value(engine, named_annotators, id=campaign.id),
+        "receipt": f"E-{campaign.id}",
         "answer": await fetch_value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
         "alert": await fetch_value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
         "invitation": await fetch_value(

@@ -129,17 +129,16 @@ async def test_a_card_that_is_filled_in_while_the_page_still_loads_keeps_the_foc
     await expect(text).to_have_value("How old are you?")
 
 
-async def test_a_consent_text_is_written_from_a_template_and_previewed(task: Any, open_visit_step: Any) -> None:
+async def test_a_consent_text_is_written_from_the_settings_and_previewed(task: Any, open_visit_step: Any) -> None:
     draft = await task(launched=False, consent="My *own* text.")
     page = await open_visit_step(draft)
     text = page.locator("textarea[name=consent]")
     preview = page.get_by_role("region", name="Preview of the consent text")
     await page.get_by_text("Preview", exact=True).press("Enter")
     await expect(preview.locator("em")).to_have_text("own")
-    await page.get_by_text("Start from a template").press("Enter")
-    await page.get_by_label("Institution").fill("the University of York")
+    await page.get_by_label("Responsible for the data").fill("the University of York")
     await page.get_by_label("Contact", exact=True).fill("study@example.org")
-    await page.keyboard.press("Enter")
+    await page.get_by_role("button", name="Write a text from the settings").press("Enter")
     await expect(preview.get_by_role("heading", name="About this study")).to_be_visible()
     await expect(preview.get_by_text("run by the University of York")).to_be_visible()
     async for width in each_width(page, 1280, 320):

@@ -45,7 +45,8 @@ class NextHit:
     Reasons: `not_open` (draft), `paused`, `all_done`, `limit` (HITs per annotator), `assignment_done` (the platform's
     assignment is answered), `seen_all` (nothing left for this annotator), `wait` (others hold the remaining items),
     `crowded` (too many people hold HITs that they have not touched), `stopped` (the annotator ended the visit), `visit`
-    (an onboarding step is open), `held` (the annotator gets no more HITs unless the campaign owner releases them).
+    (an onboarding step is open), `held` (the annotator gets no more HITs unless the campaign owner releases them),
+    `withdrawn` (their answers will be removed, unless they take that back), `erased` (nothing names them any more).
     """
 
     assignment: AssignmentState

@@ -29,6 +29,7 @@ NoHitReason = Literal[
     "visit",
     "held",
     "erased",
+    "withdrawn",
 ]
 
 SELECT_OPEN_ITEMS = text(f"""

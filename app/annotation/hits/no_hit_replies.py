@@ -1,6 +1,7 @@
 """Replies to annotators who get no HIT, and what they change: the lease that ends, the assignment that is complete."""
 
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import text
 
@@ -17,8 +18,10 @@ END_LEASE = text(f"""
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
 """)
 
-IS_ANNOTATOR_ERASED = text("""
-    SELECT barred = 'erased' FROM annotators WHERE campaign_id = :campaign AND id = :annotator
+# `withdrawn` by the annotator, who can take that back, or `erased`; NULL if a researcher blocked them.
+SELECT_ERASURE_REASON = text("""
+    SELECT CASE WHEN barred = 'erased' THEN barred_reason END FROM annotators
+    WHERE campaign_id = :campaign AND id = :annotator
 """)
 
 COMPLETE_ASSIGNMENT = text("""
@@ -33,8 +36,9 @@ async def admit_or_build_no_hit_reply(
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
         key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
-        if await fetch_value(connection, IS_ANNOTATOR_ERASED, key):
-            return NextHit(assignment, reason="erased")
+        erasure: Literal["erased", "withdrawn"] | None = await fetch_value(connection, SELECT_ERASURE_REASON, key)
+        if erasure:
+            return NextHit(assignment, reason=erasure)
         return await end_lease_and_build_no_hit_reply(
             connection, assignment, reason_assignment_gets_no_hit_if_any(assignment) or "held", now=now
         )

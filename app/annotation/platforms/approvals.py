@@ -10,6 +10,7 @@ LIST_APPROVABLE_SUBMISSIONS = text("""
     SELECT s.external_id FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE s.campaign_id = :campaign AND a.platform = :platform AND s.completed_at IS NOT NULL AND a.barred IS NULL
+    AND NOT starts_with(s.external_id, 'erased:')
     ORDER BY s.id
 """)
 

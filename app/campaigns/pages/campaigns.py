@@ -30,6 +30,7 @@ from app.campaigns.setup_rail import build_setup_rail
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
+from app.privacy.consent_text import consent_warnings
 from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 
@@ -148,6 +149,7 @@ def render_confirmation_page(
         "few_comparisons": unit.warning(per_item) if unit else "",
         "one_comparison": unit.judgments_needed_for_comparisons(1) if unit else None,
         "hourly_pay": hourly_pay,
+        "consent_warnings": consent_warnings(campaign, request.app.state.settings.retention_days),
     }
     context |= {"advice": hints.advice_to_use_better_rule(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, refusal=refusal)

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.responses import HTMLResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.accounts.guards import require_researcher_without_csrf, researcher_router
 from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
@@ -17,6 +17,7 @@ from app.designs.answer import Form
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
+    AppSettings,
     FormFields,
     Transaction,
     allow_https_media_if_campaign_does,
@@ -25,6 +26,7 @@ from app.http.dependencies import (
     set_request_language,
 )
 from app.http.templating import markdown_texts_to_safe_html
+from app.privacy.consent_text import StudyFacts, draft_consent_text
 from app.record.campaign import CampaignOnPage, load_campaign_by_slug
 
 router = researcher_router("/admin")
@@ -115,6 +117,12 @@ async def show_preview_consent(form_values: FormFields) -> HTMLResponse:
         form_values.get("consent", "")[:MAX_CONSENT_CHARACTERS], mark_formulas=False
     )
     return HTMLResponse(consent)
+
+
+@router.post(PREVIEW_CAMPAIGN_PATH + "/try/consent-text", response_class=PlainTextResponse)
+async def draft_consent_from_form(form_values: FormFields, settings: AppSettings) -> str:
+    """Return a consent text in Markdown, made from a step that is being filled in. Nothing is stored."""
+    return draft_consent_text(StudyFacts.from_study_form(form_values), settings.retention_days)
 
 
 @preview_router.put(PREVIEW_CAMPAIGN_PATH + "/try/hit", status_code=204)

@@ -92,6 +92,8 @@ ANNOTATOR_REFUSALS = {
     "training_over": mark_message(
         "You have tried this set many times, so the training ends here for you. Thank you for trying."
     ),
+    "withdrawal_final": mark_message("This can no longer be taken back. Nothing was changed."),
+    "withdrawal_not_offered": mark_message("Here only the researcher can remove answers. Nothing was changed."),
     "unreadable_body": mark_message("What was sent cannot be read. Nothing was stored."),
 }
 UNKNOWN_REFUSAL = mark_message("This was refused. What you submitted before is safe.")

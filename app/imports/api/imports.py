@@ -161,7 +161,7 @@ async def import_items_into_campaign(
 
 
 IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
-    409: "`not_launched`, `is_a_rehearsal`, `assignment_known`",
+    409: "`not_launched`, `is_a_rehearsal`, `identifiers_erased`, `assignment_known`",
     413: "`too_large`, `file_too_large`, `gzip_too_dense`, `zip_too_dense`, `too_many_rows`",
     422: "The file: as for items, and `result_columns`, `column_unknown`, `answer_column_unknown`, `lists_unequal`. "
     "Its rows: `hit_missing`, `annotator_missing`, `id_too_long`, `item_missing`, `item_repeated`, `item_unknown`, "

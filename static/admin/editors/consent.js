@@ -1,51 +1,29 @@
-// Editor of the consent text: a template whose blanks are filled in, and a preview that the server renders. The text field
-// keeps the only copy of the text.
+// Editor of the consent text: a text from the settings, and a preview, both made by the server. The text field keeps the
+// only copy of the text.
 
 import { fetchPart } from "../parts.js";
-import { button, element, labelled, writeText } from "./elements.js";
+import { button, element, writeText } from "./elements.js";
 
 const PREVIEW_DELAY_MS = 400;
-// Each blank: its name, its label, and what the text says if it is left open.
-const BLANKS = [
-  ["institution", "Institution", "[institution]"],
-  ["purpose", "What you want to find out", "[such as: how people judge the tone of sentences]"],
-  ["duration", "Minutes it takes", "[number]"],
-  ["pay", "Pay", "[amount]"],
-  ["data", "Data that is kept", "your answers and how long they took, without your name"],
-  ["contact", "Contact", "[name and address]"],
-];
 
 const field = document.querySelector("textarea#consent");
 if (field) {
   field.after(drawTemplate(field), drawPreview(field));
 }
 
-/** Return the Markdown of the template. */
-function fillTemplate({ institution, purpose, duration, pay, data, contact }) {
-  return `## About this study
-
-This study is run by ${institution}. We want to find out ${purpose}.
-
-- **Time:** about ${duration} minutes.
-- **Pay:** ${pay}.
-- **Data:** we keep ${data}.
-- **Taking part is voluntary.** You may stop at any time, without giving a reason.
-
-If you have questions or want your answers to be deleted, contact ${contact}.
-
-By agreeing, you say that you have read this text and want to take part.
-`;
-}
-
+/** Return a button that writes a text from the settings as they are entered, and takes that back. */
 function drawTemplate(text) {
-  const inputs = BLANKS.map(([name, , fallback]) => [name, element("input", { type: "text", placeholder: fallback })]);
   const news = element("p");
   news.setAttribute("role", "status");
-  const write = () => {
+  const write = async () => {
     const former = text.value;
-    const values = inputs.map(([name, input]) => [name, input.value.trim() || input.placeholder]);
-    writeText(text, fillTemplate(Object.fromEntries(values)).trim());
-    news.replaceChildren("The template is in the text field. Change it as you like. ");
+    const response = await postForm("../try/consent-text", new URLSearchParams(new FormData(text.form)));
+    if (!response?.ok) {
+      news.replaceChildren("The text could not be written. Try again.");
+      return;
+    }
+    writeText(text, (await response.text()).trim());
+    news.replaceChildren("The text is in the field. Fill in what is in [brackets], and change it as you like. ");
     if (!former.trim()) return;
     news.append(button("Undo", () => {
       writeText(text, former);
@@ -53,16 +31,8 @@ function drawTemplate(text) {
       text.focus();
     }));
   };
-  const fields = element("div", { className: "blanks" }, ...BLANKS.map(([, label], place) => labelled(label, inputs[place][1])));
-  // Enter writes the text, rather than saving the form.
-  fields.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    event.preventDefault();
-    write();
-  });
-  return element("details", { className: "editor" },
-    element("summary", { textContent: "Start from a template" }), fields,
-    element("p", {}, button("Write the text", write, { className: "" })), news);
+  const hint = element("p", { className: "aside", textContent: "It uses your entries below: who is responsible, contact, purpose, pay, and how long data is kept." });
+  return element("div", { className: "editor" }, element("p", {}, button("Write a text from the settings", write, { className: "" })), hint, news);
 }
 
 /** Return a preview that follows the text field while it is open. */
@@ -76,7 +46,8 @@ function drawPreview(text) {
   const update = async () => {
     const { value } = text;
     if (!preview.open || value === shown) return;
-    const response = await sendText(text);
+    const body = new URLSearchParams({ csrf: text.form.elements.csrf.value, consent: text.value });
+    const response = await postForm("../try/consent", body);
     if (value !== text.value) return;                                         // a newer request is on its way
     if (response?.ok) {
       prose.innerHTML = await response.text();
@@ -93,11 +64,10 @@ function drawPreview(text) {
   return preview;
 }
 
-/** Send the text to the server. Return its response, or undefined if the connection fails. */
-async function sendText(text) {
-  const body = new URLSearchParams({ csrf: text.form.elements.csrf.value, consent: text.value });
+/** Send values to the server. Return its response, or undefined if the connection fails. */
+async function postForm(address, body) {
   try {
-    return await fetchPart("../try/consent", { method: "POST", body });
+    return await fetchPart(address, { method: "POST", body });
   } catch {
     return undefined;
   }

@@ -16,6 +16,7 @@ from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, page_key_or_none
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import visitor_of_request
+from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver
@@ -121,6 +122,7 @@ async def render_next_hit(
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
+        "withdrawal": await load_withdrawal_offer_at_end(connection, request.app.state.withdrawal_codes, next_hit),
     }
     if is_script_request(request):
         page = render_page(request, "_work.html", context)

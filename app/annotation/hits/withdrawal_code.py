@@ -1,0 +1,78 @@
+"""Codes by which annotators can be found later, and whether they may withdraw by themselves.
+
+A code follows from the server's key, so every page shows the same one. The database has only its hash.
+"""
+
+import base64
+import hashlib
+import hmac
+from dataclasses import dataclass
+
+from sqlalchemy import text
+
+from app.annotation.hits.assignment import AssignmentState
+from app.annotation.hits.next_hit import NextHit
+from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
+
+CODE_BITS, LETTERS_PER_GROUP = 50, 5
+
+SELECT_WITHDRAWAL_SETTING = text("""
+    SELECT coalesce(visit_settings ->> 'withdrawal', 'ask') = 'self' AS is_self FROM campaigns WHERE id = :campaign
+""")
+
+STORE_CODE_HASH = text("""
+    INSERT INTO withdrawal_codes (campaign_id, annotator_id, code_hash) VALUES (:campaign, :annotator, :code_hash)
+    ON CONFLICT (campaign_id, annotator_id) DO UPDATE SET code_hash = EXCLUDED.code_hash
+    WHERE withdrawal_codes.code_hash <> EXCLUDED.code_hash
+""")
+
+
+@dataclass(frozen=True)
+class WithdrawalOffer:
+    """The code of an annotator, and whether their page lets them have their answers removed."""
+
+    code: str
+    is_self: bool
+
+
+class WithdrawalCodes:
+    """Codes of the annotators of this server."""
+
+    def __init__(self, secret_key: str) -> None:
+        self._key = secret_key.encode()
+
+    def code_of_annotator(self, campaign_id: int, annotator_id: int) -> str:
+        """Return the code of an annotator, such as K3QZB-7TRWA."""
+        message = f"withdrawal {campaign_id} {annotator_id}".encode()
+        digest = hmac.new(self._key, message, hashlib.sha256).digest()
+        letters = base64.b32encode(digest)[: CODE_BITS // 5].decode()
+        return f"{letters[:LETTERS_PER_GROUP]}-{letters[LETTERS_PER_GROUP:]}"
+
+
+def withdrawal_code_hash(code: str) -> bytes:
+    """Return the hash by which a withdrawal code is stored; blanks, hyphens and case do not matter."""
+    letters = code.upper().replace("-", "").replace(" ", "")
+    return hashlib.sha256(letters.encode()).digest()
+
+
+async def load_withdrawal_offer_at_end(
+    connection: Driver, codes: WithdrawalCodes, next_hit: NextHit
+) -> WithdrawalOffer | None:
+    """Return the code to show at the end of a visit, and store its hash; None if there is nothing to find."""
+    assignment = next_hit.assignment
+    if next_hit.reason != "withdrawn" and not (next_hit.is_finished and assignment.hits_answered):
+        return None
+    return await load_withdrawal_offer(connection, codes, assignment)
+
+
+async def load_withdrawal_offer(
+    connection: Driver, codes: WithdrawalCodes, assignment: AssignmentState
+) -> WithdrawalOffer:
+    """Return the code of an annotator, whose hash is stored, and whether they may withdraw by themselves."""
+    code = codes.code_of_annotator(assignment.campaign_id, assignment.annotator_id)
+    key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    await execute_statement(connection, STORE_CODE_HASH, {**key, "code_hash": withdrawal_code_hash(code)})
+    row = await fetch_first_row_or_none(
+        connection, SELECT_WITHDRAWAL_SETTING, {"campaign": assignment.campaign_id}, Record
+    )
+    return WithdrawalOffer(code, bool(row and row["is_self"]))

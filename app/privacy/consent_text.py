@@ -1,0 +1,187 @@
+"""A consent text made from a campaign's settings, and what is missing in the text or contradicts the settings."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from app.designs.campaign import Campaign
+
+BLANK_PATTERN = re.compile(r"\[[^\]\n]{1,80}\](?!\()")  # a blank of the template, but no link
+DAYS_PATTERN = re.compile(r"\b(\d{1,5})\s+days?\b", re.IGNORECASE)
+UNKNOWN = "[{}]"
+STORED_PHRASE = (
+    "your answers; when and how you gave them; your comments and your answers to questions about you; and your id on "
+    "the platform you came from, or the name of your link"
+)
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """Facts of a study for its consent text; an empty text is unknown, and None for days means for ever."""
+
+    controller: str
+    contact: str
+    purpose: str
+    ethics_approval: str
+    minutes: str
+    pay: str
+    is_self_withdrawal: bool
+    identifiers_days: int | None
+    free_text_days: int | None
+    telemetry_days: int | None
+    everything_days: int | None
+
+    @classmethod
+    def from_campaign(cls, campaign: Campaign) -> Self:
+        pay = campaign.pay or (f"{campaign.pay_per_hit:g} {campaign.currency} a set" if campaign.pay_per_hit else "")
+        return cls(
+            campaign.study_controller,
+            campaign.study_contact,
+            campaign.study_purpose,
+            campaign.ethics_approval,
+            "" if campaign.minutes_per_hit is None else f"{campaign.minutes_per_hit:g}",
+            pay,
+            campaign.withdrawal == "self",
+            campaign.identifiers_days,
+            campaign.free_text_days,
+            campaign.telemetry_days,
+            campaign.everything_days,
+        )
+
+    @classmethod
+    def from_study_form(cls, form: Mapping[str, str]) -> Self:
+        """Return the facts of a form that is being filled in. What is no number counts as empty."""
+        value = {name: text.strip() for name, text in form.items()}.get
+        pay = f"{value('pay_per_hit')} {value('currency', '')} a set" if value("pay_per_hit") else ""
+        return cls(
+            value("study_controller", ""),
+            value("study_contact", ""),
+            value("study_purpose", ""),
+            value("ethics_approval", ""),
+            value("minutes_per_hit", ""),
+            value("pay") or pay,
+            value("withdrawal") == "self",
+            *(
+                days_of_text_or_none(value(f"{period}_days", ""))
+                for period in ("identifiers", "free_text", "telemetry", "everything")
+            ),
+        )
+
+
+def days_of_text_or_none(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= len("36500") else None
+
+
+def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
+    """Return a consent text in Markdown. What is unknown is a blank in square brackets.
+
+    `max_days` is the server's limit for ids, free text and telemetry.
+    """
+    contact = facts.contact or UNKNOWN.format("name and address")
+    ethics = [f"- **Ethics approval:** {facts.ethics_approval}."] if facts.ethics_approval else []
+    controller = facts.controller or UNKNOWN.format("institution")
+    purpose = facts.purpose or UNKNOWN.format("what you want to find out")
+    return "\n".join(
+        [
+            "## About this study",
+            "",
+            f"This study is run by {controller}. Your answers are used for this purpose: {purpose}.",
+            "",
+            f"- **Time:** about {facts.minutes or UNKNOWN.format('number')} minutes a set.",
+            f"- **Pay:** {facts.pay or UNKNOWN.format('amount')}.",
+            *ethics,
+            f"- **What is stored:** {STORED_PHRASE}.",
+            f"- **How long:** {storage_sentences(facts, max_days)}",
+            "- **Taking part is voluntary.** You may stop at any time, without giving a reason.",
+            f"- **Withdrawal:** {withdrawal_sentences(facts, contact)}",
+            "",
+            f"If you have questions, or want to see or correct what is stored about you, write to {contact}.",
+            "",
+            "By agreeing, you say that you have read this text and want to take part.",
+        ]
+    )
+
+
+def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
+    """Return how long each kind of data is kept, in sentences."""
+    days_by_kind = {
+        "ids and names": shorter_days(facts.identifiers_days, max_days),
+        "comments and answers to questions about you": shorter_days(facts.free_text_days, max_days),
+        "how you answered (times, device)": shorter_days(facts.telemetry_days, max_days),
+    }
+    kinds = [
+        f"{kind}: {'no fixed end' if days is None else f'{days} days after the study ends'}"
+        for kind, days in days_by_kind.items()
+    ]
+    answers = (
+        "Your answers are kept without your name, for research."
+        if facts.everything_days is None
+        else f"All answers are deleted {facts.everything_days} days after the study ends."
+    )
+    return f"{'; '.join(kinds)}. {answers}"
+
+
+def shorter_days(days: int | None, max_days: int | None) -> int | None:
+    return min((limit for limit in (days, max_days) if limit is not None), default=None)
+
+
+def join_with_and(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def withdrawal_sentences(facts: StudyFacts, contact: str) -> str:
+    by_letter = f"Write to {contact} and give the code from the last page; then your answers are removed."
+    if facts.is_self_withdrawal:
+        return (
+            "On the last page you can have your answers removed. You can take that back for 24 hours. Later, "
+            f"{by_letter[0].lower()}{by_letter[1:]}"
+        )
+    return by_letter
+
+
+def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[str]:
+    """Return sentences on what the consent text lacks, or says differently from the settings; empty if all is well.
+
+    A campaign without a consent text and without anything about people in its settings gets no warnings.
+    """
+    facts, consent = StudyFacts.from_campaign(campaign), campaign.consent
+    named = {
+        "who is responsible": facts.controller,
+        "whom to write to": facts.contact,
+        "the purpose": facts.purpose,
+    }
+    if not consent:
+        return ["People are asked about themselves, but there is no consent text."] if campaign.questions else []
+    missing = [what for what, value in named.items() if not value]
+    warnings = [f"The settings do not say {join_with_and(missing)}."] if missing else []
+    if blanks := list(dict.fromkeys(BLANK_PATTERN.findall(consent))):
+        warnings.append(f"The consent text still has blanks: {', '.join(blanks[:5])}.")
+    warnings += [
+        f"The consent text does not contain the {what} of the settings: {value}."
+        for what, value in {"contact": facts.contact, "ethics approval": facts.ethics_approval}.items()
+        if value and value not in consent
+    ]
+    return warnings + retention_contradictions(facts, consent, max_days)
+
+
+def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:
+    """Return where the text names other numbers of days than the settings, or none at all."""
+    periods = [
+        *(shorter_days(days, max_days) for days in (facts.identifiers_days, facts.free_text_days)),
+        shorter_days(facts.telemetry_days, max_days),
+        facts.everything_days,
+    ]
+    chosen = {days for days in periods if days is not None}
+    named = {int(number) for number in DAYS_PATTERN.findall(consent)}
+    warnings = [
+        f"The consent text says {number} days, but no retention in the settings has this length."
+        for number in sorted(named - chosen)
+    ]
+    warnings += [
+        f"The settings erase data after {number} days, but the consent text does not say so."
+        for number in sorted(chosen - named)
+    ]
+    if periods[0] is None and facts.everything_days is None:
+        warnings.append("Ids and names are kept for ever: no retention is set.")
+    return warnings

@@ -1,0 +1,109 @@
+"""Annotators' page on which they have their own answers removed, and take that back for a day."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse
+
+from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_token
+from app.annotation.hits.withdrawal_code import WithdrawalCodes
+from app.annotation.platforms.assignments import WorkerToken, refuse_outdated_token
+from app.annotation.platforms.registry import PLATFORMS
+from app.designs.campaign import Campaign
+from app.errors import Conflict, Invalid, Refusal
+from app.http.dependencies import (
+    Database,
+    Now,
+    borrow_serving_connection,
+    form_text_by_name_refusing_repeats,
+    read_whole_body,
+    render_page,
+    set_request_language,
+)
+from app.privacy.withdrawal import (
+    load_withdrawal_state,
+    store_withdrawal_code,
+    undo_withdrawal,
+    withdraw_annotator,
+)
+from app.record.campaign import load_campaign
+
+router = APIRouter(include_in_schema=False)
+
+WITHDRAW_PATH = ANNOTATOR_PATH + "/withdraw"
+WITHDRAWAL_ACTIONS = {"withdraw": withdraw_annotator, "keep": undo_withdrawal}
+
+
+async def read_current_token(request: Request, platform_name: str, link_key: str, token: str) -> WorkerToken:
+    """Return the content of a token that is not older than its assignment. Raises as `read_token`."""
+    async with borrow_serving_connection(request) as connection:
+        worker_token = await read_token(request, connection, token, platform_name, link_key)
+        await refuse_outdated_token(connection, worker_token)
+    return worker_token
+
+
+@router.get(WITHDRAW_PATH)
+async def show_withdrawal(
+    request: Request, database: Database, platform_name: str, link_key: str, now: Now
+) -> HTMLResponse:
+    token = request.query_params.get("t", "")
+    worker_token = await read_current_token(request, platform_name, link_key, token)
+    return await render_withdrawal(request, database, worker_token, now=now)
+
+
+@router.post(WITHDRAW_PATH, dependencies=[Depends(read_whole_body)])
+async def post_withdrawal(
+    request: Request, database: Database, platform_name: str, link_key: str, now: Now
+) -> HTMLResponse:
+    """Have the answers removed after a day, or take that back."""
+    form = form_text_by_name_refusing_repeats(await request.form())
+    worker_token = await read_current_token(request, platform_name, link_key, form.get("token", ""))
+    action = WITHDRAWAL_ACTIONS.get(form.get("action", ""))
+    if action is None:
+        raise Invalid("This form is not complete. Nothing was changed.", code="invalid")
+    assignment = worker_token.assignment
+    try:
+        async with database.begin() as connection:
+            campaign = await load_campaign(connection, assignment.campaign_id)
+            await action(connection, campaign, assignment.assignment_id, now=now)
+    except Conflict as refusal:  # sent twice, or too late: the page says how things are
+        return await render_withdrawal(request, database, worker_token, now=now, refusal=refusal)
+    return await render_withdrawal(request, database, worker_token, now=now)
+
+
+async def render_withdrawal(
+    request: Request,
+    database: Database,
+    worker_token: WorkerToken,
+    *,
+    now: datetime,
+    refusal: Refusal | None = None,
+) -> HTMLResponse:
+    codes: WithdrawalCodes = request.app.state.withdrawal_codes
+    assignment = worker_token.assignment
+    async with database.begin() as connection:
+        campaign: Campaign = await load_campaign(connection, assignment.campaign_id)
+        state = await load_withdrawal_state(connection, campaign, assignment.assignment_id)
+        code = codes.code_of_annotator(campaign.id, state.annotator_id)
+        if state.erasure is None:
+            await store_withdrawal_code(connection, campaign.id, state.annotator_id, code)
+    set_request_language(request, campaign)
+    platform = PLATFORMS[request.path_params["platform_name"]]
+    token = request.app.state.worker_tokens.issue_token(platform.name, campaign.link_key, assignment)
+    context: dict[str, Any] = {
+        "campaign": campaign,
+        "design": campaign.design,
+        "token": token,
+        "task_path": f"{platform.entry_path(campaign.link_key)}?t={token}",
+        "state": state,
+        "hours_left": hours_until(state.erasure.due_at, now) if state.erasure else 0,
+        "code": code,
+        "refusal": refusal if refusal is not None and refusal.code == "withdrawal_final" else None,
+    }
+    return render_page(request, "withdraw.html", context)
+
+
+def hours_until(moment: datetime, now: datetime) -> int:
+    """Return the number of hours until a moment, rounded up, at least 0."""
+    return max(0, -((now - moment) // timedelta(hours=1)))

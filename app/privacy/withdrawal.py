@@ -1,0 +1,124 @@
+"""Withdrawal by the annotator: their answers are removed after a day, in which they can take it back."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.hits.withdrawal_code import STORE_CODE_HASH, withdrawal_code_hash
+from app.database.audit_log import Actor, log_change
+from app.designs.campaign import Campaign
+from app.errors import Conflict, Forbidden, NotFound
+from app.privacy.erasures import FIND_EARLIER_ERASURE, Erasure, store_erasure
+from app.quality.decisions import RELEASE_LEASES_OF_ANNOTATOR
+
+UNDO_HOURS = 24
+BY_ANNOTATOR_NAME = "the annotator"
+ANNOTATOR_ACTOR = Actor(BY_ANNOTATOR_NAME, "page")
+WITHDRAWN_REASON = "withdrawn"
+
+# While the annotator can take it back, they get no HITs. Whom a researcher blocked stays as they are.
+BLOCK_WITHDRAWN_ANNOTATOR = text("""
+    UPDATE annotators SET barred = 'erased', barred_reason = :reason, barred_by = :by, barred_at = :now
+    WHERE campaign_id = :campaign AND id = :annotator AND barred IS NULL
+""")
+UNBLOCK_WITHDRAWN_ANNOTATOR = text("""
+    UPDATE annotators SET barred = NULL, barred_reason = NULL, barred_by = NULL, barred_at = NULL
+    WHERE campaign_id = :campaign AND id = :annotator AND barred = 'erased' AND barred_reason = :reason
+""")
+
+DELETE_OPEN_WITHDRAWAL = text("""
+    DELETE FROM erasures WHERE campaign_id = :campaign AND annotator_id = :annotator AND rule = 'remove'
+    AND requested_by = :by AND identifiers_erased_at IS NULL AND due_at > :now RETURNING receipt
+""")
+
+FIND_ANNOTATOR_OF_ASSIGNMENT = text("""
+    SELECT annotator_id FROM assignments WHERE campaign_id = :campaign AND id = :assignment
+""")
+
+
+@dataclass(frozen=True)
+class WithdrawalState:
+    """An annotator, and the latest request to erase them; None if there is none."""
+
+    annotator_id: int
+    erasure: Erasure | None
+
+    @property
+    def can_be_undone(self) -> bool:
+        """Return whether the annotator withdrew, and nothing is erased yet."""
+        erasure = self.erasure
+        return (
+            erasure is not None and erasure.identifiers_erased_at is None and erasure.requested_by == BY_ANNOTATOR_NAME
+        )
+
+
+async def load_withdrawal_state(connection: AsyncConnection, campaign: Campaign, assignment_id: int) -> WithdrawalState:
+    """Return whether an annotator has withdrawn. Raises `NotFound` (`assignment_not_found`)."""
+    key = {"campaign": campaign.id, "assignment": assignment_id}
+    annotator_id = (await connection.execute(FIND_ANNOTATOR_OF_ASSIGNMENT, key)).scalar_one_or_none()
+    if annotator_id is None:
+        raise NotFound("This task no longer exists.", code="assignment_not_found")
+    parameters = {"campaign": campaign.id, "annotator": annotator_id, "rules": ["anonymise", "remove"]}
+    row = (await connection.execute(FIND_EARLIER_ERASURE, parameters)).one_or_none()
+    return WithdrawalState(annotator_id, None if row is None else Erasure.from_erasure_row(row))
+
+
+async def store_withdrawal_code(connection: AsyncConnection, campaign_id: int, annotator_id: int, code: str) -> None:
+    """Store the hash of a code that an annotator is shown."""
+    key = {"campaign": campaign_id, "annotator": annotator_id}
+    await connection.execute(STORE_CODE_HASH, key | {"code_hash": withdrawal_code_hash(code)})
+
+
+async def withdraw_annotator(
+    connection: AsyncConnection, campaign: Campaign, assignment_id: int, *, now: datetime
+) -> Erasure:
+    """Stop giving HITs to the annotator of an assignment, and remove their answers after `UNDO_HOURS`.
+
+    Raises:
+        Forbidden: `withdrawal_not_offered`, if the campaign's setting `withdrawal` is not `self`.
+        NotFound: `assignment_not_found`.
+        Conflict: `already_erased`.
+
+    """
+    if campaign.withdrawal != "self":
+        raise Forbidden(
+            "Here only the researcher can remove answers. Nothing was changed.", code="withdrawal_not_offered"
+        )
+    state = await load_withdrawal_state(connection, campaign, assignment_id)
+    key = {"campaign": campaign.id, "annotator": state.annotator_id}
+    await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
+    block = {"reason": WITHDRAWN_REASON, "by": BY_ANNOTATOR_NAME, "now": now}
+    await connection.execute(BLOCK_WITHDRAWN_ANNOTATOR, key | block)
+    erasure = await store_erasure(
+        connection,
+        campaign,
+        state.annotator_id,
+        "remove",
+        requested_by=BY_ANNOTATOR_NAME,
+        now=now,
+        due_at=now + timedelta(hours=UNDO_HOURS),
+    )
+    await log_change(connection, "people.withdrew", campaign, about=erasure.receipt, actor=ANNOTATOR_ACTOR)
+    return erasure
+
+
+async def undo_withdrawal(
+    connection: AsyncConnection, campaign: Campaign, assignment_id: int, *, now: datetime
+) -> None:
+    """Let the annotator of an assignment continue, and keep their answers.
+
+    Raises:
+        NotFound: `assignment_not_found`.
+        Conflict: `withdrawal_final`, if they did not withdraw, or the answers are being removed.
+
+    """
+    state = await load_withdrawal_state(connection, campaign, assignment_id)
+    key = {"campaign": campaign.id, "annotator": state.annotator_id}
+    deleted = {"by": BY_ANNOTATOR_NAME, "now": now}
+    receipt = (await connection.execute(DELETE_OPEN_WITHDRAWAL, key | deleted)).scalar_one_or_none()
+    if receipt is None:
+        raise Conflict("This can no longer be taken back. Nothing was changed.", code="withdrawal_final")
+    await connection.execute(UNBLOCK_WITHDRAWN_ANNOTATOR, key | {"reason": WITHDRAWN_REASON})
+    await log_change(connection, "people.withdrawal_undone", campaign, about=receipt, actor=ANNOTATOR_ACTOR)

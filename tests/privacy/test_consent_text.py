@@ -1,0 +1,84 @@
+"""The consent text that settings give, and what warns that a text and the settings differ."""
+
+import pytest
+
+from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
+from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
+
+STUDY = {
+    "study_controller": "the University of York",
+    "study_contact": "study@example.org",
+    "study_purpose": "how people judge the tone of sentences",
+    "ethics_approval": "York Ethics Board, 2026-17",
+    "minutes_per_hit": 2,
+    "pay": "0.40 GBP a set",
+    "identifiers_days": 30,
+    "free_text_days": 90,
+    "telemetry_days": 90,
+    "withdrawal": "self",
+}
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+async def test_the_text_has_all_that_the_settings_say_and_no_blank(engine):
+    campaign = await create_running_campaign(engine, **STUDY)
+    text = draft_consent_text(StudyFacts.from_campaign(campaign))
+    for said in (
+        *("the University of York", "study@example.org", "the tone of sentences", "2026-17", "0.40 GBP a set"),
+        *("about 2 minutes", "ids and names: 30 days", "about you: 90 days", "take that back for 24 hours"),
+    ):
+        assert said in text
+    assert "[" not in text
+
+
+async def test_what_the_settings_do_not_say_is_a_blank_and_the_limit_of_the_server_counts(engine):
+    campaign = await create_running_campaign(engine, identifiers_days=90)
+    text = draft_consent_text(StudyFacts.from_campaign(campaign), max_days=60)
+    for said in ("[institution]", "[name and address]", "[amount]", "ids and names: 60 days", "device): 60 days"):
+        assert said in text
+
+
+async def test_a_text_made_from_the_settings_has_no_warning(engine):
+    draft = await create_running_campaign(engine, launched=False, **STUDY)
+    text = draft_consent_text(StudyFacts.from_campaign(draft))
+    campaign = await create_running_campaign(engine, consent=text, **STUDY)
+    assert consent_warnings(campaign) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "warning"),
+    [
+        ({"consent": "We keep names for 60 days."}, "says 60 days, but no retention"),
+        ({"consent": "We keep names for 60 days."}, "after 30 days, but the consent text does not say so"),
+        ({"consent": "Write to [name and address]."}, "still has blanks: [name and address]"),
+        ({"consent": "Take part!"}, "does not contain the contact of the settings"),
+        ({"consent": "Take part!", "study_contact": ""}, "do not say whom to write to"),
+        ({"consent": "Take part!", "identifiers_days": None}, "kept for ever"),
+        ({"consent": "", "questions": ["age: How old are you?"]}, "there is no consent text"),
+    ],
+)
+async def test_what_is_missing_or_contradicts_the_settings_is_a_warning(engine, settings, warning):
+    campaign = await create_running_campaign(engine, **STUDY | settings)
+    assert warning in " ".join(consent_warnings(campaign))
+
+
+async def test_links_are_no_blanks(engine):
+    campaign = await create_running_campaign(engine, consent="See [our page](https://example.org).", **STUDY)
+    assert "blanks" not in " ".join(consent_warnings(campaign))
+
+
+async def test_the_launch_page_warns_and_the_step_writes_a_text_from_what_is_entered(engine, researcher):
+    campaign = await create_running_campaign(engine, launched=False, consent="Write to [contact].", **STUDY)
+    address = f"/admin/campaigns/{campaign.slug}"
+    assert "still has blanks" in (await researcher.get(f"{address}/launch/confirm")).text
+    form = {"study_controller": "the University of Kyiv", "identifiers_days": "14", "telemetry_days": "soon"}
+    text = (await researcher.post(f"{address}/try/consent-text", data=form)).text
+    assert "run by the University of Kyiv" in text
+    assert "ids and names: 14 days" in text
+    assert "device): no fixed end" in text
+    consent = await fetch_value(engine, "SELECT visit_settings ->> 'consent' FROM campaigns")
+    assert consent == "Write to [contact]."

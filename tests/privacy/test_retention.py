@@ -1,0 +1,133 @@
+"""Finished campaigns lose what their retention names, when its time is over and not before."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from app.campaigns import lifecycle
+from app.campaigns.settings import CampaignSettings
+from app.errors import Conflict
+from app.privacy.retention import erase_outdated_data
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value, store_settings
+from tests.privacy.people import (
+    TRACES,
+    WORKER_ID,
+    create_answered_campaign,
+    create_person_with_link,
+    dump_database,
+    posterior_rows,
+    verification_is_clean,
+)
+from tests.privacy.test_imports import import_answers
+
+DAY = timedelta(days=1)
+ALL_KINDS = {"identifiers_days": 30, "free_text_days": 30, "telemetry_days": 30}
+OF_IDENTIFIERS = {WORKER_ID, "session-6e1f", "study-77aa", "Ada Lovelace"}
+OF_RETENTION = set(TRACES) - {"typed by a researcher"}
+
+
+async def create_finished_campaign(engine, **settings):
+    campaign, _ = await create_answered_campaign(engine)
+    await create_person_with_link(engine, campaign, "Ada Lovelace")
+    async with engine.begin() as connection:
+        await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "finish", now=NOW)
+    await store_settings(engine, **settings)
+    return campaign
+
+
+async def traces_left(engine, folder):
+    dump = await dump_database(engine, folder)
+    return {trace for trace in TRACES if trace in dump}
+
+
+async def test_nothing_goes_before_its_time_and_all_of_it_afterwards(engine, tmp_path):
+    campaign = await create_finished_campaign(engine, **ALL_KINDS)
+    before = await posterior_rows(engine)
+    await erase_outdated_data(engine, now=NOW + 30 * DAY - timedelta(seconds=1))
+    assert await traces_left(engine, tmp_path) == set(TRACES)
+    await erase_outdated_data(engine, now=NOW + 30 * DAY)
+    assert await traces_left(engine, tmp_path) & OF_RETENTION == set()
+    assert await posterior_rows(engine) == before
+    assert await verification_is_clean(engine, campaign)
+
+
+async def test_each_kind_of_data_has_a_time_of_its_own(engine, tmp_path):
+    await create_finished_campaign(engine, identifiers_days=10, telemetry_days=20)
+    await erase_outdated_data(engine, now=NOW + 10 * DAY)
+    assert await traces_left(engine, tmp_path) == set(TRACES) - OF_IDENTIFIERS
+    await erase_outdated_data(engine, now=NOW + 20 * DAY)
+    assert await traces_left(engine, tmp_path) == set(TRACES) - OF_IDENTIFIERS - {"1280x720"}
+
+
+async def test_the_limit_of_the_server_holds_where_the_campaign_says_more_or_nothing(engine, tmp_path):
+    await create_finished_campaign(engine, identifiers_days=90)
+    await erase_outdated_data(engine, now=NOW + 30 * DAY, max_days=30)
+    assert await traces_left(engine, tmp_path) & OF_RETENTION == set()
+
+
+@pytest.mark.parametrize("action", ["running", "paused"])
+async def test_campaigns_that_are_not_finished_keep_all(engine, tmp_path, action):
+    await create_finished_campaign(engine, everything_days=1, **ALL_KINDS)
+    await execute_sql(engine, "UPDATE campaigns SET status = :status", status=action)
+    await erase_outdated_data(engine, now=NOW + 400 * DAY, max_days=1)
+    assert await traces_left(engine, tmp_path) == set(TRACES)
+
+
+async def test_more_rows_than_a_batch_are_all_erased_and_counted(engine):
+    campaign = await create_finished_campaign(engine, identifiers_days=1)
+    await execute_sql(
+        engine,
+        """INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+           SELECT :campaign, 'prolific', 'worker ' || n, 'name ' || n, :now FROM generate_series(1, 2500) AS n""",
+        campaign=campaign.id,
+        now=NOW,
+    )
+    await erase_outdated_data(engine, now=NOW + DAY)
+    assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE NOT starts_with(worker_id, 'erased:')") == 0
+    (counts,) = await fetch_rows(engine, "SELECT counts -> 'annotators', kind FROM retention_runs")
+    assert counts == (2503, "identifiers")
+    await erase_outdated_data(engine, now=NOW + 2 * DAY)
+    assert await fetch_value(engine, "SELECT count(*) FROM retention_runs") == 1
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'people.retention'") == 1
+
+
+async def test_an_alert_comes_a_week_before_and_once(engine):
+    await create_finished_campaign(engine, identifiers_days=30)
+    for hours in (0, 1, 2):
+        await erase_outdated_data(engine, now=NOW + 23 * DAY + timedelta(hours=hours))
+    alerts = await fetch_rows(engine, "SELECT about FROM alerts WHERE kind = 'retention'")
+    assert alerts == [("ids and names of annotators",)]
+
+
+async def test_the_whole_campaign_is_deleted_and_the_log_keeps_a_line(engine):
+    await create_finished_campaign(engine, everything_days=365)
+    await erase_outdated_data(engine, now=NOW + 365 * DAY)
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+    assert await fetch_value(engine, "SELECT who FROM audit_log WHERE action = 'campaign.deleted'") == "Easel"
+
+
+async def test_days_are_24_hours_also_when_the_clocks_change(engine, tmp_path):
+    await create_finished_campaign(engine, telemetry_days=1)
+    finished = datetime(2026, 3, 28, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    await execute_sql(engine, "UPDATE campaigns SET finished_at = :at", at=finished.astimezone(UTC))
+    due = finished.astimezone(UTC) + DAY
+    await erase_outdated_data(engine, now=due - timedelta(seconds=1))
+    assert "1280x720" in await traces_left(engine, tmp_path)
+    await erase_outdated_data(engine, now=due)
+    assert "1280x720" not in await traces_left(engine, tmp_path)
+
+
+async def test_an_import_that_could_store_answers_twice_is_refused(engine):
+    campaign = await create_finished_campaign(engine, identifiers_days=1)
+    await erase_outdated_data(engine, now=NOW + DAY)
+    with pytest.raises(Conflict) as refusal:
+        await import_answers(engine, campaign, "Ann")
+    assert refusal.value.code == "identifiers_erased"
+
+
+@pytest.mark.parametrize("days", [0, -1, 36_501, 1.5, "soon"])
+def test_a_time_that_is_no_number_of_days_is_refused(days):
+    with pytest.raises(ValueError, match="identifiers_days"):
+        CampaignSettings(name="Verbs", question="How?", identifiers_days=days)

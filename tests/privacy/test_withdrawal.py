@@ -1,0 +1,135 @@
+"""Annotators get a code at the end, and where the campaign lets them, have their own answers removed."""
+
+import re
+from datetime import timedelta
+
+import pytest
+
+from app.errors import Conflict, Forbidden
+from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.person_search import find_people
+from app.privacy.withdrawal import undo_withdrawal, withdraw_annotator
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    form_fields,
+    try_to_lease_hit,
+)
+from tests.privacy.people import answer_hits, verification_is_clean
+
+DAY = timedelta(hours=24)
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+async def end_page(client, engine, **settings):
+    """The last page of someone who came from a platform and answered their one set."""
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, **settings)
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
+    fields = form_fields((await client.get(address)).text)
+    return campaign, (await client.post(address, data=fields)).text
+
+
+def withdraw_address(page):
+    return re.search(r'href="([^"]+/withdraw\?[^"]+)"', page)[1].replace("&amp;", "&")
+
+
+def fields_of(page, action):
+    return {"token": re.search(r'name="token" value="([^"]+)"', page)[1], "action": action}
+
+
+async def test_the_code_on_the_last_page_finds_the_person_and_only_its_hash_is_stored(client, engine):
+    campaign, page = await end_page(client, engine)
+    code = re.search(r">([A-Z2-7]{5}-[A-Z2-7]{5})<", page)[1]
+    async with engine.begin() as connection:
+        for typed in (code, code.lower().replace("-", " ")):
+            assert [person.name for person in await find_people(connection, campaign, typed)] == ["A1"]
+    assert len(await fetch_value(engine, "SELECT code_hash FROM withdrawal_codes")) == 32
+
+
+async def test_only_a_campaign_that_lets_them_offers_the_page_for_it(client, engine):
+    _, page = await end_page(client, engine)
+    assert "/withdraw" not in page
+
+
+async def test_an_annotator_withdraws_and_takes_it_back(client, engine):
+    _, page = await end_page(client, engine, withdrawal="self")
+    asked = await client.get(withdraw_address(page))
+    path = withdraw_address(page).partition("?")[0]
+    withdrawn = (await client.post(path, data=fields_of(asked.text, "withdraw"))).text
+    assert "Your answers will be removed in 24 hours" in withdrawn
+    again = (await client.post(path, data=fields_of(asked.text, "withdraw"))).text
+    assert "Your answers will be removed in 24 hours" in again
+    kept = (await client.post(path, data=fields_of(withdrawn, "keep"))).text
+    assert "Stop and have my answers removed" in kept
+    assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
+    assert await fetch_rows(engine, "SELECT barred FROM annotators") == [(None,)]
+    lines = await fetch_rows(engine, "SELECT action, who FROM audit_log WHERE action LIKE 'people.%' ORDER BY id")
+    assert lines == [("people.withdrew", "the annotator"), ("people.withdrawal_undone", "the annotator")]
+
+
+async def test_the_page_says_how_to_ask_where_only_the_researcher_removes_answers(client, engine):
+    campaign, _ = await end_page(client, engine, withdrawal="self")
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
+    link = withdraw_address((await client.get(address)).text)
+    await execute_sql(engine, "UPDATE campaigns SET visit_settings = visit_settings - 'withdrawal'")
+    page = (await client.get(link)).text
+    assert "Write to the researcher" in page
+    assert re.search(r">[A-Z2-7]{5}-[A-Z2-7]{5}<", page)
+
+
+@pytest.mark.parametrize("token", ["", "forged"])
+async def test_a_stranger_withdraws_nobody(client, engine, token):
+    campaign, _ = await end_page(client, engine, withdrawal="self")
+    reply = await client.post(f"/prolific/{campaign.link_key}/withdraw", data={"token": token, "action": "withdraw"})
+    assert reply.status_code == 422
+    assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
+
+
+async def withdrawn_person(engine):
+    campaign = await create_running_campaign(engine, withdrawal="self")
+    person = await create_annotator(engine, campaign, "ann", "prolific")
+    await answer_hits(engine, person, 1)
+    await try_to_lease_hit(engine, person)
+    async with engine.begin() as connection:
+        await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
+    return campaign, person
+
+
+async def test_a_day_later_the_answers_are_removed_and_nothing_brings_them_back(engine):
+    campaign, person = await withdrawn_person(engine)
+    await finish_open_erasures(engine, now=NOW + DAY - timedelta(seconds=1))
+    assert await fetch_value(engine, "SELECT worker_id FROM annotators") == "ann"
+    assert (await find_or_lease_next_hit(engine, person)).reason == "withdrawn"
+    await finish_open_erasures(engine, now=NOW + DAY)
+    assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
+    assert (await find_or_lease_next_hit(engine, person)).reason == "erased"
+    assert await verification_is_clean(engine, campaign)
+    async with engine.begin() as connection:
+        with pytest.raises(Conflict) as refusal:
+            await undo_withdrawal(connection, campaign, person.assignment_id, now=NOW + DAY)
+    assert refusal.value.code == "withdrawal_final"
+
+
+async def test_after_taking_it_back_the_annotator_works_on(engine):
+    campaign, person = await withdrawn_person(engine)
+    async with engine.begin() as connection:
+        await undo_withdrawal(connection, campaign, person.assignment_id, now=NOW + timedelta(hours=23))
+    assert (await find_or_lease_next_hit(engine, person)).hit is not None
+
+
+async def test_a_withdrawal_that_is_not_offered_is_refused(engine):
+    campaign = await create_running_campaign(engine)
+    person = await create_annotator(engine, campaign)
+    async with engine.begin() as connection:
+        with pytest.raises(Forbidden) as refusal:
+            await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
+    assert refusal.value.code == "withdrawal_not_offered"
