@@ -13,7 +13,11 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.errors import Conflict, Invalid, pluralize, shorten_echo
 from app.quality.checks import reason_hits_cannot_show_checks
-from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, format_number_without_rounding
+from app.quality.expected_answers import (
+    ExpectedAnswer,
+    expected_answer_of_cells_or_none,
+    format_number_without_rounding,
+)
 from app.uploads import parse_finite_number
 
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")

@@ -149,7 +149,8 @@ async def forecast_cost_of_goal(
         annotators_note="" if is_reached else note,
         caution=""
         if is_reached
-        else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast) or asking_caution(settings, sample),
+        else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast)
+        or asking_caution(settings, sample),
     )
 
 

@@ -81,7 +81,9 @@ class NearLineLeaders:
         """Allow an item to lead, by its present values."""
         self._bounds = None
         alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
-        self._bags.add_item(item, self._store_bucket_of_same_score(item, make_bucket()) if alike is None else alike.bucket)
+        self._bags.add_item(
+            item, self._store_bucket_of_same_score(item, make_bucket()) if alike is None else alike.bucket
+        )
         self._size += 1
 
     def remove(self, item: int) -> None:

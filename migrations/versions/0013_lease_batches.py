@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0013_lease_batches"
-down_revision = "0011_lease_hits"
+down_revision = "0012_check_answers_by_criterion"
 
 # The text of this function in app/annotation/hits/lease_functions_sql.py when this migration was written.
 LEASE_HITS_FUNCTION = """

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0015_campaign_changes"
-down_revision = "0011_lease_hits"
+down_revision = "0013_lease_batches"
 
 
 def upgrade() -> None:
