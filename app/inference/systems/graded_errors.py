@@ -18,7 +18,7 @@ from app.inference.systems.graded_marginal import (
     Prior,
     QuadratureNodes,
     logistic_of_minus_z,
-    observed_information_matrix,
+    observed_information_matrix_of_parameters,
 )
 
 MAX_PARAMETERS_FOR_ERRORS = 6000
@@ -39,7 +39,7 @@ class GradedErrors(NamedTuple):
 def performance_errors_with_known_judges_and_segments(
     terms: LogisticTerms, curvature: Array, notes: tuple[Note, ...] = ()
 ) -> GradedErrors:
-    """Return errors of performances that treat a and b as known, and none of these."""
+    """Return standard errors of the performances alone, as if sensitivities a and difficulties b were known."""
     unknown_a, unknown_b = np.full(terms.n_judges, np.nan), np.full(2 * terms.n_segments, np.nan)
     return GradedErrors(curvature**-0.5, unknown_a, unknown_b, notes)
 
@@ -70,7 +70,9 @@ def standard_errors_of_all_parameters(
         return performance_errors_with_known_judges_and_segments(
             terms, curvature, (Note("too_many_for_errors", sentence),)
         )
-    covariance = _invert_information_matrix_or_raise(observed_information_matrix(terms, prior, log_a, b, nodes))
+    covariance = _invert_information_matrix_or_raise(
+        observed_information_matrix_of_parameters(terms, prior, log_a, b, nodes)
+    )
     slopes = derivatives_of_performances_by_parameter(terms, log_a, b, theta, curvature)
     by_others = np.einsum("ip,pq,iq->i", slopes, covariance, slopes, optimize=True)
     error = np.sqrt(np.diag(covariance))

@@ -375,7 +375,7 @@ async def render_next_hit(
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "may_leave": completion.may_end_visit_after_any_hit(assignment),
-        "outcome": completion.visit_outcome_if_over(next_hit),
+        "outcome": completion.outcome_of_finished_visit_or_none(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
         "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
