@@ -259,7 +259,7 @@ def test_criteria_share_the_false_alarms_of_a_rule_and_what_is_no_matter_of_valu
         def looks(self, conduct, others, alarm):
             alarms[name].append(alarm)
 
-        return type(name, (rule,), {"evaluate": looks})()
+        return type(name, (rule,), {"finding_about_annotator_or_none": looks})()
 
     chosen = {
         "gold": RuleChoice(watching("gold", FailedGoldRule), "warn"),
