@@ -19,7 +19,7 @@ RULE_NAMES = ("balanced", "scores", "easl")
 def count_repeated_pairs(rule_name: str, items: int, annotators: int, seed: int) -> tuple[float, float]:
     """Return the share of pairs that were asked before, and the largest difference of two items' judgments."""
     rng, seen = np.random.default_rng(seed), [set[int]() for _ in range(annotators)]
-    index = SELECTION_RULES[rule_name].make_index(
+    index = SELECTION_RULES[rule_name].make_selection_index(
         ItemValues(np.full(items, 0.5), np.full(items, 0.05), np.zeros(items)),
         SelectionSettings(judgments_per_item=JUDGMENTS_PER_ITEM, items_per_hit=SIZE, gamma=0.1),
     )

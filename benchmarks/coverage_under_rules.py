@@ -134,7 +134,7 @@ def looks(made: MadeBy, asking: Asking, seed: int) -> Iterator[tuple[int, Tally,
         for _ in range(0, PER_ROUND, HITS_BETWEEN_RELEASES):
             tally = with_answers(tally, list(islice(hits, HITS_BETWEEN_RELEASES)))
             if campaign:
-                mine.release_items(mask_of_settled_items(campaign, moderated_means_of_tally(tally), mine.score))
+                mine.release_settled_items(mask_of_settled_items(campaign, moderated_means_of_tally(tally), mine.score))
         if per_item in BUDGETS:
             yield per_item, tally, truth
 

@@ -65,7 +65,7 @@ class HardItems(HabitAnnotators):
         super().__init__(Population().draw_habits(ANNOTATORS, np.random.default_rng(0)), truth)
         self.noise = noise
 
-    def answer(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Array:  # noqa: ARG002  (they are alike)
         """Scores, (n,)."""
         seen = self.true_values[[*items]] + self.noise[[*items]] * rng.standard_normal(len(items))
         scores: Array = np.clip(np.round(seen, 2), 0, 1)

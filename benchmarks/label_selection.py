@@ -48,7 +48,7 @@ def asked(rule: str, truth: npt.NDArray[np.int64], chance: Counts, seed: int) ->
     judgments, shares = np.zeros(ITEMS, np.int64), []
     score, variance = LAW.family.score(*states.T), LAW.family.variance(*states.T)
     more = {"states": states} if rule != "uniform" and SELECTION_RULES[rule].reads_labels else {}
-    index = SELECTION_RULES["easl" if rule == "uniform" else rule].make_index(
+    index = SELECTION_RULES["easl" if rule == "uniform" else rule].make_selection_index(
         ItemValues(score, variance, judgments), ASKING, **more
     )
     for given in range(ITEMS * BUDGETS[-1]):

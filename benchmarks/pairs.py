@@ -191,7 +191,7 @@ def time_draws(items: int, draws: int = 300) -> None:
     truth, answer = simulated(items, 1.2, 0.0, 0, np.random.default_rng(1))
     asking, rng = SelectionSettings(judgments_per_item=10**6, items_per_hit=2, gamma=0.1), np.random.default_rng(2)
     known = ItemValues(truth / 10 + 0.5, np.full(items, 0.004), np.full(items, 8))
-    index = PAIRS_RULE.make_index(known, asking)
+    index = PAIRS_RULE.make_selection_index(known, asking)
     pairs = rng.permuted(np.tile(np.arange(items), (8, 1)), axis=1).reshape(-1, 2)
     pairs = pairs[pairs[:, 0] != pairs[:, 1]]
     won = np.array([[(1 + outcome) / 2, (1 - outcome) / 2] for outcome in (answer(0, i, j, rng) for i, j in pairs)])

@@ -67,7 +67,7 @@ def measure(items: int, rule: AlgorithmOne, draws: int = 2000) -> None:
     asking = SelectionSettings(
         judgments_per_item=WANTED, items_per_hit=N, gamma=GAMMA, best_count=max(15, items // 100), threshold=0.5
     )
-    build, index = timed(rule.make_index, ItemValues(scores, variances, judgments), asking)
+    build, index = timed(rule.make_selection_index, ItemValues(scores, variances, judgments), asking)
     open_hits: deque[Draw] = deque(maxlen=8)
     draw_times, update_times = [], []
     for _ in range(draws):

@@ -148,7 +148,7 @@ class Releasing:
         out = np.zeros(ITEMS, bool)
         for hit in self.mine.iterate_answered_hits(self.people):
             out = self.learn([hit])
-            self.mine.release_items(out)
+            self.mine.release_settled_items(out)
         return out
 
     def evenly(self, enough: int) -> int:

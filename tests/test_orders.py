@@ -16,7 +16,7 @@ from app.database.bulk import open_snapshot
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 
@@ -37,7 +37,7 @@ async def rehearsed(engine, hits=60, **settings):
     def clock():
         return NOW + timedelta(minutes=next(minutes))
 
-    await simulate(
+    await answer_hits_by_simulated_annotators(
         engine,
         campaign,
         hits=hits,

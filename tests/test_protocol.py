@@ -234,7 +234,7 @@ def test_the_server_may_open_as_many_files_as_the_system_allows(monkeypatch):
         monkeypatch.setattr(resource, "getrlimit", lambda _, limits=limits: limits)
         monkeypatch.setattr(resource, "setrlimit", lambda _, limits: asked.append(limits))
         asked.clear()
-        serve_module.raise_open_file_limit()
+        serve_module.raise_limit_of_open_files()
         assert asked == ([wanted] if wanted else [])
 
 

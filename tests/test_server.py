@@ -208,7 +208,7 @@ def test_visitors_who_come_at_once_are_spread_over_the_workers(served):
 @contextmanager
 def two_workers(monkeypatch: pytest.MonkeyPatch, application: str = "hello") -> Iterator[processes.WorkerSupervisor]:
     """A supervisor with two workers that have started; nothing but the test looks after them."""
-    with servers.bind_worker_sockets("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
+    with servers.bind_one_socket_per_worker("127.0.0.1", 0, 2) as listeners, ExitStack() as stack:
         for listener in listeners:
             listener.listen()
         configuration = uvicorn.Config(f"tests.servers:{application}", lifespan="off", workers=2, log_level="critical")
@@ -321,7 +321,7 @@ def restored_signals():
 
 @pytest.mark.usefixtures("restored_signals")
 async def test_visitors_whom_the_kernel_has_let_in_are_served_by_a_server_that_ends():
-    with servers.bind_worker_sockets("127.0.0.1", 0, 1) as (listener,):
+    with servers.bind_one_socket_per_worker("127.0.0.1", 0, 1) as (listener,):
         listener.listen()
         address = listener.getsockname()
         configuration = uvicorn.Config(

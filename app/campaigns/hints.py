@@ -17,7 +17,7 @@ from app.goals.settings import BEST_RULE_FOR_GOAL, JUDGMENTS_INSTEAD_OF_10, NO_G
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
 from app.quality.rule_reach import hint_on_failed_checks_that_rules_need
-from app.quality.settings import parse_preset, rule_choice_by_name
+from app.quality.settings import parse_all_rule_choices_by_name, parse_quality_preset
 from app.selection.registry import SELECTION_RULES
 
 RULES_THAT_PAIRS_IMPROVES = ("easl", "scores")
@@ -146,8 +146,8 @@ def checks_hint(values: Mapping[str, str]) -> str:
     invalid.
     """
     try:
-        rules = rule_choice_by_name(
-            parse_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
+        rules = parse_all_rule_choices_by_name(
+            parse_quality_preset(values.get("quality_preset", "watch")), values.get("quality_rules", "").splitlines()
         )
         hits, percent = int(values.get("hits_per_annotator") or 0), float(values.get("checks_percent") or 0)
         false_alarms = float(values.get("false_alarms") or Campaign.false_alarms)

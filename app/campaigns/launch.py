@@ -59,7 +59,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
         beliefs = await asyncio.to_thread(
             law_beliefs_of_priors_or_refusal, criterion.law, priors, criterion.law_parameters
         )
-        await posterior_storage.store_revision(
+        await posterior_storage.store_revision_with_posteriors_and_law_state(
             connection, Revision.present_revision_of_criterion(criterion), criterion.law, beliefs
         )
     await mark_retired_items_as_settled(connection, campaign.id)

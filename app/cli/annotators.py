@@ -15,7 +15,7 @@ from app.quality import actions, listings
 from app.quality import annotators as listing
 from app.quality.annotator_answers import AnswerLine, load_answer_lines_of_annotator
 from app.quality.annotators import AnnotatorLine, AnnotatorSort
-from app.quality.decisions import require_annotator_id
+from app.quality.decisions import find_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 
@@ -98,7 +98,7 @@ def answers(slug: str, annotator: str, *, as_json: bool) -> None:
 
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
         campaign: Campaign = await load_campaign_by_slug(connection, slug)
-        annotator_id = await require_annotator_id(connection, campaign, annotator)
+        annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
         return await load_answer_lines_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
 
     lines = run_in_transaction(work)

@@ -108,11 +108,11 @@ async def print_comparison_and_list_problems(url: str, manifest: Manifest, *, is
         if problems or is_unverified:
             return problems
         async for slug, verification in iterate_verifications(engine, manifest):
-            if verification.is_clean:
+            if verification.has_no_mismatches:
                 click.echo(
                     f"{slug}: {pluralize(verification.responses, 'response')} replayed, all posteriors are the same."
                 )
-            elif verification.is_rounding_only:
+            elif verification.has_only_rounding_mismatches:
                 click.echo(f"{slug}: the posteriors differ from the replay by rounding alone; see `easel verify`.")
             else:
                 problems.append(f"{slug} does not verify.")

@@ -51,13 +51,13 @@ criterion_option = click.option(
 def verify(slug: str, *, replay: bool, as_json: bool) -> None:
     """Replay all responses from the prior and compare every posterior bit for bit."""
     result = run_with_engine(partial(verify_campaign_posteriors, slug))
-    is_replayed = replay and result.is_rounding_only
+    is_replayed = replay and result.has_only_rounding_mismatches
     if is_replayed:
         run_with_engine(partial(store_replayed_posteriors_and_log, slug))
         result = run_with_engine(partial(verify_campaign_posteriors, slug))
     if as_json:
-        print_json(asdict(result) | {"clean": result.is_clean})
-    elif result.is_clean:
+        print_json(asdict(result) | {"clean": result.has_no_mismatches})
+    elif result.has_no_mismatches:
         replay_text = "The posteriors were stored again from the same answers.\n" if is_replayed else ""
         click.echo(
             f"{replay_text}Replayed {result.responses:,} responses: "
@@ -69,14 +69,14 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
         click.echo(f"{words}, replayed {mismatch.replayed!r}")
     if result.checks_amiss:
         raise CommandFailure(f"{result.checks_amiss:,} answers to checks do not match their HITs. (verify_failed)")
-    if result.is_rounding_only:
+    if result.has_only_rounding_mismatches:
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay by rounding alone, each by less than one "
             "part in a billion: an earlier version of Easel stored them, or a system with another mathematics library. "
             f"No answer is missing. `{easel_command_to_type()} verify {slug} --replay` stores them again. "
             "(verify_rounding)"
         )
-    if not result.is_clean:
+    if not result.has_no_mismatches:
         replay_refusal = ", so nothing was stored again" if replay else ""
         raise CommandFailure(
             f"{result.mismatch_count:,} stored numbers differ from the replay{replay_refusal}. (verify_failed)"

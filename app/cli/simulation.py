@@ -24,7 +24,7 @@ from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATO
 from app.quality.rule_monitor import CampaignMonitor
 from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
-from app.simulation.crowd import simulate as simulate_crowd
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 
 TRUTH_HELP = (
     "Column of the items with their true values, as numbers: the lowest becomes 0, the highest 100. Default: random "
@@ -105,7 +105,7 @@ def simulate(
             await asyncio.sleep(pace)
 
         rng = np.random.default_rng(seed)
-        answered_hits = await simulate_crowd(
+        answered_hits = await answer_hits_by_simulated_annotators(
             engine, campaign, rng=rng, clock=current_utc_time, on_answer=after_answer, **crowd_options
         )
         await scans.stop_after_last_scan(campaign.id)

@@ -72,7 +72,9 @@ async def load_pace_and_progress_of_campaign(
     rate = ""
     if campaign.status == "running" and answers.first_at is not None:
         minutes = await load_hit_count_by_minute(connection, campaign.id, now)
-        recent = pace.recent_hit_count_and_hourly_rate(minutes, min(answers.first_at, now).timestamp(), now.timestamp())
+        recent = pace.recent_hit_count_and_hits_per_hour(
+            minutes, min(answers.first_at, now).timestamp(), now.timestamp()
+        )
         quiet = pace.text_on_time_without_answers_or_none(minutes, minutes_since_epoch(now))
         rate = f"{recent[1]:,.0f} tasks/h" if recent and not quiet else ""
     design = campaign.design

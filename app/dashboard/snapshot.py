@@ -147,7 +147,7 @@ class CampaignSnapshot:
 
     @property
     def recent_rate(self) -> tuple[int, float] | None:
-        return pace.recent_hit_count_and_hourly_rate(self.hits_by_minute, *self.first_answer_and_now_epoch_seconds)
+        return pace.recent_hit_count_and_hits_per_hour(self.hits_by_minute, *self.first_answer_and_now_epoch_seconds)
 
 
 async def load_campaign_snapshot(

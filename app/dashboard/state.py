@@ -251,7 +251,7 @@ def pace_note(snapshot: CampaignSnapshot) -> str:
 
 
 def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
-    bars = pace.build_hourly_rate_bars(snapshot.hits_by_minute, *snapshot.first_answer_and_now_epoch_seconds)
+    bars = pace.build_bars_of_hits_per_hour(snapshot.hits_by_minute, *snapshot.first_answer_and_now_epoch_seconds)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 

@@ -7,7 +7,7 @@ and PostgreSQL keeps running when its process is killed.
 
 Files in the data directory: `postgresql/` (the cluster), `postgresql.lock` (held by the one owner) and `postgresql.log`
 (PostgreSQL's messages since Easel's last start; `postgresql.log.1` before that). While Easel serves, there is also
-`address` (see `server.serve.publish_server_url`).
+`address` (see `server.serve.publish_server_url_during_context`).
 """
 
 import fcntl

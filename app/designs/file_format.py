@@ -54,7 +54,7 @@ class ValueFormat:
         """Return the names of the criteria; empty where there are none."""
         return []
 
-    def find_format_of_criterion(self, criterion: str) -> "ValueFormat | None":
+    def find_reader_of_criterion_or_none(self, criterion: str) -> "ValueFormat | None":
         """Return the format of values by a criterion, by the empty name where there are no criteria; None for another
         name.
         """
@@ -94,7 +94,7 @@ class CriterionValueFormat(ValueFormat):
         """Return the names of the campaign's criteria."""
         return [*self.parts]
 
-    def find_format_of_criterion(self, criterion: str) -> ValueFormat | None:
+    def find_reader_of_criterion_or_none(self, criterion: str) -> ValueFormat | None:
         """Return the format by a criterion; without criteria and without a name, the campaign's own."""
         return self.parts.get(criterion) if self.parts or criterion else self
 

@@ -194,7 +194,7 @@ class MismatchSchema(BaseModel):
 
 class VerificationSchema(BaseModel):
     clean: bool = Field(
-        validation_alias="is_clean",
+        validation_alias="has_no_mismatches",
         description=("Whether every posterior is, bit for bit, what a replay of the responses gives."),
     )
     responses: int

@@ -74,7 +74,7 @@ class CampaignForecast:
 
     @property
     def sentence_on_judgments_needed(self) -> str:
-        """How many judgments more are needed, with the band, as a sentence."""
+        """Text on how many more judgments are needed, with the band."""
         middle, low, high = self.goal_forecast.median_and_band_of_judgments_needed
         if middle == 0:
             return "The goal is reached."
@@ -102,7 +102,7 @@ class CampaignForecast:
 
     @property
     def sentence_on_judgments_per_item(self) -> str:
-        """How many judgments per item to ask for, with their costs, as a sentence; else why no number is enough."""
+        """Sentence on how many judgments per item to ask for, with their costs, or on why no number is enough."""
         enough = self.sufficient_judgments_per_item_or_none
         if self.goal_forecast.median_and_band_of_judgments_needed[0] == 0 or enough is None:
             return f"{self.sentence_on_judgments_needed.rstrip('.')}."
@@ -174,7 +174,7 @@ class CampaignForecast:
 
     @property
     def time_of_reaching_goal_or_none(self) -> datetime | None:
-        """When the goal is reached at the present pace."""
+        """Time at which the goal is reached at the present pace; None where that is unknown."""
         return (
             self.made_at + timedelta(hours=self.hours_to_goal_or_none)
             if self.hours_to_goal_or_none and self.hits_per_hour
@@ -183,7 +183,7 @@ class CampaignForecast:
 
     @property
     def sentence_on_time_until_goal(self) -> str:
-        """How long the goal takes, as a sentence; empty where that is unknown."""
+        """Sentence on how long the goal takes; empty where that is unknown."""
         if self.hours_to_goal_or_none is None:
             return ""
         duration = f"About {pace.format_hours_in_words(self.hours_to_goal_or_none)}"

@@ -224,7 +224,7 @@ def make_source_of_annotators_by_law(
 def make_source_of_identical_annotators(
     tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
 ) -> AnnotatorSource:
-    """As `make_source_of_annotators_by_law`, assuming identical annotators, or the fallback.
+    """Return a source like `make_source_of_annotators_by_law`, of identical annotators or the fallback.
 
     The source raises `Inestimable` (`too_few_judgments`).
     """

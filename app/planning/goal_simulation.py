@@ -345,7 +345,7 @@ def simulate_goal_progress_and_exhaustion(
         if progress is None or progress.is_reached:
             return progress_values + [np.nan] * (len(checkpoints) - len(progress_values)), False
         if forecast_start.campaign.when_reached == RELEASE_ITEMS:
-            campaign.release_items(np.isin(np.arange(campaign.item_count), progress.settled_items))
+            campaign.release_settled_items(np.isin(np.arange(campaign.item_count), progress.settled_items))
         progress_values.append(progress.value)
         if len(new_hits) < hit_count:
             return progress_values + [progress.value] * (len(checkpoints) - len(progress_values)), True

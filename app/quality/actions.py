@@ -49,7 +49,7 @@ async def apply_decision_and_return_campaign_id(
     """
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        annotator_id = await decisions.require_annotator_id(connection, campaign, annotator_name)
+        annotator_id = await decisions.find_annotator_id_or_refuse(connection, campaign, annotator_name)
         await ANNOTATOR_ACTIONS[action](connection, campaign, annotator_id, reason=reason, now=now)
     return int(campaign.id)
 
@@ -70,7 +70,7 @@ async def decide_on_answer(
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         if annotator_name:
-            annotator_id = await decisions.require_annotator_id(connection, campaign, annotator_name)
+            annotator_id = await decisions.find_annotator_id_or_refuse(connection, campaign, annotator_name)
             await decisions.require_answer_by_annotator(connection, campaign, annotator_id, answer_number)
         await ANSWER_ACTIONS[action](connection, campaign, answer_number, reason=reason, now=now)
     return int(campaign.id)

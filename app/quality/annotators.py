@@ -209,7 +209,7 @@ async def count_annotators_without_answer(connection: AsyncConnection, campaign_
     return int((await connection.execute(COUNT_ANNOTATORS_WITHOUT_ANSWER, {"campaign": campaign_id})).scalar_one())
 
 
-async def has_unapplied_decisions(connection: AsyncConnection, campaign_id: int) -> bool:
+async def are_decisions_missing_in_posteriors(connection: AsyncConnection, campaign_id: int) -> bool:
     """Return whether there are decisions that the posteriors do not include yet."""
     return bool((await connection.execute(FIND_UNAPPLIED_DECISIONS, {"campaign": campaign_id})).scalar_one())
 

@@ -202,7 +202,7 @@ async def restore_answer(
     )
 
 
-async def require_annotator_id(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> int:
+async def find_annotator_id_or_refuse(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> int:
     """Return the id of an annotator, given by their name on pages, such as A7, or by their pseudonym in exports. Raises
     `NotFound` (`annotator_not_found`).
     """

@@ -27,11 +27,11 @@ from app.quality.bulk_decisions import (
     decide_on_annotators,
     parse_bulk_action,
 )
-from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, require_annotator_id
+from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
-from app.quality.rule_reach import load_reach_summary, too_few_annotators_notice
+from app.quality.rule_reach import load_reach_summary, notice_on_too_few_annotators_to_compare
 from app.quality.rule_sentences import parts_of_rule_sentence
-from app.quality.settings import RULE_ACTIONS, active_rule_choice_by_name, rule_choice_by_name
+from app.quality.settings import RULE_ACTIONS, active_rules_of_campaign_by_name, parse_all_rule_choices_by_name
 from app.record.campaign import load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -86,7 +86,7 @@ async def annotators_page(
         ),
         "comparisons": comparison,
         "has_reliability": comparison.is_any_reliability_known,
-        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
         "bins": campaign.design.classes,
         "sort": sort,
         "is_ascending": rising,
@@ -116,7 +116,7 @@ async def annotator_page(
 ) -> HTMLResponse:
     """Show an annotator: figures, decisions, and answers by item and by HIT."""
     campaign = await load_campaign_for_page(connection, slug)
-    annotator_id = await require_annotator_id(connection, campaign, annotator)
+    annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
     answers = await annotator_answers.load_answer_lines_of_annotator(
@@ -134,7 +134,7 @@ async def annotator_page(
         "item_page": Page[Any](item_page_number, ANNOTATOR_ROWS_PER_PAGE, item_total),
         "is_ordered": campaign.criteria[0].design.value_kind != "classes",
         "comparisons": await comparisons.load_newest_comparison(connection, campaign),
-        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
         "bins": campaign.design.classes,
         "actions": ACTIONS_BY_BLOCKED_STATE[line.barred],
         "answers": answers,
@@ -198,12 +198,12 @@ async def checks_page(
 ) -> HTMLResponse:
     """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
     campaign = await load_campaign_for_page(connection, slug)
-    silent = campaign.status == "draft" or not active_rule_choice_by_name(campaign)
+    silent = campaign.status == "draft" or not active_rules_of_campaign_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
     quality_inbox = await inbox.load_page_of_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
     )
-    rules = rule_choice_by_name(campaign.quality_preset, campaign.quality_rules)
+    rules = parse_all_rule_choices_by_name(campaign.quality_preset, campaign.quality_rules)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     context = {
         "campaign": campaign,
@@ -219,8 +219,8 @@ async def checks_page(
         "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": reach_summary.by_rule,
         "expected_checks": reach_summary.expected_checks,
-        "too_few_annotators": "" if silent else await too_few_annotators_notice(connection, campaign.id),
-        "is_recalculating": await annotators.has_unapplied_decisions(connection, campaign.id),
+        "too_few_annotators": "" if silent else await notice_on_too_few_annotators_to_compare(connection, campaign.id),
+        "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
     }
     return render_page(request, "admin/checks.html", context)
 

@@ -13,7 +13,7 @@ from app.errors import pluralize
 from app.quality.checks import number_of_checks_per_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
-from app.quality.settings import RuleChoice, active_rule_choice_by_name
+from app.quality.settings import RuleChoice, active_rules_of_campaign_by_name
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
@@ -94,13 +94,13 @@ async def load_rule_reach_by_name(
 async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *, item_count: int) -> ReachSummary:
     """Return what the active rules can find, for the template `admin/_rule_reach.html`."""
     rows = await connection.execute(COUNT_CHECKS_BY_KIND, {"campaign": campaign.id})
-    workload = max_annotator_workload(campaign, item_count, {row.kind: row.items for row in rows})
+    workload = largest_workload_of_one_annotator(campaign, item_count, {row.kind: row.items for row in rows})
     false_alarm_rate = campaign.false_alarms / 1000
     by_rule = {
         name: replace(
             rule_reach_in_campaign(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title
         )
-        for name, choice in active_rule_choice_by_name(campaign).items()
+        for name, choice in active_rules_of_campaign_by_name(campaign).items()
     }
     return ReachSummary(by_rule, sentence_on_checks_met_by_one_person(workload))
 
@@ -132,21 +132,23 @@ def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, ch
     """Return how many checks of each kind a campaign has, how many one annotator meets, and how many failures the rule
     about them needs. Attention items are left out if there are none.
     """
-    workload, rules = max_annotator_workload(campaign, item_count, check_counts), active_rule_choice_by_name(campaign)
+    workload, rules = (
+        largest_workload_of_one_annotator(campaign, item_count, check_counts),
+        active_rules_of_campaign_by_name(campaign),
+    )
     sentences = []
     for kind in CHECK_KINDS:
         count = check_counts.get(kind, 0)
         if count or kind == "gold":
-            sentences.append(
-                f"{pluralize(count, f'{kind} item')}{text_on_checks_one_person_meets(workload, kind) if count else ''}."
-            )
+            met_by_one_person = text_on_number_of_checks_one_person_meets(workload, kind) if count else ""
+            sentences.append(f"{pluralize(count, f'{kind} item')}{met_by_one_person}.")
         if kind in rules and (count or kind == "gold"):
             need = rules[kind].rule.least_work_required(campaign.design.value_kind, campaign.false_alarms / 1000)
             sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failed ones.")
     return " ".join(sentences)
 
 
-def text_on_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
+def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> str:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
         return "; no task shows them until you set “Tasks with a check (%)”"
@@ -157,7 +159,7 @@ def text_on_checks_one_person_meets(workload: AnnotatorWorkload, kind: str) -> s
     return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
 
 
-async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: int) -> str:
+async def notice_on_too_few_annotators_to_compare(connection: AsyncConnection, campaign_id: int) -> str:
     """Return a sentence saying that rules which compare annotators find nothing yet; empty if enough annotators have
     answered.
     """
@@ -171,7 +173,7 @@ async def too_few_annotators_notice(connection: AsyncConnection, campaign_id: in
     return f"Rules that compare annotators need {needed} of them; {so_far_text}."
 
 
-def max_annotator_workload(
+def largest_workload_of_one_annotator(
     campaign: Campaign, item_count: int | None, check_counts: Mapping[str, int] | None
 ) -> AnnotatorWorkload:
     """Return the most work of one person.
@@ -212,12 +214,12 @@ def rule_reach_in_campaign(
         starts_at += f", if {requirement.other_annotators} others have {requirement.count_per_other} or more each"
     starts_at += "."
     if not requirement.unit.startswith("failed"):
-        reason = too_little_work_reason(requirement, workload)
+        reason = reason_one_person_works_too_little(requirement, workload)
         return RuleReach(starts_at, reason, needs_more_work=bool(reason))
     kind = requirement.unit.split()[1]
     if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
         return RuleReach(starts_at, f"No task shows {'an attention' if kind == 'attention' else 'a gold'} item.")
-    reason = too_few_checks_reason(requirement, kind, workload)
+    reason = reason_one_person_meets_too_few_checks(requirement, kind, workload)
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
@@ -243,12 +245,14 @@ def hint_on_failed_checks_that_rules_need(
     needed = " or ".join(pluralize(need.count, need.unit) for need in requirements.values())
     workload = AnnotatorWorkload(hits_per_annotator, 1, {}, checks_percent)
     reasons = (
-        [too_few_checks_reason(need, name, workload) for name, need in requirements.items()] if checks_percent else []
+        [reason_one_person_meets_too_few_checks(need, name, workload) for name, need in requirements.items()]
+        if checks_percent
+        else []
     )
     return " ".join([f"Rules flag a person after {needed} at the earliest.", *filter(None, reasons)])
 
 
-def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
+def reason_one_person_works_too_little(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
     """Return a sentence that one person cannot do enough work for the rule; empty if they can."""
     if workload.max_hits is None or requirement.unit == "implied pair":
         return ""
@@ -261,7 +265,7 @@ def too_little_work_reason(requirement: RuleRequirement, workload: AnnotatorWork
     return f"With {hits} per person{units_text} this rule cannot find {requirement.target}: it needs {needed}."
 
 
-def too_few_checks_reason(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
+def reason_one_person_meets_too_few_checks(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
     """Return a sentence that one person does not meet enough checks of a kind for the rule; empty if they may."""
     available = workload.max_checks.get(kind)
     requirement_text = f"this rule needs {requirement.count} failures, so it cannot find anyone."

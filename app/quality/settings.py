@@ -61,17 +61,17 @@ class QualitySettings(InputModel):
     @classmethod
     def check_rule_lines(cls, lines: list[str]) -> list[str]:
         """Refuse lines with an unknown rule, action or threshold."""
-        rule_choice_by_name("watch", lines)
+        parse_all_rule_choices_by_name("watch", lines)
         return lines
 
 
-def active_rule_choice_by_name(campaign: Campaign) -> dict[str, RuleChoice]:
+def active_rules_of_campaign_by_name(campaign: Campaign) -> dict[str, RuleChoice]:
     """Return the rules of a campaign that have an action, by name."""
-    choices = rule_choice_by_name(campaign.quality_preset, campaign.quality_rules)
+    choices = parse_all_rule_choices_by_name(campaign.quality_preset, campaign.quality_rules)
     return {name: choice for name, choice in choices.items() if choice.action != "nothing"}
 
 
-def parse_preset(value: str) -> QualityPreset:
+def parse_quality_preset(value: str) -> QualityPreset:
     """Return the preset. Raises `ValueError`."""
     for preset in PRESET_ACTIONS:
         if preset == value:
@@ -85,7 +85,7 @@ def preset_action(preset: QualityPreset, rule_name: str) -> RuleAction:
     return "warn" if action == "hold" and QUALITY_RULES[rule_name].is_evidence_reported else action
 
 
-def rule_choice_by_name(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
+def parse_all_rule_choices_by_name(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
     """Return all rules by name, from a preset and the lines that differ from it. Raises `ValueError`."""
     actions = {name: preset_action(preset, name) for name in QUALITY_RULES}
     thresholds: dict[str, dict[str, str]] = {name: {} for name in QUALITY_RULES}

@@ -112,12 +112,12 @@ def posterior_changes_sql(
     return f"""
     WITH recent AS MATERIALIZED ({responses_since_sql(campaign, since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent
-    ){excluded_answers_cte(campaign) if segments else ""}
+    ){cte_of_excluded_annotators_and_responses(campaign) if segments else ""}
     SELECT {watermark_columns_sql(campaign)}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
            array_agg({item_status_flags_sql("p", unjudged_limit=unjudged_people)}) AS new_status,
-           {new_segment_uses_sql(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
+           {sql_counting_new_answers_by_segment(campaign, segments) if segments else "CAST(NULL AS int[])"} AS new_uses,
            (SELECT array_agg(hit_id) FROM recent) AS new_hits,
            (SELECT array_agg(annotator_id) FROM recent) AS new_annotators,
            (SELECT array_agg(CAST(items AS text)) FROM recent) AS new_items
@@ -126,7 +126,7 @@ def posterior_changes_sql(
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""
 
 
-def excluded_answers_cte(campaign: str) -> str:
+def cte_of_excluded_annotators_and_responses(campaign: str) -> str:
     """Return SQL for one more WITH query: the annotators and responses that the present revision excludes."""
     return f""", left_out AS MATERIALIZED (
         SELECT annotator_id, response_seq
@@ -134,7 +134,7 @@ def excluded_answers_cte(campaign: str) -> str:
     )"""
 
 
-def new_segment_uses_sql(campaign: str, segments: str) -> str:
+def sql_counting_new_answers_by_segment(campaign: str, segments: str) -> str:
     """Return SQL for the number of counting answers about each segment in `recent`."""
     return f"""
     CASE WHEN {segments} > 0 THEN (

@@ -16,8 +16,8 @@ from app.record.revisions import (
     LOCAL_REVISION_LOCK,
     PROCESS_REVISION_LOCK,
     is_revision_due_and_does_it_need_process,
-    make_and_switch_to_revision,
-    open_engine,
+    make_revision_and_switch_to_it,
+    open_engine_of_own_process,
 )
 
 
@@ -111,10 +111,10 @@ async def recompute_under_newest_edition(
 
 async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Make a revision from the same answers under the newest edition of the law, in this process."""
-    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
+    await make_revision_and_switch_to_it(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
 
 
 async def make_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
     """Run `make_newest_edition` in a process that has no engine."""
-    async with open_engine(url) as engine:
+    async with open_engine_of_own_process(url) as engine:
         await make_newest_edition(engine, campaign_id, now=now)

@@ -152,7 +152,7 @@ class LawRunner:
                 self.item_tails[number] = long
             before = self.item_heads[number]
             self.item_heads[number] = short, len(long) if long is not None else before[1] if before else 0
-        self.law_changes = merge_law_changes(self.law_changes, change.law_state)
+        self.law_changes = merge_earlier_and_later_law_changes(self.law_changes, change.law_state)
 
     async def store_law_state_and_return_posterior_parameters(self) -> dict[str, Any]:
         """Store the law's state, and return the parameters of `UPDATE_POSTERIORS` for the posteriors that changed."""
@@ -168,7 +168,7 @@ class LawRunner:
         }
 
 
-def merge_law_changes(earlier: LawState, later: LawState) -> LawState:
+def merge_earlier_and_later_law_changes(earlier: LawState, later: LawState) -> LawState:
     """Return the earlier changes, updated with the later ones."""
     items = dict(earlier.items)
     for number, (short, long) in later.items.items():

@@ -31,7 +31,7 @@ class Pace:
     hits_per_hour: list[int]
 
 
-def build_hourly_rate_bars(hits_by_minute: Mapping[int, int], first_answer_time: float, now: float) -> Pace:
+def build_bars_of_hits_per_hour(hits_by_minute: Mapping[int, int], first_answer_time: float, now: float) -> Pace:
     """Return bars aligned to the clock, from the first answer, but at most 24 hours ago, until now."""
     begin = max(first_answer_time, now - PACE_HOURS_SHOWN * 3600)
     minutes = next((bar for bar in BAR_MINUTES if now // 60 - begin // 60 < bar * MAX_PACE_BARS), BAR_MINUTES[-1])
@@ -48,17 +48,17 @@ def build_hourly_rate_bars(hits_by_minute: Mapping[int, int], first_answer_time:
     if begin == first_answer_time:
         bars[0] = max(
             counts[0] * 3600 / max(width, edges[1] - first_answer_time),
-            hourly_rate_after_first_hit(counts[0], edges[1] - first_answer_time),
+            hits_per_hour_without_first_hit(counts[0], edges[1] - first_answer_time),
         )
     return Pace(start * minutes, minutes, [round(hits) for hits in bars])
 
 
-def hourly_rate_after_first_hit(hits: int, seconds: float) -> float:
+def hits_per_hour_without_first_hit(hits: int, seconds: float) -> float:
     """Return HITs per hour in a time that begins with an answer, which starts the clock and is not counted."""
     return (hits - 1) * 3600 / seconds if seconds >= MIN_SECONDS_FOR_RATE else 0.0
 
 
-def recent_hit_count_and_hourly_rate(
+def recent_hit_count_and_hits_per_hour(
     hits_by_minute: Mapping[int, int], first_answer_time: float, now: float
 ) -> tuple[int, float] | None:
     """Return the HITs of the last hour, or since a later first answer, and the rate per hour.
@@ -71,7 +71,7 @@ def recent_hit_count_and_hourly_rate(
         return hits, hits * 3600 / (now - begin)
     if hits < MIN_HITS_FOR_RATE or now - first_answer_time < MIN_SECONDS_FOR_RATE:
         return None
-    return hits, hourly_rate_after_first_hit(hits, now - first_answer_time)
+    return hits, hits_per_hour_without_first_hit(hits, now - first_answer_time)
 
 
 def forecast_hours_to_completion_or_none(
@@ -82,7 +82,7 @@ def forecast_hours_to_completion_or_none(
     Args:
         judgments_left: Judgments still wanted.
         items_per_hit: Judgments per HIT.
-        recent_rate: Result of `recent_hit_count_and_hourly_rate`.
+        recent_rate: Result of `recent_hit_count_and_hits_per_hour`.
         time_since_first_answer: No forecast is made from less than `MIN_SPAN_FOR_FORECAST`.
 
     """

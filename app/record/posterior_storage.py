@@ -84,7 +84,7 @@ def query_parameters_of_posterior_update(
     }
 
 
-async def store_revision(
+async def store_revision_with_posteriors_and_law_state(
     connection: AsyncConnection,
     revision: Revision,
     law: Law,

@@ -90,11 +90,11 @@ class Verification:
     beyond_rounding: int = 0
 
     @property
-    def is_clean(self) -> bool:
+    def has_no_mismatches(self) -> bool:
         return self.mismatch_count == 0 and self.checks_amiss == 0
 
     @property
-    def is_rounding_only(self) -> bool:
+    def has_only_rounding_mismatches(self) -> bool:
         """Return whether all mismatches are within rounding."""
         return self.mismatch_count > 0 and self.beyond_rounding == 0 and self.checks_amiss == 0
 
@@ -106,7 +106,7 @@ async def verify_by_replay(connection: AsyncConnection, campaign: Campaign) -> V
     """
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft: there is nothing to verify yet.", code="not_launched")
-    verifications = [await verify_criterion(connection, criterion) for criterion in campaign.criteria]
+    verifications = [await verify_criterion_by_replay(connection, criterion) for criterion in campaign.criteria]
     count = sum(verification.mismatch_count for verification in verifications)
     mismatches = [mismatch for verification in verifications for mismatch in verification.mismatches]
     inconsistent_checks = (await connection.execute(COUNT_INCONSISTENT_CHECKS, {"campaign": campaign.id})).scalar_one()
@@ -121,7 +121,7 @@ async def verify_by_replay(connection: AsyncConnection, campaign: Campaign) -> V
     )
 
 
-async def verify_criterion(connection: AsyncConnection, criterion: Criterion[Campaign]) -> Verification:
+async def verify_criterion_by_replay(connection: AsyncConnection, criterion: Criterion[Campaign]) -> Verification:
     """Verify the posteriors and law states of one criterion."""
     law, criterion_name = criterion.law, criterion.name or None
     parameter_names = law.family.parameter_names

@@ -140,7 +140,7 @@ async def load_counted_responses(
 
     """
     driver = await begin_transaction_returning_driver(connection)
-    arguments = campaign_id, after, limit, *watermark_snapshots(since, until), last_decision, criterion
+    arguments = campaign_id, after, limit, *snapshot_text_of_each_watermark(since, until), last_decision, criterion
     return [Response.from_stored(*row) for row in await driver.fetch(FIND_RESPONSES, *arguments)]
 
 
@@ -150,11 +150,13 @@ async def count_responses_that_count(
     """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
     driver = await begin_transaction_returning_driver(connection)
     return int(
-        await driver.fetchval(COUNT_RESPONSES, campaign_id, after, None, *watermark_snapshots(since, until), None, 0)
+        await driver.fetchval(
+            COUNT_RESPONSES, campaign_id, after, None, *snapshot_text_of_each_watermark(since, until), None, 0
+        )
     )
 
 
-def watermark_snapshots(*watermarks: Watermark | None) -> list[str | None]:
+def snapshot_text_of_each_watermark(*watermarks: Watermark | None) -> list[str | None]:
     return [watermark and watermark.snapshot for watermark in watermarks]
 
 
@@ -206,7 +208,7 @@ async def load_judgment_column_by_name(
         Columns `seq`, `annotator`, `item` and `value`, each (J,), sorted by `seq` and within a HIT as presented.
 
     """
-    arguments = campaign_id, after, limit, *watermark_snapshots(since, None), None, criterion
+    arguments = campaign_id, after, limit, *snapshot_text_of_each_watermark(since, None), None, criterion
     rows = await fetch_array_by_column(
         connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8"
     )

@@ -35,7 +35,7 @@ from app.record.bulk_update import apply_answers_and_count_by_item, lock_and_loa
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
 from app.record.law_storage import Revision
-from app.record.posterior_storage import store_revision
+from app.record.posterior_storage import store_revision_with_posteriors_and_law_state
 from app.record.replay import replay_to_beliefs_counts_and_last_number
 from app.record.responses import Response
 from app.record.retired import mark_retired_items_as_settled
@@ -226,13 +226,13 @@ async def is_revision_due_and_does_it_need_process(engine: AsyncEngine, campaign
 
 
 async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """Run `make_and_switch_to_revision` in a process that has no engine."""
-    async with open_engine(url) as engine:
-        await make_and_switch_to_revision(engine, campaign_id, now=now)
+    """Run `make_revision_and_switch_to_it` in a process that has no engine."""
+    async with open_engine_of_own_process(url) as engine:
+        await make_revision_and_switch_to_it(engine, campaign_id, now=now)
 
 
 @asynccontextmanager
-async def open_engine(url: str) -> AsyncIterator[AsyncEngine]:
+async def open_engine_of_own_process(url: str) -> AsyncIterator[AsyncEngine]:
     engine = create_engine(url, pool_size=1)
     try:
         yield engine
@@ -245,10 +245,10 @@ async def make_revision_from_same_answers(engine: AsyncEngine, campaign_id: int,
 
     Annotation continues meanwhile, however long it takes.
     """
-    await make_and_switch_to_revision(engine, campaign_id, now=now, even_if_current=True)
+    await make_revision_and_switch_to_it(engine, campaign_id, now=now, even_if_current=True)
 
 
-async def make_and_switch_to_revision(
+async def make_revision_and_switch_to_it(
     engine: AsyncEngine,
     campaign_id: int,
     *,
@@ -345,7 +345,9 @@ async def store_replayed_revision(
 ) -> None:
     """Store the results of `replay_to_beliefs_counts_and_last_number` by each criterion as the next revision."""
     for criterion, (beliefs, judgments, _) in zip(criteria, replays, strict=True):
-        await store_revision(connection, next_revision_of(criterion), criterion.law, beliefs, judgments)
+        await store_revision_with_posteriors_and_law_state(
+            connection, next_revision_of(criterion), criterion.law, beliefs, judgments
+        )
 
 
 async def load_ids_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:

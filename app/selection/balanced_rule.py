@@ -98,10 +98,10 @@ class BalancedIndex(SelectionIndex):
 class BalancedRule(AlgorithmOne):
     """Rule whose iterations are the rounds of the plan."""
 
-    def make_index(self, values: ItemValues, settings: SelectionSettings) -> BalancedIndex:
+    def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> BalancedIndex:
         return BalancedIndex(values, settings)
 
-    def schedule_iteration(
+    def schedule_hits_of_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         room = settings.judgments_per_item - values.judgments_with_undrawn_items_as_full(settings)

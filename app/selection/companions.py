@@ -70,7 +70,7 @@ class Companions:
         self._size = len(items)
 
     def __len__(self) -> int:
-        """How many items may be drawn."""
+        """Number of items that may be drawn."""
         return self._size
 
     def add(self, item: int) -> None:

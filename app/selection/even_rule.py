@@ -34,7 +34,7 @@ class LeastJudgedLeaders:
         )
 
     def __len__(self) -> int:
-        """How many items may lead."""
+        """Number of items that may lead."""
         return self._size
 
     def add(self, item: int) -> None:
@@ -136,11 +136,11 @@ def make_least_judged_pools(
 class EvenRule(AlgorithmOne):
     """Rule whose iterations ask about every item once, or about the least judged items."""
 
-    def schedule_iteration(
+    def schedule_hits_of_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         if iteration == 0:
-            return AlgorithmOne.schedule_iteration(self, values, settings, iteration=0, rng=rng)
+            return AlgorithmOne.schedule_hits_of_iteration(self, values, settings, iteration=0, rng=rng)
         judgments = values.judgments_with_undrawn_items_as_full(settings)
         room = np.flatnonzero(judgments < settings.judgments_per_item)
         most = (

@@ -32,7 +32,7 @@ class JudgmentNoise:
 
     @property
     def variance(self) -> float:
-        """v, in squared units of the scores; never 0."""
+        """Variance v of one judgment, in squared units of the scores; never 0."""
         return max(self._squares / self._moves, MIN_NOISE_RATIO * self.initial_variance)
 
     def learn_from_score_move(self, judgments: int, move: float) -> None:
@@ -41,7 +41,7 @@ class JudgmentNoise:
         self._moves += 1.0
 
     def error_variances(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
-        """Return s^2 of items with this many judgments, and s'^2 after another one."""
+        """Return the squared errors of scores after this many judgments, s^2, and after another one, s'^2."""
         n, v = np.asarray(judgments, np.float64), self.variance
         has_judgments = n > 0
         after = np.where(has_judgments, v / (n + 1.0), self.initial_variance * v / (self.initial_variance + v))

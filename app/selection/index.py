@@ -93,7 +93,7 @@ class SelectionIndex(OpenItems):
 
     @property
     def reason(self) -> str:
-        """Why leaders lead."""
+        """Reason why leaders lead, as HITs store it."""
         return self._reason
 
     @property
@@ -317,11 +317,11 @@ class AlgorithmOne:
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN
 
-    def make_index(self, values: ItemValues, settings: SelectionSettings) -> SelectionIndex:
+    def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> SelectionIndex:
         """Return the index for drawing one HIT at a time."""
         return SelectionIndex(values, settings, make_pools=self.make_pools, reason=self.reason)
 
-    def schedule_iteration(
+    def schedule_hits_of_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         judgments = values.judgments_with_undrawn_items_as_full(settings)

@@ -197,7 +197,7 @@ class LabelRule(AlgorithmOne):
     measure: ItemMeasure = label_entropy
     reads_labels: bool = True
 
-    def make_index(  # type: ignore[override]  # it takes the labels, too
+    def make_selection_index(  # type: ignore[override]  # it takes the labels, too
         self, values: ItemValues, settings: SelectionSettings, *, states: npt.ArrayLike | None = None
     ) -> LabelIndex:
         """Return the index for drawing one HIT at a time; without `states` there are no labels yet."""

@@ -14,7 +14,7 @@ class LeaderPool(Protocol):
     """Items that may lead a HIT; the first ones are found without examining all of them."""
 
     def __len__(self) -> int:
-        """How many items may lead."""
+        """Number of items that may lead."""
 
     def add(self, item: int) -> None:
         """Allow an item to lead, by its present values."""
@@ -62,7 +62,7 @@ class HighestVarianceLeaders:
         heapify(self._heap)
 
     def __len__(self) -> int:
-        """How many items may lead."""
+        """Number of items that may lead."""
         return self._size
 
     def add(self, item: int) -> None:

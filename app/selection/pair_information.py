@@ -44,7 +44,7 @@ def comparison_information(distance: Floats, variance: Floats) -> Floats:
     return information
 
 
-def most_informative_pair(joint: JointScores, items: ItemNumbers) -> tuple[int, int]:
+def most_informative_pair_of_items(joint: JointScores, items: ItemNumbers) -> tuple[int, int]:
     """Return the two of at least two items whose comparison tells the most.
 
     Pairs that are too far apart to tell more than the best neighbours, whatever their variance, are not examined.
@@ -58,7 +58,7 @@ def most_informative_pair(joint: JointScores, items: ItemNumbers) -> tuple[int, 
             information = comparison_information(means[places:] - means[:-places], variance)
             if (highest := float(information.max())) > best:
                 best, pair = highest, (int(information.argmax()), int(information.argmax()) + places)
-    reach = distance_with_information(best, float(joint.difference_variance.max()))
+    reach = distance_beyond_which_comparisons_tell_less(best, float(joint.difference_variance.max()))
     ends = np.searchsorted(means, means + np.float32(reach), side="right")
     for start in range(0, len(order) - 1, ROWS_PER_BLOCK):
         rows = slice(start, start + ROWS_PER_BLOCK)
@@ -72,14 +72,14 @@ def most_informative_pair(joint: JointScores, items: ItemNumbers) -> tuple[int, 
     return int(order[pair[0]]), int(order[pair[1]])
 
 
-def distance_with_information(information: float, variance: float) -> float:
+def distance_beyond_which_comparisons_tell_less(information: float, variance: float) -> float:
     """Return a distance from which on no comparison of at most this variance tells more than `information`, in bits."""
     distances = np.linspace(0.0, MAX_DISTANCE, 300)
     too_far = comparison_information(distances, np.array(variance)) < information
     return float(distances[too_far.argmax()]) if too_far.any() else math.inf
 
 
-def most_informative_additions(
+def items_that_add_most_information(
     information_with: Callable[[int], Floats], chosen: Sequence[int], candidates: ItemNumbers, count: int
 ) -> list[int]:
     """Return up to `count` of the candidates: one after another, the one whose comparisons tell the most in total.

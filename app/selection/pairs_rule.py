@@ -31,8 +31,8 @@ from app.selection.open_items import OpenItems
 from app.selection.pair_information import (
     Floats,
     comparison_information,
-    most_informative_additions,
-    most_informative_pair,
+    items_that_add_most_information,
+    most_informative_pair_of_items,
 )
 from app.selection.rule import ItemValues, SelectionSettings
 
@@ -163,9 +163,9 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         free = np.array(sorted(self._open - barred), np.intp)
         if len(free) < 2 or self.always_shown:
             information_with = partial(comparison_information_by_joint_posterior, joint, free)
-            first = most_informative_additions(information_with, self.always_shown, free, 1)
+            first = items_that_add_most_information(information_with, self.always_shown, free, 1)
             return Pick(first[0], 1.0) if first else None
-        leader, companion = most_informative_pair(joint, free)
+        leader, companion = most_informative_pair_of_items(joint, free)
         self.planned_companion[leader] = companion
         return Pick(leader, 1.0)
 
@@ -215,7 +215,9 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         drawn = [planned] if planned in free and count else []
         candidates = np.array(sorted(free.difference(drawn)), np.intp)
         information_with = partial(comparison_information_by_joint_posterior, joint, candidates)
-        return drawn + most_informative_additions(information_with, [*before, *drawn], candidates, count - len(drawn))
+        return drawn + items_that_add_most_information(
+            information_with, [*before, *drawn], candidates, count - len(drawn)
+        )
 
 
 class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
@@ -237,7 +239,7 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         )
         numbers = np.array(candidates, np.intp)
         information_with = partial(comparison_information_of_independent_scores, self._known, self._gamma, numbers)
-        return most_informative_additions(information_with, [*dict.fromkeys((leader, *chosen))], numbers, count)
+        return items_that_add_most_information(information_with, [*dict.fromkeys((leader, *chosen))], numbers, count)
 
 
 def comparison_information_by_joint_posterior(joint: JointScores, items: ItemNumbers, other: int) -> Floats:
@@ -285,7 +287,7 @@ class PairsIndex(SelectionIndex):
 
     @property
     def reason(self) -> str:
-        """Why leaders lead: few judgments, until there is a posterior."""
+        """Reason why leaders lead: few judgments, until there is a posterior."""
         return FEWEST_JUDGMENTS if self.log is None or self.log.joint is None else MOST_INFORMATIVE
 
 
@@ -306,7 +308,7 @@ class PairsRule(EvenRule):
 
     reads_comparisons: bool = True
 
-    def make_index(self, values: ItemValues, settings: SelectionSettings) -> PairsIndex:
+    def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> PairsIndex:
         """Return the index for drawing one HIT at a time; it has no comparisons yet."""
         return PairsIndex(values, settings)
 

@@ -196,8 +196,8 @@ class Rule(Protocol):
     Attributes:
         name: The key in the registry, stored with a campaign.
         reads_labels: Whether it reads the counts of each item's labels. Only laws that count classes keep them, and
-            only
-        for one HIT at a time: such a rule's `make_index` also takes `states`, (N, K), and its index `update_labels`.
+            only for one HIT at a time: such a rule's `make_selection_index` also takes `states`, (N, K), and its index
+            has `update_labels`.
         reads_comparisons: Whether it reads which items won against which others, only for one HIT at a time.
         needs_ordered_scores: Whether it needs scores on a scale, not confidences of labels.
         needs_bounded_scores: Whether that scale must have ends.
@@ -230,10 +230,10 @@ class Rule(Protocol):
     @property
     def matches_by_score(self) -> bool: ...
 
-    def make_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
+    def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> Index:
         """Return the index for draws of one HIT at a time, with a copy of the values."""
 
-    def schedule_iteration(
+    def schedule_hits_of_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         """Return the HITs of an iteration, numbered from 0; judgments include those that open HITs hold.

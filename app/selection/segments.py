@@ -36,7 +36,7 @@ class SegmentIndex:
         self.all_differ = bool((same_as == system).all())
 
     @property
-    def systems(self) -> int:
+    def system_count(self) -> int:
         return self.first_with_same_output.shape[1]
 
     def update_segment_judgment_counts(self, segments_with_use_count: Iterable[tuple[int, int]]) -> None:

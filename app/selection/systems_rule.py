@@ -46,7 +46,7 @@ class HardestNeighbourLeaders:
         self._known, self._open = index, {*items.tolist()}
 
     def __len__(self) -> int:
-        """How many systems may lead."""
+        """Number of systems that may lead."""
         return len(self._open)
 
     def add(self, item: int) -> None:

@@ -74,7 +74,7 @@ class NearLineLeaders:
             self._store_bucket_of_same_score(bag[0], bag)
 
     def __len__(self) -> int:
-        """How many items may lead."""
+        """Number of items that may lead."""
         return self._size
 
     def add(self, item: int) -> None:

@@ -36,10 +36,10 @@ ADDRESS_FILE_NAME = "address"  # in the data directory
 
 def run_server(settings: Settings, *, with_demo: bool) -> None:
     """Serve until a signal comes. Raises StartupProblem."""
-    raise_open_file_limit()
+    raise_limit_of_open_files()
     stop_request = StopRequest()  # else SIGTERM would end this process before it has ended PostgreSQL
     with (
-        bind_worker_sockets(settings.host, settings.port, settings.workers) as listeners,
+        bind_one_socket_per_worker(settings.host, settings.port, settings.workers) as listeners,
         database_url_for_server(settings, terminate_this_process) as url,
     ):
         upgrade_schema(url)
@@ -57,11 +57,11 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
         set_environment_of_child_processes("database_url", url)
         if settings.secret_key is None:
             set_environment_of_child_processes("secret_key", key)
-        with publish_server_url(settings, base_url):
+        with publish_server_url_during_context(settings, base_url):
             serve_until_stopped(settings, listeners, stop_request)
 
 
-def raise_open_file_limit() -> None:
+def raise_limit_of_open_files() -> None:
     """Raise this process's limit of open files, connections included; child processes inherit it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = WANTED_OPEN_FILES if hard == resource.RLIM_INFINITY else min(hard, WANTED_OPEN_FILES)
@@ -78,7 +78,7 @@ def terminate_this_process() -> None:
 
 
 @contextmanager
-def bind_worker_sockets(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
+def bind_one_socket_per_worker(host: str, port: int, workers: int) -> Iterator[list[socket.socket]]:
     """Yield a socket for each worker, all bound to the port. Raises StartupProblem.
 
     The kernel spreads connections evenly over sockets that share a port. With a single socket, the first worker to wake
@@ -135,7 +135,7 @@ def server_url(settings: Settings, port: int) -> str:
 
 
 @contextmanager
-def publish_server_url(settings: Settings, base_url: str) -> Iterator[None]:
+def publish_server_url_during_context(settings: Settings, base_url: str) -> Iterator[None]:
     """Publish the server's URL to commands on the same data during this block, in a file that this process locks.
 
     A server on the operator's database has no data folder, so commands use the URL in the settings.

@@ -50,7 +50,7 @@ class SimulatedCampaign:
 
     def __post_init__(self) -> None:
         self.beliefs, judgments = self.initial_state or (self.initial_beliefs(), np.zeros(self.item_count, np.int64))
-        self.index = self.rule.make_index(ItemValues(self.score, self.variance, judgments), self.asking)
+        self.index = self.rule.make_selection_index(ItemValues(self.score, self.variance, judgments), self.asking)
 
     def initial_beliefs(self) -> LawBeliefs:
         """Return the law's beliefs before the first HIT."""
@@ -100,7 +100,7 @@ class SimulatedCampaign:
                 hit.items, hit.values, tie_margin=self.parameters.tie_margin, ties=self.parameters.ties
             )
 
-    def release_items(self, is_settled: Mask) -> None:
+    def release_settled_items(self, is_settled: Mask) -> None:
         """Stop asking about the settled items, (N,), and ask about all others as long as they want judgments."""
         status = is_settled * ItemStatus.SETTLED
         changed = np.flatnonzero(status != self.index.status)

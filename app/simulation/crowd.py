@@ -81,7 +81,10 @@ async def draw_crowd(
     rng: np.random.Generator,
     unjudgeable: float = 0.0,
 ) -> DrawnCrowd:
-    """Draw true values and annotators of a simulation. The arguments, and what it raises, are those of `simulate`."""
+    """Draw true values and annotators of a simulation.
+
+    The arguments, and what it raises, are those of `answer_hits_by_simulated_annotators`.
+    """
     true_values = await load_true_values(connection, campaign.id, truth_column, rng)
     unjudgeable_items = draw_reason_by_unjudgeable_item(campaign, len(true_values), unjudgeable, rng)
     difficulty = population.noise * rng.standard_normal(campaign.segment_count)
@@ -226,7 +229,7 @@ def draw_reason_by_unjudgeable_item(
     return {item: reasons[item % len(reasons)] for item in np.flatnonzero(rng.random(item_count) < share).tolist()}
 
 
-async def simulate(
+async def answer_hits_by_simulated_annotators(
     database: AsyncEngine,
     campaign: Campaign,
     *,

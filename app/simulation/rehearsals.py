@@ -31,7 +31,7 @@ from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug
 from app.record.deletion import delete_campaign_and_all_its_data
 from app.simulation.annotators import Population
-from app.simulation.crowd import has_answers_of_people, load_true_values, simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators, has_answers_of_people, load_true_values
 from app.simulation.rehearsal_offer import load_rehearsal_of_campaign_or_none
 
 log = logging.getLogger(__name__)
@@ -226,7 +226,7 @@ class RehearsalCrowds:
         rng = np.random.default_rng(campaign.seed)
         led_until, renewal_due = crowd.led_until, time.monotonic() + LEAD_RENEWAL_SECONDS
 
-        async def after_answer() -> None:
+        async def renew_lead_and_count_answer() -> None:
             nonlocal led_until, renewal_due
             self.on_answer(campaign.id)
             if led_until is not None and time.monotonic() > renewal_due:
@@ -237,7 +237,7 @@ class RehearsalCrowds:
             await asyncio.sleep(self.pause)
 
         try:
-            await simulate(
+            await answer_hits_by_simulated_annotators(
                 self.database,
                 campaign,
                 hits=MAX_REHEARSAL_HITS,
@@ -246,7 +246,7 @@ class RehearsalCrowds:
                 truth_column=crowd.truth_column,
                 rng=rng,
                 clock=self.clock,
-                on_answer=after_answer,
+                on_answer=renew_lead_and_count_answer,
             )
         except CrowdLeadLost:
             log.warning("another process now leads the crowd of “%s”", campaign.name)

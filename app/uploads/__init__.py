@@ -72,14 +72,14 @@ def read_table(
 
     Raises:
         TooLarge: `file_too_large`, `too_many_rows`.
-        Invalid: `file_empty`; what `unpack_uploaded_table`, `iterate_decoded_chunks`, and `read_delimited_table`,
+        Invalid: `file_empty`; what `open_table_in_uploaded_file`, `iterate_decoded_chunks`, and `read_delimited_table`,
             `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
 
     """
     check_upload_size(file, max_mb)
     if workbooks.is_workbook(file):
         return workbooks.read_workbook_table(file, max_mb=max_mb, sheet=read_options.sheet)
-    table = containers.unpack_uploaded_table(file, file_name, max_mb=max_mb)
+    table = containers.open_table_in_uploaded_file(file, file_name, max_mb=max_mb)
     text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()
 

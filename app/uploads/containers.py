@@ -141,7 +141,7 @@ def refuse_foreign_file_format(file_format: ForeignFormat) -> NoReturn:
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
 
-def unpack_uploaded_table(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
+def open_table_in_uploaded_file(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
     """Return the table in a file: the file itself, or the table that a gzip or zip contains.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
@@ -175,7 +175,7 @@ def refuse_binary_format(file: BinaryIO, first_bytes: bytes) -> None:
         if first_bytes.startswith(magic, offset):
             refuse_foreign_file_format(file_format)
     if first_bytes.startswith(OLE_SIGNATURE):
-        refuse_foreign_file_format(office_format_of_first_sector(file, first_bytes))
+        refuse_foreign_file_format(old_office_format_by_first_sector(file, first_bytes))
 
 
 def refuse_html_or_xml_table(first_line: str) -> None:
@@ -186,7 +186,7 @@ def refuse_html_or_xml_table(first_line: str) -> None:
             refuse_foreign_file_format(file_format)
 
 
-def office_format_of_first_sector(file: BinaryIO, start: bytes) -> ForeignFormat:
+def old_office_format_by_first_sector(file: BinaryIO, start: bytes) -> ForeignFormat:
     """Return the format of an Office document from before 2007, by the names in its first directory sector."""
     sector_bytes = 1 << min(int.from_bytes(start[30:32], "little"), 12)
     sector = int.from_bytes(start[48:52], "little")

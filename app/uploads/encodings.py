@@ -256,7 +256,7 @@ def count_signs_of_wrong_encoding_in_text(text: str) -> int:
 def count_signs_of_wrong_encoding_in_word(word: str) -> int:
     letters = [character for character in word if character.isalpha()]
     symbols = [character for character in word if character > "\x7f" and not character.isalnum()]
-    scripts = {script_name_of_character(character) for character in letters}
+    scripts = {unicode_script_of_character(character) for character in letters}
     unusual_count = sum(
         character not in USUAL_SYMBOLS and unicodedata.category(character)[0] != "M" for character in symbols
     )
@@ -266,6 +266,6 @@ def count_signs_of_wrong_encoding_in_word(word: str) -> int:
     return unusual_count + 2 * symbols_in_word + 2 * inner_capitals + 3 * (len(scripts) > 1) + 2 * accented_runs
 
 
-def script_name_of_character(character: str) -> str:
+def unicode_script_of_character(character: str) -> str:
     script = unicodedata.name(character, "").partition(" ")[0]
     return "CJK" if script in ("HIRAGANA", "KATAKANA", "CJK") else script

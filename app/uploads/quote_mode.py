@@ -31,16 +31,16 @@ DIGITS_PATTERN, LETTERS_PATTERN = re.compile(r"[0-9]+"), re.compile(r"[^\W\d_]+"
 
 @dataclass
 class ColumnShapes:
-    """The shapes of a column's cells, as `cell_shape` returns them, and counts of enclosed cells."""
+    """The shapes of a column's cells, as `shape_of_cell_text` returns them, and counts of enclosed cells."""
 
     shapes: set[str] = field(default_factory=set)
     filled_count: int = 0
     enclosed_count: int = 0
     needlessly_enclosed_count: int = 0
 
-    def add_shape(self, cell: str) -> None:
+    def add_shape_of_cell(self, cell: str) -> None:
         if len(self.shapes) <= MAX_SHAPES_PER_COLUMN:
-            self.shapes.add(cell_shape(cell))
+            self.shapes.add(shape_of_cell_text(cell))
 
     def count_quotes(self, source_cell: str) -> None:
         self.filled_count += bool(source_cell)
@@ -49,7 +49,7 @@ class ColumnShapes:
             self.enclosed_count += 1
             self.needlessly_enclosed_count += bool(inner) and not NEEDS_QUOTES_PATTERN.search(inner)
 
-    def is_code_column(self, row_count: int) -> bool:
+    def is_column_of_codes(self, row_count: int) -> bool:
         """Return whether the column holds ids or other codes, which look alike and have no spaces."""
         return len(self.shapes) <= max(1, row_count // 3) and not any(" " in shape for shape in self.shapes)
 
@@ -57,7 +57,7 @@ class ColumnShapes:
         """Return whether a cell, as written in the file, may belong to this column."""
         if self.filled_count and self.enclosed_count == self.filled_count and not source_cell.startswith('"'):
             return False
-        return cell_shape(source_cell.strip('"')) in self.shapes
+        return shape_of_cell_text(source_cell.strip('"')) in self.shapes
 
 
 class MultilineRow(NamedTuple):
@@ -92,7 +92,7 @@ class QuoteEvidence:
         self.row_count += 1
         for column, cell in zip(self.columns, cells, strict=False):
             if "\n" not in cell:
-                column.add_shape(cell)
+                column.add_shape_of_cell(cell)
         if len(self.leading_cells) < MAX_ROWS_REMEMBERED:
             self.leading_cells.append(tuple(cell[:MAX_CODE_CHARACTERS] for cell in cells[:MAX_COLUMNS_EXAMINED]))
         if len(lines) > 1:
@@ -126,7 +126,7 @@ class QuoteEvidence:
     def first_row_that_contains_whole_rows_or_none(self) -> MultilineRow | None:
         """Return the first row over several lines that look like rows of their own."""
         code_positions = [
-            position for position, column in enumerate(self.columns) if column.is_code_column(self.row_count)
+            position for position, column in enumerate(self.columns) if column.is_column_of_codes(self.row_count)
         ]
         return next(
             (span for span in self.multiline_rows if self.does_row_contain_whole_rows(span, code_positions)), None
@@ -173,6 +173,6 @@ class QuoteEvidence:
         )
 
 
-def cell_shape(cell: str) -> str:
+def shape_of_cell_text(cell: str) -> str:
     """Return a cell with each run of digits as 0 and each run of letters as a."""
     return LETTERS_PATTERN.sub("a", DIGITS_PATTERN.sub("0", cell[:200]))

@@ -19,7 +19,7 @@ NOISY, QUIET = [0.0, 1.0], [0.5, 0.5]
 def after(answers):
     """A HIT of one item, once these answers are in, (items, answers of each)."""
     none = np.zeros(len(answers))
-    index = NEYMAN.make_index(
+    index = NEYMAN.make_selection_index(
         ItemValues(none + 0.5, none + 0.05, none),
         SelectionSettings(judgments_per_item=100, items_per_hit=1, gamma=0.1),
     )

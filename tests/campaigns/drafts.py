@@ -77,4 +77,4 @@ async def import_results(
 async def replay_is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))).is_clean
+        return (await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))).has_no_mismatches

@@ -14,7 +14,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports import registry as export
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -110,7 +110,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 
 async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
-    await simulate(
+    await answer_hits_by_simulated_annotators(
         engine, campaign, hits=500, annotators=8, population=population_with_random_bias_only(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip

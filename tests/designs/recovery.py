@@ -13,7 +13,7 @@ from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.designs.campaign import Campaign
 from app.record.replay import verify_by_replay
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 ITEMS = 24
@@ -27,7 +27,7 @@ async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campa
         campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(1)
     crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "truth_column": "oracle", "rng": rng}
-    await simulate(
+    await answer_hits_by_simulated_annotators(
         engine,
         campaign,
         population=population_with_random_bias_only(0.1),

@@ -18,7 +18,7 @@ from app.record.campaign import load_campaign_by_slug
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -83,7 +83,7 @@ async def test_many_clients_give_every_other_item_what_it_wants_and_no_more(data
             25 < await fetch_value(engines[0], "SELECT count(*) FROM responses WHERE items[1] = 3") < 70
         )  # a random side
         assert await fetch_value(engines[0], "SELECT status FROM campaigns") == "finished"
-        assert (await verified(engines[0], campaign)).is_clean
+        assert (await verified(engines[0], campaign)).has_no_mismatches
     finally:
         for engine in engines:
             await engine.dispose()
@@ -190,7 +190,7 @@ async def test_previews_and_trials_show_the_baseline_too(app, client, researcher
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
     campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
     rng = np.random.default_rng(5)
-    hits = await simulate(
+    hits = await answer_hits_by_simulated_annotators(
         engine,
         campaign,
         hits=500,
@@ -211,7 +211,7 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
 def test_an_iteration_asks_about_each_other_item_once(iteration):
     asking = SelectionSettings(judgments_per_item=4, items_per_hit=1, gamma=0.1, never_drawn=(3,))
     rng = np.random.default_rng(1)
-    plan = AlgorithmOne().schedule_iteration(
+    plan = AlgorithmOne().schedule_hits_of_iteration(
         ItemValues(np.full(6, 0.5), np.full(6, 0.1), np.zeros(6)), asking, iteration=iteration, rng=rng
     )
     assert sorted(draw.items for draw in plan) == [[0], [1], [2], [4], [5]]
@@ -220,7 +220,7 @@ def test_an_iteration_asks_about_each_other_item_once(iteration):
 
 def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     asking = SelectionSettings(judgments_per_item=2, items_per_hit=1, gamma=0.1, never_drawn=(1,))
-    index = AlgorithmOne().make_index(ItemValues(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3)), asking)
+    index = AlgorithmOne().make_selection_index(ItemValues(np.full(3, 0.5), np.full(3, 0.1), np.zeros(3)), asking)
     rng = np.random.default_rng(1)
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])

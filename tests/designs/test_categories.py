@@ -82,4 +82,4 @@ async def test_the_true_labels_are_recovered_and_replay_to_the_bit(engine, many)
     truth = Categories(labels=labels).simulate_answer(np.linspace(0, 1, 24).tolist())
     assert np.mean(np.array(await most_counted_classes(engine)) == truth) > 0.8
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches

@@ -19,7 +19,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
 from app.record.campaign import load_campaign_by_slug
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -168,7 +168,7 @@ async def test_programs_answer_with_places_and_exports_have_them(app, api_client
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
     campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
     rng = np.random.default_rng(5)
-    hits = await simulate(
+    hits = await answer_hits_by_simulated_annotators(
         engine,
         campaign,
         hits=160,

@@ -24,13 +24,13 @@ from app.errors import Conflict, Invalid
 from app.experiments.arm_assignment import choose_visited_or_running_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_word_frequencies
-from app.quality.decisions import exclude_annotator, require_annotator_id
+from app.quality.decisions import exclude_annotator, find_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import revise_posteriors
 from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -353,7 +353,7 @@ async def campaigns_of(engine):
 async def simulated_answers(engine, slug):
     async with engine.connect() as connection:
         row = await load_campaign_by_slug(connection, slug)
-    await simulate(
+    await answer_hits_by_simulated_annotators(
         engine, row, hits=30, annotators=3, population=population_with_random_bias_only(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
     )  # fmt: skip
@@ -381,7 +381,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     assert "**1 person answered in more than one arm**" in page
     assert "**Too few answers**: DA, RA, EASL have fewer" in page
     async with engine.begin() as connection:
-        who = await require_annotator_id(connection, made.campaigns["EASL"], "A1")
+        who = await find_annotator_id_or_refuse(connection, made.campaigns["EASL"], "A1")
         await exclude_annotator(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
     await revise_posteriors(engine, made.campaigns["EASL"].id, now=NOW)
     await easel("compare", "verbs", "--out", tmp_path)

@@ -139,7 +139,7 @@ def share_right(truth, skill, judgments, leads, *, rng):
 
 
 def by_algorithm_1(state, rng):
-    index = AlgorithmOne().make_index(
+    index = AlgorithmOne().make_selection_index(
         ItemValues(dirichlet.score(*state), dirichlet.variance(*state), np.zeros(state.shape[1])),
         SelectionSettings(10**6, 1, 0.1),
     )

@@ -18,7 +18,7 @@ from app.inference.systems.graded_marginal import (
     Prior,
     log_marginal_and_gradient,
     make_logistic_terms,
-    observed_information_matrix,
+    observed_information_matrix_of_parameters,
     posterior_modes_and_curvatures,
     quadrature_nodes,
 )
@@ -101,7 +101,9 @@ def test_gradient_and_curvature_agree_with_finite_differences(adaptive, count, m
     slopes = [(value_and_gradient(point + step)[0] - value_and_gradient(point - step)[0]) / 2e-5 for step in steps]
     bends = [(value_and_gradient(point + step)[1] - value_and_gradient(point - step)[1]) / 2e-5 for step in steps]
     np.testing.assert_allclose(value_and_gradient(point)[1], slopes, atol=1e-6)
-    curvature = observed_information_matrix(terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:]))
+    curvature = observed_information_matrix_of_parameters(
+        terms, prior, point[:4], point[4:], nodes_at(point[:4], point[4:])
+    )
     np.testing.assert_allclose(curvature, -np.array(bends), atol=1e-5)
 
 

@@ -9,7 +9,7 @@ from app.quality.inbox import AnnotatorWork, build_inbox_cell
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
 from app.quality.rule_sentences import custom_rule_lines_of_form, parts_of_rule_sentence
-from app.quality.settings import rule_choice_by_name
+from app.quality.settings import parse_all_rule_choices_by_name
 from tests.annotation.hits.campaigns import create_annotator, fetch_rows
 from tests.campaigns.drafts import create_draft
 from tests.quality.deciding import answer_hits
@@ -98,7 +98,7 @@ def test_a_form_of_sentences_stands_for_what_differs_from_the_preset():
     fields = {"gold.action": "exclude", "gold.careful_percent": "20", "ends.action": "warn", "ends.least_percent": "75"}
     lines = custom_rule_lines_of_form("watch", fields)
     assert lines == ["gold: exclude", "ends.least_percent: 75"]
-    assert rule_choice_by_name("watch", lines)["gold"].action == "exclude"
+    assert parse_all_rule_choices_by_name("watch", lines)["gold"].action == "exclude"
     for wrong in ({"gold.action": "fine"}, {"gold.careful_percent": "200"}, {"gold.careful_percent": ""}):
         with pytest.raises(Invalid, match="Nothing was changed"):
             custom_rule_lines_of_form("watch", wrong)

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from app.quality.rule_reach import AnnotatorWorkload, expected_checks, sentence_on_checks_met_by_one_person
-from app.quality.settings import rule_choice_by_name
+from app.quality.settings import parse_all_rule_choices_by_name
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
 
@@ -97,7 +97,7 @@ async def test_while_few_have_answered_the_page_says_that_nobody_is_compared_yet
 def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(subtests):
     for yields in ("points", "order", "classes", "ordered_classes", "ratio"):
         with subtests.test(yields=yields):
-            for name, chosen in rule_choice_by_name("watch", []).items():
+            for name, chosen in parse_all_rule_choices_by_name("watch", []).items():
                 careful, bold = (chosen.rule.least_work_required(yields, alarm) for alarm in (0.001, 0.1))
                 assert 1 <= bold.count <= careful.count, name
 

@@ -16,7 +16,7 @@ from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, c
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
-from app.quality.settings import rule_choice_by_name
+from app.quality.settings import parse_all_rule_choices_by_name
 from tests.quality.people import annotator_behaviour, careful_annotator, careful_crowd
 from tests.toys.round_numbers import RoundNumbers
 
@@ -269,7 +269,7 @@ def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_b
 
 
 def test_the_preset_strict_holds_nobody_by_what_a_browser_reports():
-    actions = {name: choice.action for name, choice in rule_choice_by_name("strict", []).items()}
+    actions = {name: choice.action for name, choice in parse_all_rule_choices_by_name("strict", []).items()}
     assert actions.pop("played") == "warn"
     assert set(actions.values()) == {"hold"}
-    assert rule_choice_by_name("strict", ["played: hold"])["played"].action == "hold"
+    assert parse_all_rule_choices_by_name("strict", ["played: hold"])["played"].action == "hold"

@@ -106,7 +106,7 @@ async def test_whoever_is_restored_counts_as_before_and_goes_on(engine, law):
     before = await fetch_rows(engine, POSTERIORS)
     await decide(engine, campaign, "exclude", first)
     assert await fetch_rows(engine, POSTERIORS) != before
-    assert (await verify_campaign(engine, campaign)).is_clean
+    assert (await verify_campaign(engine, campaign)).has_no_mismatches
     await decide(engine, campaign, "restore", first)
     assert await fetch_rows(engine, POSTERIORS) == before
     assert (await find_or_lease_next_hit(engine, me)).hit is not None
@@ -130,7 +130,7 @@ async def test_an_answer_excluded_by_itself_stays_so_when_its_annotator_is_resto
     await decide(engine, campaign, "exclude_answer", answer)
     await decide(engine, campaign, "restore", first)
     found = await verify_campaign(engine, campaign)
-    assert (found.is_clean, found.responses) == (True, 5)
+    assert (found.has_no_mismatches, found.responses) == (True, 5)
     await decide(engine, campaign, "restore_answer", answer)
     assert (await verify_campaign(engine, campaign)).responses == 6
 
@@ -211,7 +211,7 @@ async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
     campaign, _, (first, second, _) = await answer_hits(engine, update_law="easl-aware")
     await asyncio.gather(*(decide(engine, campaign, "exclude", who) for who in (first, second)))
     found = await verify_campaign(engine, campaign)
-    assert (found.is_clean, found.responses) == (True, 2)
+    assert (found.has_no_mismatches, found.responses) == (True, 2)
 
 
 async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine):
@@ -227,7 +227,7 @@ async def test_an_answer_that_is_being_stored_is_waited_for_and_not_lost(engine)
     await asyncio.gather(excluding, answering)
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 7
     found = await verify_campaign(engine, campaign)
-    assert (found.is_clean, found.responses) == (True, 4)
+    assert (found.has_no_mismatches, found.responses) == (True, 4)
 
 
 async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
@@ -244,7 +244,7 @@ async def test_who_is_excluded_during_an_import_is_left_out_of_it(engine):
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, excluding)
     found = await verify_campaign(engine, campaign)
-    assert (found.is_clean, found.responses) == (True, 1)
+    assert (found.has_no_mismatches, found.responses) == (True, 1)
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 3
 
 
@@ -292,13 +292,13 @@ async def test_annotators_are_found_by_their_names(engine):
     campaign, _, rows = await answer_hits(engine, hits=0)
     await create_annotator(engine, await create_running_campaign(engine), "of another campaign")
     async with engine.connect() as connection:
-        found = [await decisions.require_annotator_id(connection, campaign, name) for name in ("A1", "A2", "A3")]
+        found = [await decisions.find_annotator_id_or_refuse(connection, campaign, name) for name in ("A1", "A2", "A3")]
         assert found == rows
         pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE id = :id", id=rows[1])
-        assert await decisions.require_annotator_id(connection, campaign, pseudonym) == rows[1]
+        assert await decisions.find_annotator_id_or_refuse(connection, campaign, pseudonym) == rows[1]
         for name in ("A4", "A0", "A-1", "A", "", "a1", "A1 ", "A²", "A" + "9" * 5000):
             with pytest.raises(NotFound) as problem:
-                await decisions.require_annotator_id(connection, campaign, name)
+                await decisions.find_annotator_id_or_refuse(connection, campaign, name)
             assert problem.value.code == "annotator_not_found"
 
 

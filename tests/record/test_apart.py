@@ -45,7 +45,7 @@ async def test_another_process_makes_the_same_revision(engine, long, law):
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await revisions.load_ids_due_for_revision(engine) == []
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(engine, long):
@@ -61,7 +61,7 @@ async def test_whoever_stops_waiting_ends_the_process_and_leaves_all_as_it_was(e
     assert await revisions.load_ids_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def refuse() -> None:
@@ -177,4 +177,4 @@ async def test_the_switch_does_not_keep_others_waiting_for_somebody_who_takes_lo
         await storing.rollback()
     await revising
     assert await fetch_value(engine, "SELECT revision FROM campaigns") == 1
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches

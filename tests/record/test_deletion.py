@@ -31,7 +31,7 @@ async def answered(engine, *names):
 
 async def is_verified(engine, campaign):
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, campaign)).is_clean
+        return (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def counts(engine):

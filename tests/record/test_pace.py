@@ -4,46 +4,46 @@ import pytest
 
 from app.record.pace import (
     Pace,
-    build_hourly_rate_bars,
+    build_bars_of_hits_per_hour,
     forecast_hours_to_completion_or_none,
     format_hours_in_words,
-    recent_hit_count_and_hourly_rate,
+    recent_hit_count_and_hits_per_hour,
     text_on_time_without_answers_or_none,
 )
 
 
 def test_a_young_campaign_has_bars_of_a_minute():
-    assert build_hourly_rate_bars({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
+    assert build_bars_of_hits_per_hour({100: 2, 102: 1}, 100 * 60, 103 * 60) == Pace(100, 1, [120, 0, 60])
 
 
 def test_bars_widen_so_that_there_are_never_many():
-    assert build_hourly_rate_bars({}, 0, 29 * 60).bar_minutes == 1
-    assert build_hourly_rate_bars({}, 0, 30 * 60).bar_minutes == 5
-    assert build_hourly_rate_bars({}, 0, 150 * 60).bar_minutes == 15
-    assert build_hourly_rate_bars({}, 0, 450 * 60).bar_minutes == 60
+    assert build_bars_of_hits_per_hour({}, 0, 29 * 60).bar_minutes == 1
+    assert build_bars_of_hits_per_hour({}, 0, 30 * 60).bar_minutes == 5
+    assert build_bars_of_hits_per_hour({}, 0, 150 * 60).bar_minutes == 15
+    assert build_bars_of_hits_per_hour({}, 0, 450 * 60).bar_minutes == 60
 
 
 def test_bars_begin_on_the_clock_and_count_per_hour():
-    drawn = build_hourly_rate_bars({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
+    drawn = build_bars_of_hits_per_hour({63: 1, 64: 2, 65: 4, 99: 1}, 60 * 60, 100 * 60 - 1)
     assert (drawn.start_minute, drawn.bar_minutes) == (60, 5)
     assert drawn.hits_per_hour == [36, 48, 0, 0, 0, 0, 0, 12]
 
 
 def test_only_the_last_24_hours_are_shown():
-    drawn = build_hourly_rate_bars({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
+    drawn = build_bars_of_hits_per_hour({10: 99, 1500: 3, 1560: 1}, 600, 3000 * 60)
     assert drawn.start_minute == 1560
     assert len(drawn.hits_per_hour) == 24
     assert sum(drawn.hits_per_hour) == 1
 
 
 def test_the_rate_is_that_of_the_last_hour():
-    hits, rate = recent_hit_count_and_hourly_rate({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
+    hits, rate = recent_hit_count_and_hits_per_hour({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
     assert hits == 31
     assert rate == pytest.approx(31 * 60 / 59.5)
 
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
-    assert recent_hit_count_and_hourly_rate({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
+    assert recent_hit_count_and_hits_per_hour({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
 
 
 STEADY = 12_000
@@ -65,22 +65,22 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
             with subtests.test(age=age, first=first):
                 now = first + age
                 counts = answers_by_minute(first, now, STEADY)
-                _, rate = recent_hit_count_and_hourly_rate(counts, first, now) or (0, 0.0)
+                _, rate = recent_hit_count_and_hits_per_hour(counts, first, now) or (0, 0.0)
                 assert rate == pytest.approx(STEADY, rel=0.02)
                 assert all(
                     bar == pytest.approx(STEADY, rel=0.05)
-                    for bar in build_hourly_rate_bars(counts, first, now).hits_per_hour
+                    for bar in build_bars_of_hits_per_hour(counts, first, now).hits_per_hour
                 )
 
 
 def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
-    assert recent_hit_count_and_hourly_rate({1000: 200}, 60_000, 60_009) is None
-    assert recent_hit_count_and_hourly_rate({1000: 2}, 60_000, 60_600) is None
+    assert recent_hit_count_and_hits_per_hour({1000: 200}, 60_000, 60_009) is None
+    assert recent_hit_count_and_hits_per_hour({1000: 2}, 60_000, 60_600) is None
 
 
 def test_a_single_answer_is_one_in_its_bar():
-    assert build_hourly_rate_bars({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
-    assert build_hourly_rate_bars({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
+    assert build_bars_of_hits_per_hour({1000: 1}, 60_040, 60_041).hits_per_hour == [60]
+    assert build_bars_of_hits_per_hour({1000: 1}, 60_040, 60_061).hits_per_hour == [60]
 
 
 HOUR = timedelta(hours=1)

@@ -65,7 +65,7 @@ async def test_a_campaign_without_answers_is_clean(engine):
 async def test_many_chunks_replay_like_one(engine, monkeypatch):
     campaign = await answered(engine)
     monkeypatch.setattr(replay, "REPLAYED_RESPONSES_PER_BATCH", 1)
-    assert (await verified(engine, campaign.slug)).is_clean
+    assert (await verified(engine, campaign.slug)).has_no_mismatches
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ async def test_one_flipped_bit_is_seen_and_named(engine, column, stored):
     assert math.isclose(before, after, rel_tol=1e-15)
     await change(engine, f"UPDATE posteriors SET {stored} = {after!r} WHERE subject = 7")
     found = await verified(engine, campaign.slug)
-    assert (found.is_clean, found.mismatch_count) == (False, 1)
+    assert (found.has_no_mismatches, found.mismatch_count) == (False, 1)
     assert found.mismatches == [replay.Mismatch(7, "v7", column, after, before)]
 
 
@@ -109,7 +109,7 @@ async def test_what_was_learned_is_verified_too(engine, kind):
             ),
             {"c": campaign.id},
         )
-    assert not (await verified(engine, campaign.slug)).is_clean
+    assert not (await verified(engine, campaign.slug)).has_no_mismatches
 
 
 async def test_a_judgment_too_many_and_a_lost_posterior_are_seen(engine):

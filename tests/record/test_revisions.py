@@ -105,7 +105,7 @@ async def test_who_is_included_again_counts_as_before_to_the_last_bit(engine, la
     await decide(engine, campaign, annotator=first)
     await decide(engine, campaign, "include", annotator=first)
     assert await fetch_rows(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine):
@@ -116,7 +116,7 @@ async def test_one_answer_can_be_left_out_and_its_annotators_others_count(engine
     after = {row[0]: row[4] for row in await fetch_rows(engine, POSTERIORS)}
     assert {item for item in before if after[item] == before[item] - 1} == set(items)
     assert sum(after.values()) == sum(before.values()) - len(items)
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_every_decision_and_every_response_stays_in_the_record(engine):
@@ -154,10 +154,10 @@ async def test_later_answers_of_who_is_left_out_are_stored_and_count_for_nothing
     receipt = await submit_scores(engine, me, hit)
     assert await fetch_value(engine, "SELECT count(*) FROM responses WHERE seq = :seq", seq=receipt.seq) == 1
     assert await fetch_rows(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
     await decide(engine, campaign, "include", annotator=first)
     assert await fetch_rows(engine, POSTERIORS) != before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
@@ -168,7 +168,7 @@ async def test_imported_answers_of_who_is_left_out_count_for_nothing(engine):
     await decide(engine, campaign, annotator=worker)
     await import_results(engine, campaign, row.format("A2"))
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 0
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_a_draft_has_nothing_to_decide_about(engine):
@@ -226,13 +226,13 @@ async def test_an_attempt_that_broke_off_is_simulated_for_at_the_next_start(engi
         with pytest.raises(asyncio.CancelledError):
             await attempt
     assert await fetch_rows(engine, POSTERIORS) == before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
     assert await revisions.load_ids_due_for_revision(engine) == [campaign.id]
     await revisions.revise_posteriors(engine, campaign.id, now=NOW)
     assert await revisions.load_ids_due_for_revision(engine) == []
     assert await fetch_rows(engine, POSTERIORS) != before
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 @pytest.mark.parametrize("what", ["annotator", "response"])
@@ -271,7 +271,7 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
         assert not waits.done()
     await waits
     await other.dispose()
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])
@@ -313,7 +313,7 @@ async def test_the_switch_waits_for_an_import_that_has_begun_to_write(engine, pa
         await wait_until(engine, requests_are_waiting_sql(2))
     await asyncio.gather(importing, revising)
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(1,)]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_a_decision_is_acted_on_where_somebody_is_always_storing_and_takes_long(engine):
@@ -355,7 +355,7 @@ async def test_an_answer_in_time_that_meets_the_switch_is_still_in_time(engine, 
     await asyncio.gather(revising, submitting)
     assert held.id
     assert await fetch_rows(engine, "SELECT DISTINCT judgments FROM current_posteriors") == [(2,)]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 @pytest_asyncio.fixture
@@ -395,4 +395,4 @@ async def test_exclusions_under_load_lose_no_answer_and_leave_every_bit_as_a_rep
     assert await fetch_value(roomy, "SELECT revision FROM campaigns") == 3 * excluded
     counted = await fetch_value(roomy, "SELECT count(*) FROM responses WHERE annotator_id <> ALL(:rows)", rows=rows)
     found = await verified(roomy, campaign)
-    assert (found.responses, found.is_clean) == (counted, True)
+    assert (found.responses, found.has_no_mismatches) == (counted, True)

@@ -9,11 +9,15 @@ class PairsWithComparisons:
     """The rule `pairs` in a campaign in which each item was compared with six others."""
 
     name = "pairs with comparisons"
-    schedule_iteration = staticmethod(PAIRS_RULE.schedule_iteration)
+    schedule_hits_of_iteration = staticmethod(PAIRS_RULE.schedule_hits_of_iteration)
 
     @staticmethod
-    def make_index(values, settings):
-        index, items, rng = PAIRS_RULE.make_index(values, settings), len(values.score), np.random.default_rng(8)
+    def make_selection_index(values, settings):
+        index, items, rng = (
+            PAIRS_RULE.make_selection_index(values, settings),
+            len(values.score),
+            np.random.default_rng(8),
+        )
         for apart in (1, 2, 3):
             for item in range(items):
                 index.learn_comparisons_of_hit(

@@ -74,7 +74,7 @@ def test_the_plan_depends_on_nothing_but_the_sizes():
 
 
 def test_drawn_one_at_a_time_items_are_shown_equally_often_and_no_pair_twice():
-    index, rng = BALANCED_RULE.make_index(values([0] * 48), settings()), np.random.default_rng(1)
+    index, rng = BALANCED_RULE.make_selection_index(values([0] * 48), settings()), np.random.default_rng(1)
     hits = []
     for _ in range(12 * 8):
         draw = draw_hit(index, rng)
@@ -87,7 +87,7 @@ def test_drawn_one_at_a_time_items_are_shown_equally_often_and_no_pair_twice():
 
 
 def test_concurrent_annotators_get_different_hits_of_the_round():
-    index, rng = BALANCED_RULE.make_index(values([0] * 40), settings()), np.random.default_rng(1)
+    index, rng = BALANCED_RULE.make_selection_index(values([0] * 40), settings()), np.random.default_rng(1)
     leading: set[int] = set()
     hits = []
     for _ in range(10):
@@ -98,7 +98,7 @@ def test_concurrent_annotators_get_different_hits_of_the_round():
 
 
 def test_an_annotator_who_has_seen_an_item_of_each_hit_gets_the_least_judged_others():
-    index, rng = BALANCED_RULE.make_index(values([0] * 12), settings()), np.random.default_rng(1)
+    index, rng = BALANCED_RULE.make_selection_index(values([0] * 12), settings()), np.random.default_rng(1)
     seen = {hit[1] for hit in BalancedPlan(12, 4).hits_of_round(0)}
     draw = draw_hit(index, rng, seen=seen)
     assert not seen & {*draw.items}
@@ -106,7 +106,7 @@ def test_an_annotator_who_has_seen_an_item_of_each_hit_gets_the_least_judged_oth
 
 @pytest.mark.parametrize("items", [45, 46, 47])
 def test_counts_stay_close_if_items_do_not_fill_the_hits(items):
-    index, rng = BALANCED_RULE.make_index(values([0] * items), settings()), np.random.default_rng(1)
+    index, rng = BALANCED_RULE.make_selection_index(values([0] * items), settings()), np.random.default_rng(1)
     for _ in range(items * 6 // 4):
         draw = draw_hit(index, rng)
         assert len(draw.items) == 4
@@ -117,7 +117,7 @@ def test_counts_stay_close_if_items_do_not_fill_the_hits(items):
 def test_each_iteration_is_a_round_and_no_pair_comes_back():
     judgments, hits = np.zeros(48, np.int64), []
     for iteration in range(8):
-        schedule = BALANCED_RULE.schedule_iteration(
+        schedule = BALANCED_RULE.schedule_hits_of_iteration(
             values(judgments), settings(), iteration=iteration, rng=np.random.default_rng(iteration)
         )
         for draw in schedule:
@@ -132,7 +132,7 @@ def test_short_iterations_go_through_the_plan_one_after_another():
     hits = [
         {*draw.items}
         for iteration in range(3)
-        for draw in BALANCED_RULE.schedule_iteration(
+        for draw in BALANCED_RULE.schedule_hits_of_iteration(
             values([0] * 24), asking, iteration=iteration, rng=np.random.default_rng(1)
         )
     ]
@@ -141,7 +141,9 @@ def test_short_iterations_go_through_the_plan_one_after_another():
 
 def test_a_short_iteration_does_not_ask_for_more_than_is_wanted():
     asking = settings(hits_per_iteration=9, judgments_per_item=1)
-    schedule = BALANCED_RULE.schedule_iteration(values([0] * 24), asking, iteration=0, rng=np.random.default_rng(1))
+    schedule = BALANCED_RULE.schedule_hits_of_iteration(
+        values([0] * 24), asking, iteration=0, rng=np.random.default_rng(1)
+    )
     assert sorted(item for draw in schedule for item in draw.items) == [*range(24)]
 
 
@@ -149,14 +151,16 @@ def test_items_that_fell_behind_are_asked_though_the_plan_has_passed_them():
     judgments, asking = np.full(24, 8), settings(hits_per_iteration=1)
     behind = [item for hit in BalancedPlan(24, 4).hits_of_round(0)[2:4] for item in hit]
     judgments[behind] = 7
-    schedule = BALANCED_RULE.schedule_iteration(values(judgments), asking, iteration=0, rng=np.random.default_rng(1))
+    schedule = BALANCED_RULE.schedule_hits_of_iteration(
+        values(judgments), asking, iteration=0, rng=np.random.default_rng(1)
+    )
     assert len(schedule) == 1
     assert {*schedule[0].items} <= {*behind}
 
 
 def test_items_that_left_the_pool_are_not_asked_and_the_others_share_hits():
     status = [ItemStatus.GONE] * 6 + [0] * 18
-    schedule = BALANCED_RULE.schedule_iteration(
+    schedule = BALANCED_RULE.schedule_hits_of_iteration(
         values([0] * 24, np.array(status, np.int8)), settings(), iteration=0, rng=np.random.default_rng(1)
     )
     assert sorted(item for draw in schedule for item in draw.items) == [*range(6, 24)]

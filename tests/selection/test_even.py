@@ -60,7 +60,7 @@ def test_it_is_arranged_as_its_values_say_whatever_changes(rows, news):
 def test_an_iteration_asks_about_every_item_once_in_hits_that_are_about_as_long(items, sizes):
     values = ItemValues(*zip(*rows([1] * items), strict=True))
     asking = SelectionSettings(judgments_per_item=4, items_per_hit=5, gamma=0.1)
-    hits = EVEN_RULE.schedule_iteration(values, asking, iteration=1, rng=np.random.default_rng(1))
+    hits = EVEN_RULE.schedule_hits_of_iteration(values, asking, iteration=1, rng=np.random.default_rng(1))
     assert sorted(item for hit in hits for item in hit.items) == [*range(items)]
     assert [len(hit.items) for hit in hits] == sizes
 
@@ -68,7 +68,7 @@ def test_an_iteration_asks_about_every_item_once_in_hits_that_are_about_as_long(
 def test_an_iteration_of_fewer_hits_asks_about_those_that_were_asked_least():
     values = ItemValues(*zip(*rows([3, 0, 2, 1, 0, 9]), strict=True))
     asking = SelectionSettings(judgments_per_item=9, items_per_hit=2, gamma=0.1, hits_per_iteration=2)
-    hits = EVEN_RULE.schedule_iteration(values, asking, iteration=3, rng=np.random.default_rng(1))
+    hits = EVEN_RULE.schedule_hits_of_iteration(values, asking, iteration=3, rng=np.random.default_rng(1))
     assert sorted(item for hit in hits for item in hit.items) == [1, 2, 3, 4]
 
 
@@ -79,7 +79,7 @@ def test_of_a_leader_of_an_iteration_it_is_stored_how_probable_it_was_that_it_is
         SelectionSettings(judgments_per_item=9, items_per_hit=2, gamma=0.1, hits_per_iteration=2),
         np.random.default_rng(1),
     )
-    schedules = [EVEN_RULE.schedule_iteration(values, asking, iteration=1, rng=rng) for _ in range(1000)]
+    schedules = [EVEN_RULE.schedule_hits_of_iteration(values, asking, iteration=1, rng=rng) for _ in range(1000)]
     for hit in schedules[0] + schedules[1]:
         assert hit.probability == (1.0 if hit.leader == 1 else 3 / 5)
     asked = Counter(item for schedule in schedules for hit in schedule for item in hit.items)

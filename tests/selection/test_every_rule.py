@@ -32,7 +32,7 @@ def test_it_is_registered_by_its_name():
 
 def test_a_draw_is_of_different_items_that_are_wanted_and_is_led_by_one_of_them(rule):
     score, variance, judgments = item_knowledge(most=4)
-    index, rng = rule.make_index(ItemValues(score, variance, judgments), ASKING), np.random.default_rng(2)
+    index, rng = rule.make_selection_index(ItemValues(score, variance, judgments), ASKING), np.random.default_rng(2)
     for _ in range(50):
         draw = index.draw_hit_or_none(4, **ANYBODY, rng=rng)
         assert len(set(draw.items)) == len(draw.items) == 4
@@ -41,7 +41,7 @@ def test_a_draw_is_of_different_items_that_are_wanted_and_is_led_by_one_of_them(
 
 
 def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
-    index, rng = rule.make_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
+    index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     seen, full = set(range(8)), set(range(8, 16))
     for _ in range(50):
         draw = index.draw_hit_or_none(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
@@ -49,7 +49,7 @@ def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
 
 
 def test_what_was_seen_comes_back_only_where_it_may(rule):
-    index, rng = rule.make_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
+    index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
     everything = set(range(ITEMS))
     assert index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=False, rng=rng) is None
     again = index.draw_hit_or_none(4, seen=everything, full=set(), leading=set(), allow_seen=True, rng=rng)
@@ -57,7 +57,7 @@ def test_what_was_seen_comes_back_only_where_it_may(rule):
 
 
 def test_a_hit_that_is_begun_keeps_its_items(rule):
-    index = rule.make_index(ItemValues(*item_knowledge()), ASKING)
+    index = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING)
     draw = index.draw_hit_or_none(4, **ANYBODY, initial_items=[9, 2], rng=np.random.default_rng(2))
     assert {9, 2} <= {*draw.items}
     assert draw.leader == 9
@@ -65,14 +65,14 @@ def test_a_hit_that_is_begun_keeps_its_items(rule):
 
 def test_with_nothing_wanted_there_is_nothing_to_draw(rule):
     score, variance, _ = item_knowledge()
-    index = rule.make_index(ItemValues(score, variance, np.full(ITEMS, 3)), ASKING)
+    index = rule.make_selection_index(ItemValues(score, variance, np.full(ITEMS, 3)), ASKING)
     assert index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2)) is None
     assert not index.has_open_items_left_after_hit((), seen=(), allow_seen=True)
 
 
 def test_it_follows_what_changes(rule):
     score, variance, judgments = item_knowledge()
-    index = rule.make_index(ItemValues(score, variance, judgments), ASKING)
+    index = rule.make_selection_index(ItemValues(score, variance, judgments), ASKING)
     index.update(range(20), score[:20], variance[:20], [3] * 20)
     assert index.judgments.tolist() == [3] * 20 + judgments[20:].tolist()
     draw = index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2))
@@ -84,7 +84,7 @@ def test_what_has_left_the_pool_is_not_asked_about(rule, status):
     score, variance, judgments = item_knowledge()
     there = np.where(np.arange(ITEMS) < 8, status, 0)
     values = ItemValues(score, variance, judgments, there)
-    index = rule.make_index(values, ASKING)
+    index = rule.make_selection_index(values, ASKING)
     index.update(range(8, 16), score[8:16], variance[8:16], judgments[8:16], [status] * 8)
     index.update([9], [0.5], [0.05], [0])
     assert index.open_items() == [*range(16, ITEMS)]
@@ -92,13 +92,13 @@ def test_what_has_left_the_pool_is_not_asked_about(rule, status):
     assert index.full_items(dict.fromkeys(range(ITEMS), 0)) == {*range(16)}
     draws = [index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(20)]
     for iteration in (0, 1):
-        schedule = rule.schedule_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
+        schedule = rule.schedule_hits_of_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
         assert {item for draw in schedule for item in draw.items} <= {*range(8, ITEMS)}
     assert all(min(draw.items) >= 16 for draw in draws)
 
 
 def test_the_same_chance_leads_to_the_same_draws_and_another_to_another_order(rule):
-    index = rule.make_index(ItemValues(*item_knowledge()), ASKING)
+    index = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING)
     draws = [
         [index.draw_hit_or_none(4, **ANYBODY, rng=rng) for _ in range(20)]
         for rng in map(np.random.default_rng, (5, 5, 6))
@@ -109,7 +109,10 @@ def test_the_same_chance_leads_to_the_same_draws_and_another_to_another_order(ru
 
 def test_what_leads_an_open_hit_leads_another_only_if_all_do(rule):
     score, variance, _ = item_knowledge()
-    index, rng = rule.make_index(ItemValues(score, variance, np.zeros(ITEMS)), ASKING), np.random.default_rng(2)
+    index, rng = (
+        rule.make_selection_index(ItemValues(score, variance, np.zeros(ITEMS)), ASKING),
+        np.random.default_rng(2),
+    )
     leading = set(range(ITEMS)) - {4, 9}
     leaders = {index.draw_hit_or_none(4, **(ANYBODY | {"leading": leading}), rng=rng).leader for _ in range(30)}
     assert leaders <= {4, 9}
@@ -118,13 +121,13 @@ def test_what_leads_an_open_hit_leads_another_only_if_all_do(rule):
 
 def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
     score, variance, _ = item_knowledge()
-    index = rule.make_index(ItemValues(score, variance, [2, 1, 0, *[0] * (ITEMS - 3)]), ASKING)
+    index = rule.make_selection_index(ItemValues(score, variance, [2, 1, 0, *[0] * (ITEMS - 3)]), ASKING)
     assert index.full_items({0: 1, 1: 1, 2: 3, 3: 2}) == {0, 2}
 
 
 def test_it_tells_whether_anything_is_left_after_a_hit(rule):
     score, variance, _ = item_knowledge()
-    index = rule.make_index(ItemValues(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)]), ASKING)
+    index = rule.make_selection_index(ItemValues(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)]), ASKING)
     assert index.has_open_items_left_after_hit([0, 1], seen=(), allow_seen=True)
     assert not index.has_open_items_left_after_hit([0, 1, 2, 3], seen=(), allow_seen=True)
     assert not index.has_open_items_left_after_hit([0, 1], seen=[2, 3], allow_seen=False)
@@ -134,14 +137,14 @@ def test_it_tells_whether_anything_is_left_after_a_hit(rule):
 
 def test_what_changed_is_there_to_be_read(rule):
     score, variance, judgments = item_knowledge()
-    index = rule.make_index(ItemValues(score, variance, judgments), ASKING)
+    index = rule.make_selection_index(ItemValues(score, variance, judgments), ASKING)
     index.update([3], [0.875], [0.03125], [2])
     assert (index.score[3], index.variance[3], index.judgments[3]) == (0.875, 0.03125, 2)
 
 
 def test_leaders_come_as_often_as_they_are_said_to(rule):
     """Five items that nobody knows anything about, and one that is known well."""
-    index = rule.make_index(ItemValues([0.5] * 5 + [0.9], [1 / 12] * 5 + [0.001], [0] * 5 + [2]), ASKING)
+    index = rule.make_selection_index(ItemValues([0.5] * 5 + [0.9], [1 / 12] * 5 + [0.001], [0] * 5 + [2]), ASKING)
     rng = np.random.default_rng(7)
     hits = [index.draw_hit_or_none(2, **ANYBODY | {"full": {1}}, rng=rng) for _ in range(1200)]
     assert {hit.reason for hit in hits} == {hits[0].reason}
@@ -155,7 +158,7 @@ def test_leaders_come_as_often_as_they_are_said_to(rule):
 def test_of_a_schedule_as_many_are_expected_to_lead_as_do(rule):
     score, variance, _ = item_knowledge()
     for iteration, judgments in ((0, [0] * ITEMS), (2, [1] * ITEMS)):
-        schedule = rule.schedule_iteration(
+        schedule = rule.schedule_hits_of_iteration(
             ItemValues(score, variance, judgments), ASKING, iteration=iteration, rng=np.random.default_rng(3)
         )
         assert all(0 < hit.probability <= 1 and hit.reason for hit in schedule)
@@ -165,7 +168,7 @@ def test_of_a_schedule_as_many_are_expected_to_lead_as_do(rule):
 def test_no_schedule_asks_for_more_judgments_than_are_wanted(rule, iteration):
     score, variance, judgments = item_knowledge(most=4)
     values = ItemValues(score, variance, judgments)
-    schedule = rule.schedule_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
+    schedule = rule.schedule_hits_of_iteration(values, ASKING, iteration=iteration, rng=np.random.default_rng(3))
     scheduled = np.bincount([item for draw in schedule for item in draw.items], minlength=ITEMS)
     assert schedule
     assert (judgments + scheduled <= np.maximum(judgments, 3)).all()

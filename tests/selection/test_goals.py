@@ -32,7 +32,7 @@ def beta(total, n):
 
 
 def index_of(rule, rows, asking=ASKING):
-    return rule.make_index(ItemValues(*zip(*rows, strict=True)), asking)
+    return rule.make_selection_index(ItemValues(*zip(*rows, strict=True)), asking)
 
 
 def leader(index, rng=None, **around):
@@ -109,7 +109,7 @@ def test_the_line_is_that_of_the_items_that_the_goal_counts(goes):
         index.update([0], *([value] for value in gone[0]))
     assert {leader(index, rng) for rng in seeds} == {2, 3}
     values = ItemValues(*zip(*(rows if goes == "never asked" else gone), strict=True))
-    scheduled = [BEST_ITEMS_RULE.schedule_iteration(values, asking, iteration=1, rng=rng) for rng in seeds]
+    scheduled = [BEST_ITEMS_RULE.schedule_hits_of_iteration(values, asking, iteration=1, rng=rng) for rng in seeds]
     assert {schedule[0].leader for schedule in scheduled} == {2, 3}
 
 
@@ -187,7 +187,7 @@ def test_companions_are_the_items_that_gain_most_after_the_leader():
 def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     values = ItemValues(rng.random(40), rng.random(40) / 50 + 0.001, rng.integers(0, 5, 40))
-    schedule = THRESHOLD_RULE.schedule_iteration(
+    schedule = THRESHOLD_RULE.schedule_hits_of_iteration(
         values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1, threshold=0.3),
         iteration=2,

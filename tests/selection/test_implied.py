@@ -20,7 +20,7 @@ ANYBODY = {"seen": set(), "full": set(), "leading": set(), "allow_seen": True}
 )
 def index(request):
     rng = np.random.default_rng(1)
-    return request.param.make_index(
+    return request.param.make_selection_index(
         ItemValues(rng.random(ITEMS), rng.random(ITEMS) / 12 + 0.001, np.zeros(ITEMS)), ASKING
     )
 

@@ -29,7 +29,7 @@ def states(*counts):
 def index_of(rule, *counts):
     told = states(*counts)
     judgments = np.array(counts).sum(axis=1)
-    return rule.make_index(
+    return rule.make_selection_index(
         ItemValues(np.full(len(counts), 0.5), np.full(len(counts), 0.1), judgments), ASKING, states=told
     )
 

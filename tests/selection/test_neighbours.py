@@ -73,7 +73,7 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
 def test_a_schedule_is_led_by_those_that_gain_most():
     rng = np.random.default_rng(5)
     values = ItemValues(rng.random(12), rng.random(12) / 50 + 0.001, rng.integers(0, 5, 12))
-    schedule = SYSTEMS_RULE.schedule_iteration(
+    schedule = SYSTEMS_RULE.schedule_hits_of_iteration(
         values,
         SelectionSettings(judgments_per_item=10, items_per_hit=4, gamma=0.1),
         iteration=2,

@@ -14,7 +14,7 @@ from app.inference.ground.metrics import spearman
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences.joint_thurstone import JointScores, fit_joint_scores
-from app.selection.pair_information import comparison_information, most_informative_pair
+from app.selection.pair_information import comparison_information, most_informative_pair_of_items
 from app.selection.pairs_rule import PAIRS_RULE
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemValues, SelectionSettings
@@ -51,7 +51,7 @@ def random_joint(items, rng, comparisons=200):
 def index_after_comparisons(items=12, rounds=5, settings=ASKING, **values):
     """An index in which items of higher numbers have won most comparisons."""
     defaults = {"score": np.full(items, 0.5), "variance": np.full(items, 1 / 12), "judgments": np.zeros(items)}
-    index = PAIRS_RULE.make_index(ItemValues(**defaults | values), settings)
+    index = PAIRS_RULE.make_selection_index(ItemValues(**defaults | values), settings)
     rng = np.random.default_rng(11)
     for _ in range(rounds):
         order = rng.permutation(items)
@@ -89,7 +89,7 @@ def test_the_most_informative_pair_is_found_among_all(seed):
     everything = comparison_information(
         joint.mean[items][:, None] - joint.mean[items], joint.difference_variance[np.ix_(items, items)]
     )
-    found = most_informative_pair(joint, items)
+    found = most_informative_pair_of_items(joint, items)
     assert {*found} <= {*items.tolist()}
     i, j = found
     information = comparison_information(joint.mean[i] - joint.mean[j], joint.difference_variance[i, j])
@@ -101,12 +101,17 @@ def test_of_equal_distances_the_one_that_others_say_least_about_is_asked():
     variance = np.full((4, 4), 2.0, np.float32)
     np.fill_diagonal(variance, 0)
     variance[0, 1] = variance[1, 0] = 0.5
-    assert {*most_informative_pair(JointScores(np.array([0.0, 0.0, 9.0, 9.0]), variance), np.arange(4))} == {2, 3}
+    assert {*most_informative_pair_of_items(JointScores(np.array([0.0, 0.0, 9.0, 9.0]), variance), np.arange(4))} == {
+        2,
+        3,
+    }
 
 
 def test_with_few_comparisons_it_is_the_rule_scores():
     values = [0.5] * 12, [1 / 12] * 12, [1, 0, 0, *[1] * 9]
-    index, even = (rule.make_index(ItemValues(*values), ASKING) for rule in (PAIRS_RULE, SELECTION_RULES["scores"]))
+    index, even = (
+        rule.make_selection_index(ItemValues(*values), ASKING) for rule in (PAIRS_RULE, SELECTION_RULES["scores"])
+    )
     draw = index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
     assert draw == even.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
     assert draw is not None
@@ -126,7 +131,7 @@ def test_a_hit_of_several_items_is_completed_by_those_that_tell_most_about_all_o
     index = index_after_comparisons()
     draw = index.draw_hit_or_none(3, **ANYBODY, rng=np.random.default_rng(1))
     joint = index.log.joint
-    pair = most_informative_pair(joint, np.arange(12))
+    pair = most_informative_pair_of_items(joint, np.arange(12))
     (third,) = {*draw.items} - {*pair}
     information = comparison_information(joint.mean[:, None] - joint.mean, joint.difference_variance)
     total = information[list(pair)].sum(axis=0)
@@ -217,7 +222,7 @@ def test_in_a_large_campaign_the_least_judged_item_meets_those_that_tell_most_ab
     """More items than covariances are kept of: half of them near the leader, half far, all known alike."""
     items = 1200
     score = np.where(np.arange(items) % 2, 0.9, 0.5)
-    index = PAIRS_RULE.make_index(ItemValues(score, np.full(items, 0.01), [5] + [6] * (items - 1)), ASKING)
+    index = PAIRS_RULE.make_selection_index(ItemValues(score, np.full(items, 0.01), [5] + [6] * (items - 1)), ASKING)
     assert index.log is None
     draws = [index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(seed)) for seed in range(40)]
     assert {draw and draw.leader for draw in draws} == {0}

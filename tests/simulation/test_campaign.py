@@ -48,14 +48,14 @@ def test_it_asks_until_every_item_has_the_judgments_it_wants():
 def test_released_items_are_asked_about_no_more_until_they_are_taken_back():
     campaign, people = campaign_and_people(rule="scores", wanted=30)
     some = np.arange(ITEMS) < 15
-    campaign.release_items(some)
+    campaign.release_settled_items(some)
     hits = list(islice(campaign.iterate_answered_hits(people), 20))
     assert {item for hit in hits for item in hit.items} == {*range(15, ITEMS)}
     before = campaign.judgments[15:].tolist()
-    campaign.release_items(~some)
-    campaign.release_items(~some)
+    campaign.release_settled_items(~some)
+    campaign.release_settled_items(~some)
     assert {item for hit in islice(campaign.iterate_answered_hits(people), 20) for item in hit.items} == {*range(15)}
-    campaign.release_items(some & ~some)
+    campaign.release_settled_items(some & ~some)
     assert campaign.judgments[15:].tolist() == before
 
 
@@ -63,11 +63,11 @@ def test_who_has_seen_all_that_is_asked_comes_again_when_more_is():
     campaign, people = campaign_and_people(rule="scores", wanted=30)
     campaign.repeats_items = False
     few = np.arange(ITEMS) >= 3
-    campaign.release_items(few)
+    campaign.release_settled_items(few)
     hits = campaign.iterate_answered_hits(people)
     # All six see the three items; before the last of them is done, the others are asked about once more.
     assert {item for hit in islice(hits, 5) for item in hit.items} == {0, 1, 2}
-    campaign.release_items(~few)
+    campaign.release_settled_items(~few)
     later = list(hits)
     assert {hit.annotator for hit in later} == {*range(6)}
     assert {item for hit in later for item in hit.items} == {*range(3, ITEMS)}

@@ -50,10 +50,10 @@ class InOrder:
     for_systems_only: bool = False
     matches_by_score: bool = False
 
-    def make_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
+    def make_selection_index(self, values: ItemValues, settings: SelectionSettings) -> InOrderIndex:
         return InOrderIndex(values, settings)
 
-    def schedule_iteration(
+    def schedule_hits_of_iteration(
         self, values: ItemValues, settings: SelectionSettings, *, iteration: int, rng: np.random.Generator
     ) -> list[Draw]:
         wanted = np.flatnonzero(

@@ -389,7 +389,7 @@ async def load_assignments_and_update_cache(
         query.assignment.assignment_id: history
         for query in queries
         if campaign_index is not None
-        and (history := campaign_index.known_history(query.assignment.assignment_id)) is not None
+        and (history := campaign_index.remembered_history_or_none(query.assignment.assignment_id)) is not None
     }
     parameters = {
         "campaign": campaign_id,

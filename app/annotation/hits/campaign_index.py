@@ -200,7 +200,7 @@ class CampaignIndex:
         """Memory that this copy takes, or will take once annotators are at work."""
         return INDEX_BYTES_PER_CAMPAIGN + INDEX_BYTES_PER_ITEM * len(self.index.score)
 
-    def known_history(self, assignment_id: int) -> AnnotatorHistory | None:
+    def remembered_history_or_none(self, assignment_id: int) -> AnnotatorHistory | None:
         """Return the history of the annotator of an assignment, if this process remembers it."""
         annotator_id = self.annotator_ids.get(assignment_id)
         return None if annotator_id is None else self.histories.get(annotator_id)
@@ -294,7 +294,7 @@ class PosteriorCache:
         finally:
             self.reserved_leases.remove(proposal)
 
-    def index_if_loaded(self, campaign_id: int, items: Iterable[int] = ()) -> CampaignIndex | None:
+    def loaded_index_or_none(self, campaign_id: int, items: Iterable[int] = ()) -> CampaignIndex | None:
         """Return the copy that can be drawn from at once, or None if it must be loaded first.
 
         While another request loads a new revision, this is the copy of the previous one, if that has all of `items`.
@@ -388,7 +388,7 @@ class PosteriorCache:
         is_remembered = index is not None and index.open_hits is not None and index.open_hits.is_fresh(self.clock())
         return {"since": index and index.watermark, "remembered": is_remembered and not refresh}
 
-    def record_lease(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
+    def remember_leased_hit(self, campaign_id: int, leader: int, items: list[int], segment: int | None = None) -> None:
         """Remember a HIT that this process has leased."""
         campaign_index = self.indexes.get(campaign_id)
         if campaign_index is not None and campaign_index.open_hits is not None and campaign_index.open_hits.many:
@@ -412,7 +412,9 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
     if rule.reads_labels:
         labels = await fetch_array_by_column_on_driver(connection, SELECT_ALL_LABELS, (campaign.id,), number="f8")
         states["states"] = labels["number"].reshape(len(columns["score"]), -1)
-    index = await asyncio.to_thread(rule.make_index, ItemValues(**columns), campaign.selection_settings, **states)
+    index = await asyncio.to_thread(
+        rule.make_selection_index, ItemValues(**columns), campaign.selection_settings, **states
+    )
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
     segments = await load_segments(connection, campaign.id, size, systems) if size else None

@@ -25,7 +25,7 @@ async def draw_checks_for_next_hit(
 
     Only chance decides, so annotators cannot predict the next check from the number of their HITs.
     """
-    campaign_index = cache.index_if_loaded(assignment.campaign_id) or await cache.load_current_index(
+    campaign_index = cache.loaded_index_or_none(assignment.campaign_id) or await cache.load_current_index(
         connection, assignment
     )
     if (
@@ -56,7 +56,10 @@ def proposal_with_checks_or_none(
     A proposal without room for checks is returned unchanged: the campaign has too few items to lend them numbers.
     The result is None if another revision has come meanwhile; then the caller must draw again.
     """
-    campaign_index, numbers = cache.index_if_loaded(assignment.campaign_id), [check.number for check in next_checks]
+    campaign_index, numbers = (
+        cache.loaded_index_or_none(assignment.campaign_id),
+        [check.number for check in next_checks],
+    )
     if campaign_index is None:
         return None
     is_own_hit = not count_check_slots(assignment, next_checks)

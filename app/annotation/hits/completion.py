@@ -42,7 +42,7 @@ async def end_visit_or_find_next_hit(
     return await end_lease_and_build_no_hit_reply(connection, assignment, "stopped", now=now)
 
 
-def visit_outcome_if_over(next_hit: NextHit) -> VisitOutcome | None:
+def outcome_of_finished_visit_or_none(next_hit: NextHit) -> VisitOutcome | None:
     """Return how the visit ended; None while it goes on, and if the annotator left before any answer."""
     if next_hit.reason == "held":
         return "failed_checks"
@@ -55,7 +55,7 @@ def visit_outcome_if_over(next_hit: NextHit) -> VisitOutcome | None:
 
 async def load_completion_if_visit_is_over(connection: Driver, next_hit: NextHit) -> Completion | None:
     """Return the way back after the visit; None if there is nothing to hand in, or the visit goes on."""
-    outcome = visit_outcome_if_over(next_hit)
+    outcome = outcome_of_finished_visit_or_none(next_hit)
     return None if outcome is None else await load_completion_for_outcome(connection, next_hit.assignment, outcome)
 
 

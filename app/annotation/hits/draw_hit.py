@@ -44,7 +44,7 @@ async def propose_hit_or_none(
         check_count: Item places that checks take.
 
     """
-    campaign_index = cache.index_if_loaded(
+    campaign_index = cache.loaded_index_or_none(
         assignment.campaign_id, chain(open_hits_row.held or (), assignment.seen)
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
@@ -133,7 +133,7 @@ def draw_systems_then_segment_or_none(
         campaign_index.segments.systems_without_unseen_segment(segments_seen),
         set[int](),
     )
-    for _ in range(campaign_index.segments.systems):
+    for _ in range(campaign_index.segments.system_count):
         draw = campaign_index.index.draw_hit_or_none(
             assignment.selection_settings.items_per_hit,
             seen=exhausted_systems,

@@ -14,8 +14,8 @@ from app.annotation.hits.lease_sql import items_with_judgment_limit, try_to_rene
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_replies import (
     complete_if_finished_and_build_refusal,
-    crowded_reason_if_too_many_untouched,
-    reason_assignment_gets_no_hit_if_any,
+    reason_assignment_gets_no_hit_or_none,
+    reason_too_many_hits_are_untouched_or_none,
 )
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.platforms.visit_limit import Visitor
@@ -102,7 +102,7 @@ async def resume_held_hit_if_available(
     )
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
-        if reason := reason_assignment_gets_no_hit_if_any(assignment) or crowded_reason_if_too_many_untouched(
+        if reason := reason_assignment_gets_no_hit_or_none(assignment) or reason_too_many_hits_are_untouched_or_none(
             assignment, visitor
         ):
             return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)

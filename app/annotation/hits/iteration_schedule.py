@@ -237,4 +237,6 @@ async def try_to_draw_and_store_iteration_hits(
 def draw_iteration_hits(assignment: AssignmentState, values: ItemValues, iteration: int) -> list[Draw]:
     """Return the HITs of one iteration. The seed and the iteration's number decide every random choice."""
     rng = np.random.default_rng([assignment.seed, iteration])
-    return assignment.rule.schedule_iteration(values, assignment.selection_settings, iteration=iteration, rng=rng)
+    return assignment.rule.schedule_hits_of_iteration(
+        values, assignment.selection_settings, iteration=iteration, rng=rng
+    )

@@ -31,8 +31,8 @@ from app.annotation.hits.no_hit_reasons import finish_if_done_and_name_no_hit_re
 from app.annotation.hits.no_hit_replies import (
     admit_or_build_no_hit_reply,
     complete_if_finished_and_build_refusal,
-    crowded_reason_if_too_many_untouched,
-    reason_assignment_gets_no_hit_if_any,
+    reason_assignment_gets_no_hit_or_none,
+    reason_too_many_hits_are_untouched_or_none,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
@@ -191,7 +191,7 @@ class LeaseBatch:
             pending.assignment, pending.has_looked_elsewhere = None, True
             await take_over_hit_of_other_visit(connection, assignment)
             return None
-        if reason := reason_assignment_gets_no_hit_if_any(assignment) or crowded_reason_if_too_many_untouched(
+        if reason := reason_assignment_gets_no_hit_or_none(assignment) or reason_too_many_hits_are_untouched_or_none(
             assignment, visitor
         ):
             return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
@@ -225,7 +225,7 @@ class LeaseBatch:
                 continue
             proposal = lease.proposal
             if proposal.leader is not None:
-                self.cache.record_lease(self.campaign_id, proposal.leader, proposal.items, proposal.segment)
+                self.cache.remember_leased_hit(self.campaign_id, proposal.leader, proposal.items, proposal.segment)
             PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
             pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
 

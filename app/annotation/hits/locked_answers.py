@@ -196,7 +196,7 @@ LOCK_ANSWERS = text(f"""
 """)
 
 
-async def lock_answers(
+async def lock_hits_of_answers(
     connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], *, late: bool = False
 ) -> LockedAnswers:
     """Lock the HITs of these answers, all different, and what an answer to them changes, and return them.

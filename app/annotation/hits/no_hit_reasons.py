@@ -117,7 +117,7 @@ async def finish_if_done_and_name_no_systems_reason(
     compared.
     """
     segments = campaign_index.segments if campaign_index is not None else None
-    if segments is None or max(open_systems) >= segments.systems:  # further systems have just joined
+    if segments is None or max(open_systems) >= segments.system_count:  # further systems have just joined
         return "wait"
     settings, always_shown = assignment.selection_settings, assignment.always_shown
     if segments.can_any_segment_compare_systems(

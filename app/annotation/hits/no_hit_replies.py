@@ -40,9 +40,9 @@ async def admit_or_build_no_hit_reply(
         if erasure:
             return NextHit(assignment, reason=erasure)
         return await end_lease_and_build_no_hit_reply(
-            connection, assignment, reason_assignment_gets_no_hit_if_any(assignment) or "held", now=now
+            connection, assignment, reason_assignment_gets_no_hit_or_none(assignment) or "held", now=now
         )
-    if reason := reason_assignment_gets_no_hit_if_any(assignment):
+    if reason := reason_assignment_gets_no_hit_or_none(assignment):
         return NextHit(assignment, reason=reason)
     visit = await visit_progress.load_visit_and_admit(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
@@ -58,7 +58,7 @@ async def end_lease_and_build_no_hit_reply(
     return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
 
 
-def reason_assignment_gets_no_hit_if_any(assignment: AssignmentState) -> NoHitReason | None:
+def reason_assignment_gets_no_hit_or_none(assignment: AssignmentState) -> NoHitReason | None:
     """Return the reason why this assignment gets no HIT even if items are left, or None."""
     if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
@@ -73,7 +73,9 @@ def reason_assignment_gets_no_hit_if_any(assignment: AssignmentState) -> NoHitRe
     return by_status.get(assignment.status)
 
 
-def crowded_reason_if_too_many_untouched(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
+def reason_too_many_hits_are_untouched_or_none(
+    assignment: AssignmentState, visitor: Visitor | None
+) -> NoHitReason | None:
     """Return "crowded" if too many HITs are held by people who have not touched them, else None.
 
     Concurrent requests can each exceed the limit by one.

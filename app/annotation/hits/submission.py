@@ -25,7 +25,7 @@ from app.annotation.hits.lease_sql import (
     lock_posteriors_and_annotator_if_limited,
     lock_revision_and_law_state,
 )
-from app.annotation.hits.locked_answers import SubmittedAnswer, lock_answers
+from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers
 from app.annotation.platforms.assignments import AssignmentId
 from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
@@ -138,7 +138,7 @@ async def store_answers_in_time(
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to HITs whose lease is open, and return the outcome of each by HIT; of others there is none."""
     async with connection.transaction():
-        locked = await lock_answers(connection, campaign_id, answers)
+        locked = await lock_hits_of_answers(connection, campaign_id, answers)
         answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
         outcomes = await store_locked_answers(connection, locked, answers_in_time) if answers_in_time else {}
     stored_count = sum(isinstance(outcome, AnswerReceipt) for outcome in outcomes.values())
@@ -195,7 +195,7 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
     await lock_posteriors_and_annotator_if_limited(connection, replace(parameters, capped=hit.hit_items))
     if not await fetch_value(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
-    locked = await lock_answers(connection, key.campaign, [answer], late=True)
+    locked = await lock_hits_of_answers(connection, key.campaign, [answer], late=True)
     (outcome,) = (await store_locked_answers(connection, locked, [answer], late=True)).values()
     if isinstance(outcome, Exception):
         raise outcome

@@ -23,7 +23,7 @@ def new_token() -> str:
     return secrets.token_hex(16)
 
 
-async def find_or_create_started_assignment(
+async def find_or_create_assignment_of_start_press(
     connection: Driver,
     campaign_id: int,
     platform: str,

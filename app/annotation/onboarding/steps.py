@@ -50,7 +50,9 @@ def place_of_step_among_pages(
     return StepPlace(number, start_pages + len(steps))
 
 
-def next_open_step(settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory) -> VisitStep | None:
+def first_open_step_or_none(
+    settings: VisitAndAnswerSettings, platform: Platform, history: VisitHistory
+) -> VisitStep | None:
     """Return the first step that an annotator from this platform has not passed; None if they may work."""
     return next(
         (

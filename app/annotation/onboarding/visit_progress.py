@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepOutcome, StepResult, VisitHistory, VisitStep
-from app.annotation.onboarding.steps import VISIT_STEPS, next_open_step
+from app.annotation.onboarding.steps import VISIT_STEPS, first_open_step_or_none
 from app.annotation.platforms.assignments import ARRIVED_THEN, AssignmentId
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import PLATFORMS
@@ -94,7 +94,7 @@ class AnnotatorVisit(VisitedCampaign):
     @property
     def next_step(self) -> VisitStep | None:
         """Step that the annotator must pass next; None if they may work."""
-        return next_open_step(self.settings, PLATFORMS[self.platform], self.history)
+        return first_open_step_or_none(self.settings, PLATFORMS[self.platform], self.history)
 
 
 async def load_visit_or_refuse(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
@@ -147,7 +147,7 @@ async def load_visited_campaign_or_refuse(connection: Driver, link_key: str) -> 
     return row
 
 
-def visit_version_admitted_on_arrival(campaign: VisitedCampaign, platform: Platform) -> int:
+def visit_version_to_admit_on_arrival_or_zero(campaign: VisitedCampaign, platform: Platform) -> int:
     """Return the version of the visit that a new annotator from a platform is admitted to; 0 if a step is open."""
-    open_step = next_open_step(campaign.settings, platform, VisitHistory(campaign.visit_version))
+    open_step = first_open_step_or_none(campaign.settings, platform, VisitHistory(campaign.visit_version))
     return 0 if open_step else campaign.visit_version

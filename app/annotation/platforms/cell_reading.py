@@ -118,7 +118,7 @@ class CellReader:
     formats: CellFormats | None = None
     notes: ReadingNotes = field(default_factory=ReadingNotes)
 
-    def normalise_number(self, cell: str, *, accept_percent: bool) -> str:
+    def normalise_number_notation(self, cell: str, *, accept_percent: bool) -> str:
         """Return a number in the notation of programs; other text unchanged.
 
         Args:

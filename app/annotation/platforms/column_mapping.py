@@ -162,7 +162,7 @@ def table_with_easel_columns(upload: UploadedTable, options: ReadingOptions, not
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}
     notes.passed_over = join_names([name for name in upload.columns if name not in read])
     columns = ("hit", *(role for role in COLUMN_ROLES if role in mapping and role != "hit"))
-    return replace(upload, columns=columns, rows=iterate_row_per_item(upload.rows, families))
+    return replace(upload, columns=columns, rows=iterate_rows_with_one_item_each(upload.rows, families))
 
 
 def refuse_wrong_mapped_columns(
@@ -186,7 +186,7 @@ def refuse_wrong_mapped_columns(
         )
 
 
-def iterate_row_per_item(
+def iterate_rows_with_one_item_each(
     records: Iterator[UploadedRow], families: Mapping[str, Sequence[str]]
 ) -> Iterator[UploadedRow]:
     """Yield a row for each item. Without a `hit` column each record is a HIT, named by its content."""

@@ -194,7 +194,7 @@ def value_reader_of_row_criterion(value_reader: ValueReader, line: int, criterio
         Invalid: `criterion_unknown`.
 
     """
-    criterion_reader = value_reader.find_format_of_criterion(criterion or "")
+    criterion_reader = value_reader.find_reader_of_criterion_or_none(criterion or "")
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
         message = f"the campaign does not ask about “{shorten_echo(criterion)}”" if criterion else missing_message
@@ -265,7 +265,7 @@ def parse_value_cell_or_refuse(
     text = (
         cell
         if cell in value_reader.classes
-        else reader.normalise_number(cell, accept_percent=value_reader.is_points_scale)
+        else reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
     )
     try:
         value = value_reader.parse_number(text) if exported else value_reader.parse_value(text)

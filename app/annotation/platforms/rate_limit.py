@@ -23,7 +23,7 @@ class AllowanceExhausted(Exception):
         self.charged = charged
 
 
-def charge_if_all_have_room_statement(shares_sql: str) -> TextClause:
+def statement_that_charges_if_all_counts_have_room(shares_sql: str) -> TextClause:
     """Return a statement that charges counts of :campaign if all have room.
 
     It also deletes rows that no longer count anything, and skips locked ones.
@@ -52,8 +52,9 @@ def charge_if_all_have_room_statement(shares_sql: str) -> TextClause:
 async def charge_all_allowances_or_refuse(
     connection: Driver, statement: TextClause, parameters: Mapping[str, Any], count: int, *, now: datetime
 ) -> None:
-    """Charge all counts of a `charge_if_all_have_room_statement`, or none, in a transaction of its own. Raises
-    `AllowanceExhausted`.
+    """Charge all counts of a `statement_that_charges_if_all_counts_have_room`, or none, in a transaction of its own.
+
+    Raises `AllowanceExhausted`.
     """
     async with connection.transaction():
         times = {"now": now, "full": now + ALLOWANCE_WINDOW}

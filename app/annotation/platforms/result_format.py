@@ -84,7 +84,7 @@ class ValueReader(Protocol):
     def parse_value(self, cell: str, /) -> float | None:
         """Return the value in a cell, a number or the label of a class, as `parse_number` does."""
 
-    def find_format_of_criterion(self, criterion: str, /) -> "ValueReader | None":
+    def find_reader_of_criterion_or_none(self, criterion: str, /) -> "ValueReader | None":
         """Return the reader for a criterion (empty if none is named); None if the campaign does not have it."""
 
 

@@ -19,7 +19,7 @@ from app.annotation.platforms.rate_limit import (
     ALLOWANCE_WINDOW,
     AllowanceExhausted,
     charge_all_allowances_or_refuse,
-    charge_if_all_have_room_statement,
+    statement_that_charges_if_all_counts_have_room,
 )
 from app.database.alerts import store_alert_unless_known
 from app.database.session import Driver, fetch_value
@@ -36,7 +36,7 @@ REFUSED_VISITS_ADVICE = (
 )
 
 # The campaign's own count has an empty address.
-CHARGE_VISIT = charge_if_all_have_room_statement("""
+CHARGE_VISIT = statement_that_charges_if_all_counts_have_room("""
     SELECT CAST(:address AS bytea), CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int))
     FROM campaigns WHERE id = :campaign
     UNION ALL SELECT '', CAST(:share_of_all AS interval)
@@ -124,7 +124,7 @@ class VisitLimiter:
     limits: Settings
     visitors: LRUCache[str, Visitor] = field(default_factory=lambda: LRUCache(MAX_REMEMBERED_VISITORS), repr=False)
 
-    def visitor_from_address(self, address: str) -> Visitor:
+    def visitor_of_ip_address(self, address: str) -> Visitor:
         if (visitor := self.visitors.get(address)) is None:
             key = hmac.new(self.secret_key.encode(), f"address {address}".encode(), sha256).digest()[:16]
             visitor = self.visitors[address] = Visitor(key, self.limits)

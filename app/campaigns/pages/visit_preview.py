@@ -313,7 +313,7 @@ def hit_page_template_context(
     next_hit = NextHit(
         cast("AssignmentState", shown_campaign), cast("HitOnPage", hit) if page.hit_number else None, page.reason
     )
-    outcome = completion.visit_outcome_if_over(next_hit)
+    outcome = completion.outcome_of_finished_visit_or_none(next_hit)
     return {
         "next_hit": next_hit,
         "may_leave": completion.is_leaving_early_allowed(platform, campaign.leave_early, campaign.hits_per_annotator),

@@ -58,7 +58,7 @@ def unit_of_performances(theta: Array, curvature: Array, prior: Prior) -> float:
 def performance_errors_with_known_judges_and_segments(
     terms: LogisticTerms, curvature: Array, notes: tuple[Note, ...] = ()
 ) -> GradedErrors:
-    """Return errors of performances that treat a and b as known, and none of these."""
+    """Return standard errors of the performances alone, as if sensitivities a and difficulties b were known."""
     unknown_a, unknown_b = np.full(terms.n_judges, np.nan), np.full(2 * terms.n_segments, np.nan)
     return GradedErrors(curvature**-0.5, unknown_a, unknown_b, notes)
 

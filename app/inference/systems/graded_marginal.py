@@ -274,7 +274,7 @@ def _iterate_ranges_of_systems(starts: Integers, max_systems: int) -> Iterator[t
 
 
 def logistic_of_minus_z(z: Array, exp_of_minus_abs_z: Array) -> Array:
-    """Return S(-z), where fraction is exp(-|z|)."""
+    """Return the logistic function of -z, given exp(-|z|)."""
     return np.where(z >= 0.0, exp_of_minus_abs_z, 1.0) / (1.0 + exp_of_minus_abs_z)
 
 
@@ -302,7 +302,7 @@ def _tie_log_likelihood_and_gradient(terms: LogisticTerms, log_a: Array, b: Arra
     return value, by_log_a, np.concatenate([-by_width, by_width])
 
 
-def observed_information_matrix(
+def observed_information_matrix_of_parameters(
     terms: LogisticTerms, prior: Prior, log_a: Array, b: Array, nodes: QuadratureNodes
 ) -> Array:
     """Minus the second derivatives of the log marginal in (log_a, b_1, b_2), (P, P), P = n_judges + 2 n_segments.

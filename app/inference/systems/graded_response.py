@@ -201,7 +201,7 @@ def _find_posterior_maximum(
     judge_count, segment_count = terms.n_judges, terms.n_segments
     mode, curvature = np.zeros(terms.n_systems), np.full(terms.n_systems, prior.tau**-2)
 
-    def nodes_at(log_a: Array, b: Array) -> QuadratureNodes:
+    def quadrature_nodes_at(log_a: Array, b: Array) -> QuadratureNodes:
         nonlocal mode, curvature
         if adaptive:
             mode, curvature = posterior_modes_and_curvatures(terms, prior, log_a, b, mode)
@@ -209,7 +209,7 @@ def _find_posterior_maximum(
 
     def loss(point: Array) -> tuple[float, Array]:
         log_a, b = _split_point_into_log_a_and_b(point, judge_count)
-        value, by_log_a, by_b = log_marginal_and_gradient(terms, prior, log_a, b, nodes_at(log_a, b))
+        value, by_log_a, by_b = log_marginal_and_gradient(terms, prior, log_a, b, quadrature_nodes_at(log_a, b))
         lower, upper = by_b.reshape(2, -1)
         half_width = np.exp(point[judge_count + segment_count :]) / 2.0
         return -value, -np.concatenate([by_log_a, lower + upper, (upper - lower) * half_width])
@@ -226,7 +226,7 @@ def _find_posterior_maximum(
     if not result.success:
         raise NotConverged(f"The fit did not converge within {result.nit} steps.", code="not_converged")
     log_a, b = _split_point_into_log_a_and_b(result.x, judge_count)
-    return _Maximum(log_a, b, -float(result.fun), int(result.nit), nodes_at(log_a, b))
+    return _Maximum(log_a, b, -float(result.fun), int(result.nit), quadrature_nodes_at(log_a, b))
 
 
 def _split_point_into_log_a_and_b(point: Array, judge_count: int) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.quality import actions, annotator_answers, annotators
-from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, require_annotator_id
+from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.peer_agreement import AnnotatorComparison
 from app.record import law_editions
@@ -162,7 +162,7 @@ async def get_annotator(
 ) -> Annotator:
     """Return one annotator."""
     campaign = await load_campaign_by_slug(connection, slug)
-    annotator_id = await require_annotator_id(connection, campaign, annotator)
+    annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     return Annotator.from_line(
         line, (await comparisons.load_newest_comparison(connection, campaign)).comparison_of_annotator(annotator_id)
@@ -179,7 +179,7 @@ async def list_answers(
 ) -> list[AnswerOfAnnotator]:
     """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
     campaign = await load_campaign_by_slug(connection, slug)
-    annotator_id = await require_annotator_id(connection, campaign, annotator)
+    annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     lines = await annotator_answers.load_answer_lines_of_annotator(
         connection, campaign, annotator_id, limit=limit, offset=offset
     )

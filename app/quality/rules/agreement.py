@@ -88,7 +88,7 @@ class AgreementWithOthers(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if even the upper end of the interval is too low."""
+        """Return a finding if even the upper end of the interval is too low."""
         usual, comparable = (
             median_of_other_annotators_or_nan(other_measures),
             self.mask_of_judgments_with_enough_other_annotators(behaviour),
@@ -104,7 +104,10 @@ class AgreementWithOthers(QualityRule):
     def finding_on_score_correlation_or_none(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find by the correlation. The places in a HIT of n items have n - 1 degrees of freedom."""
+        """Return a finding if the correlation with the others' means is too low, else None.
+
+        The places in a HIT of n items have n - 1 degrees of freedom.
+        """
         degrees_of_freedom = int(comparable.sum())
         if behaviour.answer_kind == "order":
             degrees_of_freedom -= len(np.unique(behaviour.hit[comparable]))
@@ -123,8 +126,9 @@ class AgreementWithOthers(QualityRule):
     def finding_on_label_agreement_or_none(
         self, behaviour: AnnotatorBehaviour, comparable: npt.NDArray[np.bool_], usual: float, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find by how often the label differs from the others'. By chance, an annotator agrees as often as the others
-        use each label.
+        """Return a finding if the labels differ from the others' too often, else None.
+
+        By chance, an annotator agrees as often as the others use each label.
         """
         label_shares = np.unique(behaviour.others_share[comparable], return_counts=True)[1] / comparable.sum()
         chance = float(label_shares @ label_shares)

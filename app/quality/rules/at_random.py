@@ -45,7 +45,7 @@ class AtRandom(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if the estimate is nearly sure, at any look.
+        """Return a finding if the estimate is nearly sure, at any look.
 
         The share of careful people who ever reach a probability p is at most (1 - p) / p times the prior odds of
         answering at random, so the prior of the estimate keeps false alarms rare.

@@ -66,7 +66,7 @@ class Contradictions(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if more pairs are reversed than half-way between the usual share and chance."""
+        """Return a finding if more pairs are reversed than half-way between the usual share and chance."""
         usual = median_of_other_annotators_or_nan(other_measures)
         contradictions, implied_pairs = count_contradicted_and_implied_pairs(behaviour)
         max_share = max(self.least_percent / 100, (CHANCE_OF_CONTRADICTION + usual) / 2)

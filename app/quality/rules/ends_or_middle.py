@@ -64,7 +64,7 @@ class ScaleRegionRule(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if their share is beyond half-way from the usual share to all."""
+        """Return a finding if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
         if np.isnan(usual) or not is_behaviour_on_scale_with_ends_and_middle(behaviour):
             return None

@@ -35,7 +35,7 @@ class FailedChecksRule(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if too many checks were failed for an accident."""
+        """Return a finding if too many checks were failed for an accident."""
         met_flags = self.met_flags(behaviour)
         failures, shown = int((~met_flags).sum()), len(met_flags)
         if not is_event_share_above_limit(failures, shown, self.careful_percent / 100, false_alarm_rate):

@@ -99,7 +99,7 @@ class PooledSigns(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if all signs together are too strong for an accident."""
+        """Return a finding if all signs together are too strong for an accident."""
         if not self.supports_answers(behaviour.answer_kind, behaviour.class_count):
             return None
         signs = self.signs_with_enough_cases(behaviour, np.reshape(other_measures, (-1, len(MEASURES))))

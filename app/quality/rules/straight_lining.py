@@ -57,7 +57,7 @@ class StraightLining(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if their share is beyond half-way from the usual share to all."""
+        """Return a finding if their share is beyond half-way from the usual share to all."""
         usual = median_of_other_annotators_or_nan(other_measures)
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         if np.isnan(usual) or not is_event_share_above_limit(

@@ -60,7 +60,7 @@ class TooFast(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if more than half of the HITs are too fast. An annotator who is too fast in every second
+        """Return a finding if more than half of the HITs are too fast. An annotator who is too fast in every second
         HIT is not found.
         """
         usual = median_of_other_annotators_or_nan(other_measures)

@@ -51,7 +51,7 @@ class UnplayedRule(QualityRule):
     def finding_about_annotator_or_none(
         self, behaviour: AnnotatorBehaviour, other_measures: Array, false_alarm_rate: float
     ) -> RuleFinding | None:
-        """Find the annotator if too many items were judged after playing too little."""
+        """Return a finding if too many items were judged after playing too little."""
         unplayed, count = int((behaviour.played_share < self.least_percent / 100).sum()), len(behaviour.played_share)
         if not is_event_share_above_limit(unplayed, count, self.careful_percent / 100, false_alarm_rate):
             return None

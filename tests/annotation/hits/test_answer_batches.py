@@ -67,7 +67,7 @@ async def test_answers_stored_together_change_posteriors_like_one_after_another(
     assert await fetch_value(engine, "SELECT count(DISTINCT transaction_id) FROM responses") == 3
     async with open_snapshot(engine) as connection:
         verification = await verify_by_replay(connection, campaign)
-    assert (verification.responses, verification.is_clean) == (13, True)
+    assert (verification.responses, verification.has_no_mismatches) == (13, True)
 
 
 async def test_several_criteria_learn_from_all_answers_of_a_batch(engine):
@@ -83,7 +83,7 @@ async def test_several_criteria_learn_from_all_answers_of_a_batch(engine):
     receipts = await store(engine, campaign, answers)
     assert all(isinstance(receipt, AnswerReceipt) for receipt in receipts)
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def test_a_bad_answer_fails_alone(engine):
@@ -105,7 +105,7 @@ async def test_a_bad_answer_fails_alone(engine):
     (refusal,) = await store(engine, campaign, [stranger])
     assert refusal.code == "hit_not_found"
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
@@ -126,7 +126,7 @@ async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
     assert "unlucky" in str(outcomes[1])
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(bad[1].id,)]
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def test_of_two_answers_to_a_hit_in_one_batch_the_first_counts(engine):
@@ -213,7 +213,7 @@ async def test_a_person_who_cannot_judge_an_item_counts_once_however_many_answer
     assert await fetch_value(engine, "SELECT count(DISTINCT transaction_id) FROM responses") == 1
     assert await fetch_value(engine, "SELECT unjudged FROM posteriors WHERE subject = :item", item=unclear) == 1
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_deadlock(engine):
@@ -230,7 +230,7 @@ async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_de
     assert sum(not outcome.repeated for outcome in outcomes) == len(answers)
     assert len({(outcome.hit_id, outcome.seq) for outcome in outcomes}) == len(answers)
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).is_clean
+        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
 
 
 async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):

@@ -283,7 +283,7 @@ class AnyOrder(RuleBasedStateMachine):
     async def replayed(self) -> None:
         async with open_snapshot(self.engine) as connection:
             row: Campaign = await load_campaign_by_slug(connection, self.campaign.slug)
-            assert (await replay.verify_by_replay(connection, row)).is_clean
+            assert (await replay.verify_by_replay(connection, row)).has_no_mismatches
 
     async def check_record(self) -> None:
         stored = await fetch_rows(

@@ -56,7 +56,7 @@ async def test_32_clients_finish_a_campaign_with_every_wanted_judgment_once(data
         assert await fetch_value(engines[0], "SELECT sum(cardinality(items)) FROM responses") == 50 * 6
         assert await fetch_value(engines[0], "SELECT status FROM campaigns") == "finished"
         async with open_snapshot(engines[0]) as connection:
-            assert (await verify_by_replay(connection, campaign)).is_clean
+            assert (await verify_by_replay(connection, campaign)).has_no_mismatches
     finally:
         for engine in engines:
             await engine.dispose()

@@ -90,7 +90,7 @@ async def test_posteriors_by_each_criterion_are_those_of_a_campaign_that_asks_it
         ]
         assert await states_of(engine, number) == posteriors_after(one, 12, hits, view.law_parameters).T.tolist()
     found = await verified(engine, campaign)
-    assert (found.is_clean, found.responses, found.items) == (True, 12, 12)
+    assert (found.has_no_mismatches, found.responses, found.items) == (True, 12, 12)
 
 
 @pytest.mark.parametrize("design", DESIGNS)
@@ -101,7 +101,7 @@ async def test_every_design_asks_by_two_criteria(engine, design):
     rows = await responses(engine)
     assert len(rows) == 6
     assert all(len(stored) == 2 * len(items) for _, _, items, stored, _ in rows)
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_verification_says_by_which_criterion_something_is_wrong(engine):
@@ -124,7 +124,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
                 connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
             )
         await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-        assert (await verified(engine, campaign)).is_clean
+        assert (await verified(engine, campaign)).has_no_mismatches
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
     assert await fetch_rows(engine, "SELECT DISTINCT revision FROM posteriors") == [(2,)]
@@ -143,7 +143,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
     hit = await try_to_lease_hit(engine, me)
     await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
     assert [await states_of(engine, criterion) for criterion in (0, 1)] == before
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
             await submission.store_answer_of_hit(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
     said = simulate_answers(campaign, hit.items, np.random.default_rng(3))
     assert not (await submit_by_criterion(engine, me, hit, said)).repeated
 
@@ -213,7 +213,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     assert await fetch_rows(engine, "SELECT number, unjudged FROM current_posteriors WHERE unjudged > 0") == [
         (items[0], 1)
     ]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(engine):
@@ -244,7 +244,7 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
         (0, 2),
         (1, 2),
     ]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def answer_until_done(engine, campaign, me, cache, rng):
@@ -278,7 +278,7 @@ async def test_many_who_share_items_give_every_wanted_judgment_once_by_each_crit
         assert set(await fetch_rows(engine, "SELECT criterion, judgments FROM posteriors")) == {(0, 4), (1, 4), (2, 4)}
         assert await fetch_value(engine, "SELECT sum(cardinality(items)) FROM responses") == 20 * 4
         assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
-        assert (await verified(engine, campaign)).is_clean
+        assert (await verified(engine, campaign)).has_no_mismatches
     finally:
         await engine.dispose()
 
@@ -297,7 +297,7 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     await asyncio.gather(
         revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by_criterion(engine, other, hit, said)
     )
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 7
 
 
@@ -338,7 +338,7 @@ async def test_iterations_are_planned_for_all_criteria_at_once(engine):
         me = await create_annotator(engine, campaign, f"ann {k}")
         assert await answer_until_done_by_one(engine, campaign, me, cache) in ("wait", "seen_all", "all_done")
     assert await fetch_value(engine, "SELECT count(DISTINCT iteration) FROM planned_hits") > 1
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def answer_until_done_by_one(engine, campaign, me, cache):
@@ -366,7 +366,7 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
                 await submission.store_answer_of_hit(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await fetch_rows(engine, lengths) == [(2,)]
-    assert (await verified(engine, campaign)).is_clean
+    assert (await verified(engine, campaign)).has_no_mismatches
 
 
 async def test_each_annotator_keeps_an_order_of_their_own(engine):

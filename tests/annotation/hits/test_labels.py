@@ -71,7 +71,7 @@ async def test_16_people_label_each_item_as_often_as_wanted_one_at_a_time(databa
         assert {sum(state) for (state,) in counts} == {8.0}  # seven labels, and as much as one before
         assert np.mean([np.argmax(state) == item % 4 for item, (state,) in enumerate(counts)]) > 0.8
         async with open_snapshot(engines[0]) as connection:
-            assert (await verify_by_replay(connection, campaign)).is_clean
+            assert (await verify_by_replay(connection, campaign)).has_no_mismatches
     finally:
         for engine in engines:
             await engine.dispose()

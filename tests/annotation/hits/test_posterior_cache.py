@@ -127,10 +127,10 @@ async def test_while_another_revision_is_loaded_others_draw_from_the_one_before(
     await begun.wait()
     assert (await try_to_lease_hit(engine, people[2], cache=cache)).items
     assert not first.done()
-    assert cache.index_if_loaded(campaign.id) is old
-    assert cache.index_if_loaded(campaign.id, [11]) is old
+    assert cache.loaded_index_or_none(campaign.id) is old
+    assert cache.loaded_index_or_none(campaign.id, [11]) is old
     assert (
-        cache.index_if_loaded(campaign.id, [12]) is None
+        cache.loaded_index_or_none(campaign.id, [12]) is None
     )  # an item that joined since: annotators who have seen it wait
     may_load.set()
     assert (await first).items

@@ -79,7 +79,7 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
         async with open_snapshot(engine) as connection:
             assert (
                 await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
-            ).is_clean
+            ).has_no_mismatches
     assert posteriors[0] == posteriors[1]
 
 

@@ -47,7 +47,7 @@ async def is_clean(engine, campaign) -> bool:
     async with open_snapshot(engine) as connection:
         return (
             await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
-        ).is_clean
+        ).has_no_mismatches
 
 
 async def people(engine) -> dict[int, int]:

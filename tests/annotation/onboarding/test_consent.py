@@ -16,7 +16,7 @@ from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
 from app.exports.registry import open_export
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import simulate
+from app.simulation.crowd import answer_hits_by_simulated_annotators
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -211,7 +211,7 @@ async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(
 
 
 async def test_simulated_annotators_agree_to_nothing(engine, campaign):
-    made = await simulate(
+    made = await answer_hits_by_simulated_annotators(
         engine,
         campaign,
         hits=3,

@@ -92,7 +92,7 @@ async def test_right_ones_are_not_counted(client, engine, campaign):
 
 
 async def test_after_a_while_it_can_be_tried_again(app, engine, campaign):
-    visitor = app.state.visit_limiter.visitor_from_address("192.0.2.1")
+    visitor = app.state.visit_limiter.visitor_of_ip_address("192.0.2.1")
     async with borrow_autocommit_driver(engine) as connection:
         for _ in range(passphrase.MAX_GUESSES_PER_ADDRESS_AND_HOUR):
             await passphrase.charge_guess_or_refuse(connection, campaign.id, visitor, now=NOW)

@@ -6,7 +6,7 @@ from jinja2 import FileSystemLoader
 from app.annotation.onboarding import consent, steps
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory
-from app.annotation.onboarding.steps import VISIT_STEPS, has_visit_steps_on_any_platform, next_open_step
+from app.annotation.onboarding.steps import VISIT_STEPS, first_open_step_or_none, has_visit_steps_on_any_platform
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid
 from app.http.templating import english_environment
@@ -20,7 +20,7 @@ ALL = VisitAndAnswerSettings(
 
 
 def named(settings, platform, facts):
-    step = next_open_step(settings, PLATFORMS[platform], facts)
+    step = first_open_step_or_none(settings, PLATFORMS[platform], facts)
     return step and step.name
 
 

@@ -65,7 +65,7 @@ async def minutes_left(engine, hit):
 async def test_an_address_has_an_hours_visits_at_once_and_then_one_at_a_time(engine):
     campaign, visitor = (
         await create_running_campaign(engine),
-        doors(visits_per_address=6).visitor_from_address("192.0.2.1"),
+        doors(visits_per_address=6).visitor_of_ip_address("192.0.2.1"),
     )
     for k in range(6):
         await visit(engine, campaign, f"a{k}", visitor)
@@ -81,7 +81,7 @@ async def test_an_address_has_an_hours_visits_at_once_and_then_one_at_a_time(eng
 async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_said_so(engine):
     campaign, visitor = (
         await create_running_campaign(engine, people_per_address=8),
-        doors(visits_per_address=2).visitor_from_address("192.0.2.1"),
+        doors(visits_per_address=2).visitor_of_ip_address("192.0.2.1"),
     )
     for k in range(8):
         await visit(engine, campaign, f"a{k}", visitor)
@@ -99,7 +99,7 @@ async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_
 async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
     open_doors = doors(visits_per_address=2, untouched_per_address=2)
     campaign = await create_running_campaign(engine, people_per_address=5, judgments_per_item=50)
-    visitor = open_doors.visitor_from_address("192.0.2.1")
+    visitor = open_doors.visitor_of_ip_address("192.0.2.1")
     visits = [await visit(engine, campaign, f"a{k}", visitor) for k in range(5)]
     works = [await ask(engine, one, visitor) for one in visits]
     assert all(work.hit is not None for work in works)
@@ -108,7 +108,7 @@ async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
 async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, researcher):
     campaign, visitor = (
         await create_running_campaign(engine),
-        doors(visits_per_address=1).visitor_from_address("192.0.2.1"),
+        doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1"),
     )
     now = datetime.now(UTC)
     await visit(engine, campaign, "first", visitor, now=now)
@@ -128,7 +128,7 @@ async def test_the_researcher_is_told_how_many_visits_were_turned_away(engine, r
 async def test_visits_that_come_at_once_are_counted_one_after_another(engine):
     campaign, visitor = (
         await create_running_campaign(engine),
-        doors(visits_per_address=5).visitor_from_address("192.0.2.1"),
+        doors(visits_per_address=5).visitor_of_ip_address("192.0.2.1"),
     )
     visits = [visit(engine, campaign, f"a{k}", visitor) for k in range(12)]
     outcomes = await asyncio.gather(*visits, return_exceptions=True)
@@ -138,7 +138,7 @@ async def test_visits_that_come_at_once_are_counted_one_after_another(engine):
 
 async def test_a_full_address_keeps_nobody_else_out_and_no_other_campaign(engine):
     campaign, other = await create_running_campaign(engine), await create_running_campaign(engine, name="Other")
-    here, there = (doors(visits_per_address=1).visitor_from_address(address) for address in ("192.0.2.1", "192.0.2.2"))
+    here, there = (doors(visits_per_address=1).visitor_of_ip_address(address) for address in ("192.0.2.1", "192.0.2.2"))
     await visit(engine, campaign, "first", here)
     await visit(engine, campaign, "second", there)
     await visit(engine, other, "first", here)
@@ -147,16 +147,16 @@ async def test_a_full_address_keeps_nobody_else_out_and_no_other_campaign(engine
 async def test_a_campaign_takes_a_limited_number_of_new_visits_from_everywhere(engine):
     campaign, limited = await create_running_campaign(engine), doors(visits_per_campaign=3)
     for k in range(3):
-        await visit(engine, campaign, f"a{k}", limited.visitor_from_address(f"192.0.2.{k}"))
+        await visit(engine, campaign, f"a{k}", limited.visitor_of_ip_address(f"192.0.2.{k}"))
     with pytest.raises(TooManyVisits) as refusal:
-        await visit(engine, campaign, "a3", limited.visitor_from_address("192.0.2.3"))
+        await visit(engine, campaign, "a3", limited.visitor_of_ip_address("192.0.2.3"))
     assert refusal.value.details == {"retry_after_seconds": 1200}
 
 
 async def test_whoever_is_refused_for_the_campaigns_sake_is_not_charged_for_it(engine):
     campaign, limited = await create_running_campaign(engine), doors(visits_per_address=2, visits_per_campaign=1)
-    await visit(engine, campaign, "first", limited.visitor_from_address("192.0.2.1"))
-    visitor = limited.visitor_from_address("192.0.2.2")
+    await visit(engine, campaign, "first", limited.visitor_of_ip_address("192.0.2.1"))
+    visitor = limited.visitor_of_ip_address("192.0.2.2")
     for name in ("a", "b", "c"):
         with pytest.raises(TooManyVisits):
             await visit(engine, campaign, name, visitor)
@@ -167,7 +167,7 @@ async def test_whoever_is_refused_for_the_campaigns_sake_is_not_charged_for_it(e
 async def test_whoever_comes_back_is_not_counted(engine):
     campaign, visitor = (
         await create_running_campaign(engine),
-        doors(visits_per_address=1).visitor_from_address("192.0.2.1"),
+        doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1"),
     )
     assert await visit(engine, campaign, "me", visitor) == await visit(engine, campaign, "me", visitor)
 
@@ -181,10 +181,10 @@ async def test_those_whom_a_program_names_are_not_counted(engine):
 async def test_no_address_is_kept_and_what_counts_nothing_any_more_is_swept_out(engine):
     campaign, open_doors = await create_running_campaign(engine), doors()
     for k in range(3):
-        await visit(engine, campaign, f"a{k}", open_doors.visitor_from_address(f"192.0.2.{k}"))
+        await visit(engine, campaign, f"a{k}", open_doors.visitor_of_ip_address(f"192.0.2.{k}"))
     kept = [bytes(address) for (address,) in await fetch_rows(engine, "SELECT address FROM visit_allowances")]
     assert not any(b"192" in address for address in kept)
-    await visit(engine, campaign, "next", open_doors.visitor_from_address("192.0.2.9"), now=NOW + timedelta(hours=1))
+    await visit(engine, campaign, "next", open_doors.visitor_of_ip_address("192.0.2.9"), now=NOW + timedelta(hours=1))
     assert await fetch_value(engine, "SELECT count(*) FROM visit_allowances WHERE address <> ''") == 1
 
 
@@ -205,7 +205,7 @@ def test_one_line_to_the_internet_is_one_place(subtests):
 
 
 async def test_a_visitors_lease_is_short_until_the_first_touch(engine):
-    visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
+    visitor = doors(untouched_minutes=5).visitor_of_ip_address("192.0.2.1")
     me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     hit = (await ask(engine, me, visitor)).hit
     assert await minutes_left(engine, hit) == 5
@@ -217,13 +217,13 @@ async def test_a_visitors_lease_is_short_until_the_first_touch(engine):
 
 
 async def test_a_lease_is_never_longer_than_the_campaigns(engine):
-    visitor = doors(untouched_minutes=60).visitor_from_address("192.0.2.1")
+    visitor = doors(untouched_minutes=60).visitor_of_ip_address("192.0.2.1")
     me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     assert await minutes_left(engine, (await ask(engine, me, visitor)).hit) == 30
 
 
 async def test_whoever_reads_for_long_gets_the_whole_lease_at_the_first_touch_all_the_same(engine):
-    visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
+    visitor = doors(untouched_minutes=5).visitor_of_ip_address("192.0.2.1")
     me = await visit(engine, await create_running_campaign(engine), "me", visitor)
     hit = (await ask(engine, me, visitor)).hit
     await expire_leases(engine, hit)
@@ -233,7 +233,7 @@ async def test_whoever_reads_for_long_gets_the_whole_lease_at_the_first_touch_al
 
 
 async def test_a_late_touch_does_not_take_items_from_someone_else(engine):
-    visitor = doors(untouched_minutes=5).visitor_from_address("192.0.2.1")
+    visitor = doors(untouched_minutes=5).visitor_of_ip_address("192.0.2.1")
     campaign = await create_running_campaign(engine, items=5, judgments_per_item=1)
     me, other = [await visit(engine, campaign, name, visitor) for name in ("me", "other")]
     hit = (await ask(engine, me, visitor)).hit
@@ -245,12 +245,12 @@ async def test_a_late_touch_does_not_take_items_from_someone_else(engine):
 
 async def test_an_address_holds_a_limited_number_of_untouched_hits(engine):
     limited = doors(untouched_per_address=2)
-    campaign, here = await create_running_campaign(engine, items=60), limited.visitor_from_address("192.0.2.1")
+    campaign, here = await create_running_campaign(engine, items=60), limited.visitor_of_ip_address("192.0.2.1")
     people = [await visit(engine, campaign, f"a{k}", here) for k in range(3)]
     first, second, third = [await ask(engine, someone, here) for someone in people]
     assert third.reason == "crowded"
     assert (await ask(engine, people[1], here)).hit.id == second.hit.id  # what one holds, one keeps
-    elsewhere = limited.visitor_from_address("192.0.2.2")
+    elsewhere = limited.visitor_of_ip_address("192.0.2.2")
     assert (await ask(engine, await visit(engine, campaign, "b", elsewhere), elsewhere)).hit
     await touch(engine, people[0], first.hit)
     assert (await ask(engine, people[2], here)).hit
@@ -259,7 +259,7 @@ async def test_an_address_holds_a_limited_number_of_untouched_hits(engine):
 async def test_a_campaign_holds_a_limited_number_of_untouched_hits_which_go_back_soon(engine):
     limited = doors(untouched_per_campaign=2)
     campaign = await create_running_campaign(engine, items=60)
-    visitors = [limited.visitor_from_address(f"192.0.2.{k}") for k in range(3)]
+    visitors = [limited.visitor_of_ip_address(f"192.0.2.{k}") for k in range(3)]
     people = [await visit(engine, campaign, f"a{k}", visitor) for k, visitor in enumerate(visitors)]
     pairs = list(zip(people, visitors, strict=True))
     assert [(await ask(engine, *pair)).reason for pair in pairs] == [None, None, "crowded"]

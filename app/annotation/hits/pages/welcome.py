@@ -34,7 +34,7 @@ from app.http.templating import LANGUAGE_PARAMETER, markdown_texts_to_safe_html
 
 def visitor_of_request(request: Request) -> Visitor:
     visit_limiter: VisitLimiter = request.app.state.visit_limiter
-    return visit_limiter.visitor_from_address(client_network_or_empty(request))
+    return visit_limiter.visitor_of_ip_address(client_network_or_empty(request))
 
 
 async def check_passphrase_and_show_welcome(
@@ -142,8 +142,11 @@ async def start_visit_and_redirect(
             return await check_passphrase_and_show_welcome(
                 request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
             )
-    token, admitted = form.get(start_form.FIELD), visit_progress.visit_version_admitted_on_arrival(campaign, platform)
-    assignment = await start_form.find_or_create_started_assignment(
+    token, admitted = (
+        form.get(start_form.FIELD),
+        visit_progress.visit_version_to_admit_on_arrival_or_zero(campaign, platform),
+    )
+    assignment = await start_form.find_or_create_assignment_of_start_press(
         connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
     )
     if answers_consent:

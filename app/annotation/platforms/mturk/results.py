@@ -176,7 +176,7 @@ def parse_mturk_score_or_nan(
     if is_missing_value(cell, ()):
         return math.nan
     try:
-        score = value_reader.parse_number(reader.normalise_number(cell, accept_percent=True))
+        score = value_reader.parse_number(reader.normalise_number_notation(cell, accept_percent=True))
     except ValueError:
         refuse_upload_at_line(
             "score_not_a_number", line, f"Answer.range{position} is “{shorten_echo(cell)}”, not a number."
