@@ -175,16 +175,18 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():
         yield
-    for loop in loops:
-        await loop.stop()
-    await state.outbox.stop()
-    await state.rehearsals.stop()
-    await state.campaign_monitor.stop()
-    await state.erasures.stop()
-    await state.due_revisions.stop()
-    await state.comparisons.stop()
-    await state.live.stop()
-    await state.readiness.stop()
+    for work in (
+        *loops,
+        state.outbox,
+        state.rehearsals,
+        state.campaign_monitor,
+        state.erasures,
+        state.due_revisions,
+        state.comparisons,
+        state.live,
+        state.readiness,
+    ):
+        await work.stop()
     await state.serving_connections.close()
     for database in (state.serving_database, state.reading_database, state.database):
         await database.dispose()

@@ -16,7 +16,7 @@ from app.maintenance.manifest import Manifest
 from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
 from app.privacy.erasure_list import ERASURE_LIST_NAME, format_erasure_list, load_erasure_list
 from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures
-from app.record.revisions import open_engine
+from app.record.revisions import open_engine_of_own_process
 from app.settings import read_settings
 from app.text.postgres_address import AddressProblem, parse_postgres_address
 
@@ -84,7 +84,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
 
 async def write_erasure_list(url: str, path: Path) -> None:
     """Write the list of all erasures, which only its owner can read."""
-    async with open_engine(url) as engine, engine.connect() as connection:
+    async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         content = format_erasure_list(await load_erasure_list(connection))
     partial = path.with_name(f"{path.name}.part")
     partial.touch(mode=0o600)
@@ -94,7 +94,7 @@ async def write_erasure_list(url: str, path: Path) -> None:
 
 async def erase_listed_people_again(url: str, path: Path) -> None:
     """Erase the people of a list in a restored database."""
-    async with open_engine(url) as engine:
+    async with open_engine_of_own_process(url) as engine:
         count = await reapply_erasures(engine, await read_erasure_list(path), now=current_utc_time())
     if count:
         click.echo(f"Erased again, because they were erased after this backup: {pluralize(count, 'annotator')}.")

@@ -247,7 +247,7 @@ async def check_newest_campaigns(engine: AsyncEngine) -> list[Finding]:
         differing = []
         for slug in verified:
             verification = await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))
-            if not verification.is_clean and not verification.is_rounding_only:
+            if not verification.has_no_mismatches and not verification.has_only_rounding_mismatches:
                 differing.append(slug)
     return [
         finding_if(

@@ -157,7 +157,7 @@ class ForecastStart:
         item_count, judgments = len(self.evidence.tally.total), self.evidence.tally.judgments
         asking = replace(self.campaign.selection_settings, judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
-        repeats_items, rule = self.campaign.repeat_items, rule_of_forecast(self.campaign, item_count)
+        repeats_items, rule = self.campaign.repeat_items, selection_rule_of_forecast(self.campaign, item_count)
         parameters = self.campaign.criteria[0].law_parameters if rule.reads_comparisons else LawParameters()
         campaign = SimulatedCampaign(
             rule,

@@ -15,7 +15,7 @@ from app.quality.expected_answers import (
     Feedback,
     answer_and_tolerance_cells,
     expected_answer_of_cells_or_none,
-    feedback,
+    feedback_on_check_answers,
     iterate_reasons_expectation_is_impossible,
 )
 
@@ -139,7 +139,7 @@ def feedback_by_criterion(
     """
     expected = [expected_answers_by_criterion(designs, one) for one in stored]
     return [
-        feedback(design, [answers[number] for answers in expected], [row[number] for row in values])
+        feedback_on_check_answers(design, [answers[number] for answers in expected], [row[number] for row in values])
         for number, (_, design) in enumerate(designs)
     ]
 

@@ -166,7 +166,7 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
     designs = criterion_designs(campaign)
     rows = (await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id})).all()
     if campaign.design.value_kind == "order":
-        refuse_sets_that_are_no_hit(rows, number_of_checks_in_a_hit(campaign))
+        refuse_sets_that_are_no_hit(rows, number_of_checks_per_hit(campaign))
     for row in rows:
         for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(

@@ -3,6 +3,7 @@ import signal
 from collections import Counter
 from contextlib import aclosing
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from asyncpg import ConnectionDoesNotExistError, InterfaceError
@@ -41,7 +42,7 @@ async def watching(engine):
 @pytest.fixture
 def computed(monkeypatch):
     """The moments at which a state was computed."""
-    moments = []
+    moments: list[Any] = []
     count_calls(monkeypatch, "load_dashboard_state", moments)
     count_calls(monkeypatch, "load_state_as_time_passes", moments)
     return moments

@@ -174,12 +174,16 @@ async def test_a_request_of_which_nothing_could_be_served_fails(connections):
     assert outcomes == [problem, problem]
 
 
+def gathering_queue(connections: Any, recorder: Any, **limits: float) -> BatchQueue[Any, Any]:
+    return BatchQueue(connections, recorder.serve, gathering_share=math.inf, **limits)
+
+
 async def send_one_after_another(queue, *numbers):
     return [await queue.submit(CAMPAIGN, number) for number in numbers]
 
 
 async def test_clients_that_send_their_next_request_at_once_stay_in_one_batch(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve, gathering_share=math.inf, max_gathering_seconds=30)
+    queue = gathering_queue(connections, recorder, max_gathering_seconds=30)
     clients = [asyncio.create_task(send_one_after_another(queue, *range(k, k + 3))) for k in (20, 30, 40)]
     recorder.go_on.set()
     await asyncio.wait(clients, return_when=asyncio.FIRST_COMPLETED)
@@ -188,7 +192,7 @@ async def test_clients_that_send_their_next_request_at_once_stay_in_one_batch(co
 
 
 async def test_requests_of_two_batches_become_one(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve, gathering_share=math.inf, max_gathering_seconds=30)
+    queue = gathering_queue(connections, recorder, max_gathering_seconds=30)
     first = await submit_all(queue, 20)
     others = await submit_all(queue, 30, 40)
     recorder.go_on.set()
@@ -199,15 +203,16 @@ async def test_requests_of_two_batches_become_one(connections, recorder):
 
 
 async def test_a_client_alone_waits_for_no_other(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve, gathering_share=math.inf, max_gathering_seconds=math.inf)
+    queue = gathering_queue(connections, recorder, max_gathering_seconds=math.inf)
     recorder.go_on.set()
     async with asyncio.timeout(30):
         assert await send_one_after_another(queue, 1, 2, 3) == [10, 20, 30]
 
 
 async def test_a_batch_that_nobody_joins_goes_on_after_a_moment(connections, recorder):
-    queue = BatchQueue(connections, recorder.serve, gathering_share=math.inf, max_gathering_seconds=0.01)
+    queue = gathering_queue(connections, recorder, max_gathering_seconds=0.01)
     recorder.go_on.set()
-    assert await asyncio.gather(queue.submit(CAMPAIGN, 1), queue.submit(CAMPAIGN, 2)) == [10, 20]
+    both: Any = await asyncio.gather(queue.submit(CAMPAIGN, 1), queue.submit(CAMPAIGN, 2))
+    assert [*both] == [10, 20]
     assert await queue.submit(CAMPAIGN, 3) == 30
     assert recorder.batches == [(CAMPAIGN, [1, 2]), (CAMPAIGN, [3])]

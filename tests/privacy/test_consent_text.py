@@ -1,11 +1,13 @@
 """The consent text that settings give, and what warns that a text and the settings differ."""
 
+from typing import Any
+
 import pytest
 
 from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_value
 
-STUDY = {
+STUDY: dict[str, Any] = {
     "study_controller": "the University of York",
     "study_contact": "study@example.org",
     "study_purpose": "how people judge the tone of sentences",

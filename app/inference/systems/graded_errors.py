@@ -24,6 +24,7 @@ from app.inference.systems.graded_marginal import (
     Prior,
     QuadratureNodes,
     logistic_of_minus_z,
+    observed_information_matrix,
 )
 
 MAX_PARAMETERS_FOR_ERRORS = 6000

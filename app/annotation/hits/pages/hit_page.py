@@ -115,7 +115,7 @@ async def render_next_hit(
         "platform": platform,
         "token": issue_page_token(request, assignment),
         "may_leave": completion.may_end_visit_after_any_hit(assignment),
-        "outcome": completion.visit_outcome_if_over(next_hit),
+        "outcome": completion.outcome_of_finished_visit_or_none(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
         "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
