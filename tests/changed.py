@@ -1,9 +1,10 @@
 """As a program: the test files that concern what changed since `main`, one a line, for `make check`.
 
-A changed module concerns the tests of its room, those that import it, and those that import what imports it. It may
-show further away too: all of that is for `make test`, since most tests are a few imports away from most modules. A
-`conftest.py` concerns all tests below it, and so does what it imports of the tests; the application, which fixtures
-start for nearly every test, does not count for that. What is not Python concerns the tests that SEEN_IN names.
+A changed module concerns the tests of its room, or of its part of the room where those have a folder of their own. It
+concerns those that import it, too, and those that import what imports it. It may show further away: all of that is for
+`make test`, since most tests are a few imports away from most modules. A `conftest.py` concerns all tests below it, and
+so does what it imports of the tests; the application, which fixtures start for nearly every test, does not count for
+that. What is not Python concerns the tests that SEEN_IN names.
 """
 
 import ast
@@ -73,16 +74,18 @@ def _tests_of(path: str, tests: set[str], importers: Mapping[str, set[str]]) -> 
     near = direct.union(*(importers[_module(file)] for file in direct))
     yield from near & tests
     fixtures = [file for file in near if Path(file).name == "conftest.py" and path.startswith("tests/")]
-    folders = [f"{Path(file).parent}/" for file in fixtures] + _rooms(path)
+    folders = [f"{Path(file).parent}/" for file in fixtures] + _rooms(path, tests)
     yield from (test for test in tests if test.startswith(tuple(folders)))
 
 
-def _rooms(path: str) -> list[str]:
-    """The folders of tests of a module's room: they reach it through the application, without an import."""
+def _rooms(path: str, tests: set[str]) -> list[str]:
+    """The folders of tests of a module's room, or of its part of it: they reach it without an import."""
     app, *room, name = Path(path).parts
     if app != "app" or not room:
         return []
-    return [f"tests/{room[0]}/"] + ["tests/api/"] * (name == "api.py" or "api" in room)
+    parts = [f"tests/{folder}/" for folder in accumulate(room, "{}/{}".format)]
+    tested = [folder for folder in parts if any(test.startswith(folder) for test in tests)]
+    return tested[-1:] + ["tests/api/"] * (name == "api.py" or "api" in room)
 
 
 def _importers(files: Mapping[str, str]) -> defaultdict[str, set[str]]:

@@ -23,6 +23,7 @@ FILES = {
     "tests/browser/test_scoring.py": "",
     "tests/annotation/hits/test_leases.py": "from app.annotation.hits import leases\n",
     "tests/annotation/hits/test_visits.py": "",
+    "tests/annotation/onboarding/test_start.py": "",
     "tests/test_cli.py": "from app.cli.users import add\n",
     "tests/test_server.py": "from tests.servers import serving\n",
     "tests/test_packaging.py": "from pathlib import Path\n",
@@ -30,12 +31,17 @@ FILES = {
 }
 TESTS = {file for file in FILES if "/test_" in file}
 AUTH = {"tests/accounts/test_login.py", "tests/accounts/test_account.py"}
+HITS = {"tests/annotation/hits/test_leases.py", "tests/annotation/hits/test_visits.py"}
 
 
 @pytest.mark.parametrize(
     ("path", "tests"),
     [
         pytest.param("app/accounts/pages/account.py", AUTH, id="the tests of its room"),
+        pytest.param("app/annotation/hits/undo.py", HITS, id="those of its part of a room"),
+        pytest.param(
+            "app/annotation/redirects.py", HITS | {"tests/annotation/onboarding/test_start.py"}, id="of all its parts"
+        ),
         pytest.param("app/accounts/api.py", AUTH | {"tests/api/test_api.py"}, id="those of the API"),
         pytest.param("app/accounts/login.py", AUTH | {"tests/test_cli.py"}, id="what imports it inside a function"),
         pytest.param("app/database/session.py", {"tests/annotation/hits/test_leases.py"}, id="two imports away"),
