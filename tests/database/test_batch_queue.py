@@ -174,7 +174,7 @@ async def test_a_request_of_which_nothing_could_be_served_fails(connections):
     assert outcomes == [problem, problem]
 
 
-def gathering_queue(connections: Any, recorder: Any, **limits: float) -> BatchQueue[Any, Any]:
+def gathering_queue(connections: Any, recorder: Any, **limits: Any) -> BatchQueue[Any, Any]:
     return BatchQueue(connections, recorder.serve, gathering_share=math.inf, **limits)
 
 

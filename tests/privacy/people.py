@@ -125,4 +125,4 @@ async def posterior_rows(engine: AsyncEngine) -> list[object]:
 async def verification_is_clean(engine: AsyncEngine, campaign: Campaign) -> bool:
     async with open_snapshot(engine) as connection:
         present = await load_campaign_by_slug(connection, campaign.slug)
-        return (await verify_by_replay(connection, present)).is_clean
+        return (await verify_by_replay(connection, present)).has_no_mismatches

@@ -24,7 +24,7 @@ from app.inference.systems.graded_marginal import (
     Prior,
     QuadratureNodes,
     logistic_of_minus_z,
-    observed_information_matrix,
+    observed_information_matrix_of_parameters,
 )
 
 MAX_PARAMETERS_FOR_ERRORS = 6000
@@ -91,7 +91,9 @@ def standard_errors_of_all_parameters(
             terms, curvature, (Note("too_many_for_errors", sentence),)
         )
     slopes = derivatives_of_performances_by_parameter(terms, log_a, b, theta, curvature)
-    covariance = _invert_information_matrix_or_raise(observed_information_matrix(terms, prior, log_a, b, nodes))
+    covariance = _invert_information_matrix_or_raise(
+        observed_information_matrix_of_parameters(terms, prior, log_a, b, nodes)
+    )
     covariance = _covariance_given_unit(covariance, theta @ slopes)
     by_others = np.einsum("ip,pq,iq->i", slopes, covariance, slopes, optimize=True)
     error = np.sqrt(np.diag(covariance))
