@@ -43,6 +43,21 @@ LIST_CHECKS_WITH_REPORTS = text("""
 """)
 
 
+class CriterionHistogram(NamedTuple):
+    """Number of answers to a check in each tenth of the scale, or of each class.
+
+    Attributes:
+        name: Name of the criterion; empty for one question.
+        counts: The numbers of answers.
+        classes: The classes; empty for tenths.
+
+    """
+
+    name: str
+    counts: Sequence[int]
+    classes: Sequence[str]
+
+
 @dataclass(frozen=True)
 class CheckLine:
     """A check as researchers see it.
@@ -52,8 +67,7 @@ class CheckLine:
         failed: Number of failed answers.
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
         not_loaded: Number of annotators who reported that its file did not load.
-        histograms: Number of answers in each tenth of the scale, or of each class, by the name of each criterion that
-            expects an answer (empty for one question); none where the answer is a place.
+        histograms: Of the given answers, for each criterion that expects one; none where the answer is a place.
 
     """
 
@@ -65,7 +79,7 @@ class CheckLine:
     failed: int
     probably_wrong: bool
     not_loaded: int
-    histograms: Mapping[str, Sequence[int]]
+    histograms: Sequence[CriterionHistogram] = ()
 
 
 async def load_newest_findings(
@@ -102,7 +116,7 @@ async def load_check_lines_with_outcome_counts(connection: AsyncConnection, camp
             failure_counts[row.number],
             row.number in wrong_checks,
             row.not_loaded,
-            histograms.get(row.number, {}),
+            histograms.get(row.number, ()),
         )
         for row in await connection.execute(LIST_CHECKS_WITH_REPORTS, {"campaign": campaign.id})
     ]
@@ -110,27 +124,30 @@ async def load_check_lines_with_outcome_counts(connection: AsyncConnection, camp
 
 async def load_answer_histograms_by_check(
     connection: AsyncConnection, campaign: Campaign
-) -> dict[int, dict[str, list[int]]]:
-    """Return by number of the check and by criterion how many answers are in each tenth of the scale, or of each
-    class.
-    """
+) -> dict[int, list[CriterionHistogram]]:
+    """Return the histograms of the given answers by number of the check."""
     if not campaign.has_checks or not histogram_bin_count(campaign.design):
         return {}
     rows = (await connection.execute(LIST_CHECK_ANSWERS, {"campaign": campaign.id, "those": None})).all()
     rows_by_check = groupby(sorted(rows, key=lambda row: row.check_number), key=lambda row: row.check_number)
     designs = criterion_designs(campaign)
-    return {number: answer_histogram_by_criterion(designs, list(check_rows)) for number, check_rows in rows_by_check}
+    return {number: answer_histograms_of_check(designs, list(check_rows)) for number, check_rows in rows_by_check}
 
 
-def answer_histogram_by_criterion(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> dict[str, list[int]]:
+def answer_histograms_of_check(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CriterionHistogram]:
     """Return how many answers to one check are in each bin, by each criterion that expects an answer."""
     expected = expected_answers_by_criterion(designs, rows[0].expected)
     values = [values_of_check(row) for row in rows]
-    return {
-        name: value_count_by_bin(design, [by_criterion[number] for by_criterion in values], range(len(values)))
+    positions = range(len(values))
+    return [
+        CriterionHistogram(
+            name,
+            value_count_by_bin(design, [by_criterion[number] for by_criterion in values], positions),
+            design.classes,
+        )
         for number, (name, design) in enumerate(designs)
         if expected[number]
-    }
+    ]
 
 
 class CheckAnswerLine(NamedTuple):

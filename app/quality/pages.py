@@ -212,7 +212,6 @@ async def checks_page(
         "states_before": parse_annotator_states_before_decision(before),
         "actions_by_state": ACTIONS_BY_BLOCKED_STATE,
         "max_reason_length": MAX_REASON_CHARACTERS,
-        "bins": campaign.design.classes,
         "checks": await listings.load_check_lines_with_outcome_counts(connection, campaign),
         "rules": rules,
         "rule_actions": RULE_ACTIONS,

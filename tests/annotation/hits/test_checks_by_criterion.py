@@ -184,3 +184,15 @@ async def test_after_a_gold_item_annotators_read_what_was_expected_by_each_crite
     words = " ".join(re.sub(r"<[^>]*>", " ", told).split())
     assert "adequacy : Yours: 42 Expected: 70 to 90" in words
     assert "fluency : Yours: 42 Expected: 5 to 35" in words
+
+
+async def test_the_page_of_checks_counts_the_given_answers_by_each_criterion(researcher, engine):
+    campaign = await with_checks(engine, ITEMS + "g1,to walk,gold,80,10,20\n")
+    me = await create_annotator(engine, campaign)
+    await answer_until_check(engine, me, {"g1": (75.0, 90.0)})
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
+    row = page.partition("<tr><td>g1</td>")[2].partition("</tr>")[0]
+    assert row.count("<svg") == 2
+    assert re.findall(r'<span class="aside">(\w+)</span>', row) == ["adequacy", "fluency"]
+    shown = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators/A1")).text
+    assert "adequacy: 75; fluency: 90" in shown
