@@ -28,10 +28,10 @@ def test_effects_are_those_of_the_pseudoinverse(n_systems):
     hits = [
         rng.choice(n_systems, rng.integers(1, 6), replace=False, p=share / share.sum()) for _ in range(30 * n_systems)
     ]
-    rows = rows_of_hits(hits, rng)
+    hit, system, value = rows_of_hits(hits, rng)
     weights = rng.integers(0, 4, (6, len(hits))).astype(np.float64)
-    effects = effects_of_weighted_hits(block_design(*rows, n_systems), weights)
-    expected = [effects_by_pseudoinverse(*rows, n_systems, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(hit, system, value, n_systems), weights)
+    expected = [effects_by_pseudoinverse(hit, system, value, n_systems, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
 
 
@@ -43,12 +43,12 @@ def test_each_connected_group_of_a_draw_has_mean_zero_and_a_missing_system_none(
     inside = [rng.choice(half, 3, replace=False) + side * half for side in (0, 1) for _ in range(15 * half)]
     inside = [systems[systems != n_systems - 1] for systems in inside]
     hits = [*inside, np.array([0, half]), np.array([0, n_systems - 1])]
-    rows = rows_of_hits(hits, rng)
+    hit, system, value = rows_of_hits(hits, rng)
     weights = np.ones((3, len(hits)))
     weights[1, -2:] = 0.0
     weights[2, -1] = 0.0
-    effects = effects_of_weighted_hits(block_design(*rows, n_systems), weights)
-    expected = [effects_by_pseudoinverse(*rows, n_systems, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(hit, system, value, n_systems), weights)
+    expected = [effects_by_pseudoinverse(hit, system, value, n_systems, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
     assert effects[1, :half].mean() == pytest.approx(0.0, abs=1e-9)
     assert effects[1:, -1] == pytest.approx(0.0, abs=1e-9)
@@ -58,11 +58,11 @@ def test_a_chain_of_many_systems_is_solved():
     """Each system is compared with the next one alone, so nothing but all comparisons connects the ends."""
     rng = np.random.default_rng(3)
     hits = [np.array([k, k + 1]) for k in range(MANY - 1) for _ in range(2)]
-    rows = rows_of_hits(hits, rng)
+    hit, system, value = rows_of_hits(hits, rng)
     weights = np.ones((2, len(hits)))
     weights[1, ::2] = 3.0
-    effects = effects_of_weighted_hits(block_design(*rows, MANY), weights)
-    expected = [effects_by_pseudoinverse(*rows, MANY, weight) for weight in weights]
+    effects = effects_of_weighted_hits(block_design(hit, system, value, MANY), weights)
+    expected = [effects_by_pseudoinverse(hit, system, value, MANY, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-5)
 
 
