@@ -42,7 +42,7 @@ async def watching(engine):
 @pytest.fixture
 def computed(monkeypatch):
     """The moments at which a state was computed."""
-    moments: list[Any] = []
+    moments: list[float] = []
     count_calls(monkeypatch, "load_dashboard_state", moments)
     count_calls(monkeypatch, "load_state_as_time_passes", moments)
     return moments
