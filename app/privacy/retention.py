@@ -6,7 +6,8 @@ interrupted is continued by the next one: it finds what is left.
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal, get_args
@@ -23,7 +24,7 @@ from app.privacy.inventory import ERASED_PREFIX, PERSONAL_TABLES, RANDOM_ID_SQL
 from app.privacy.inventory_types import RetentionKind
 from app.record.deletion import delete_campaign_and_all_its_data
 
-RETENTION_PAUSE_SECONDS = 3_600.0
+RETENTION_PAUSE_SECONDS = 600.0
 ROWS_PER_RETENTION_BATCH = 1_000
 BATCH_PAUSE_SECONDS = 0.05
 WARNING_TIME = timedelta(days=7)
@@ -41,6 +42,8 @@ INSERT_RETENTION_RUN = text("""
     VALUES (:campaign, :kind, :now, CAST(:counts AS jsonb))
     ON CONFLICT (campaign_id, kind, ran_at) DO NOTHING
 """)
+
+TRY_RETENTION_LOCK = text("SELECT pg_try_advisory_lock(hashtext('easel.retention'))")
 
 HAS_ERASED_IDENTIFIERS = text("""
     SELECT EXISTS (SELECT FROM retention_runs WHERE campaign_id = :campaign AND kind = 'identifiers')
@@ -135,15 +138,33 @@ async def erase_outdated_data(engine: AsyncEngine, *, now: datetime, max_days: i
         max_days: The server's limit for identifiers, free text and telemetry; None for no limit.
 
     """
+    async with hold_retention_lock_if_free(engine) as is_free:
+        if not is_free:  # another process of the server is at it
+            return
+        async with engine.connect() as connection:
+            rows = await connection.execute(select(campaigns).where(campaigns.c.status == "finished").order_by("id"))
+            finished = [Campaign.from_columns(row) for row in rows.mappings()]
+        for campaign in finished:
+            for due in list_retention_dues(campaign, max_days):
+                if due.due_at <= now:
+                    await erase_period(engine, campaign, due.period, now=now)
+                elif due.due_at - WARNING_TIME <= now:
+                    await store_retention_alert(engine, campaign, due)
+
+
+@asynccontextmanager
+async def hold_retention_lock_if_free(engine: AsyncEngine) -> AsyncIterator[bool]:
+    """Hold the lock by which one process at a time erases, and yield whether it was free.
+
+    Its connection is closed at the end, which releases the lock whatever has happened.
+    """
     async with engine.connect() as connection:
-        rows = await connection.execute(select(campaigns).where(campaigns.c.status == "finished").order_by("id"))
-        finished = [Campaign.from_columns(row) for row in rows.mappings()]
-    for campaign in finished:
-        for due in list_retention_dues(campaign, max_days):
-            if due.due_at <= now:
-                await erase_period(engine, campaign, due.period, now=now)
-            elif due.due_at - WARNING_TIME <= now:
-                await store_retention_alert(engine, campaign, due)
+        try:
+            async with connection.begin():
+                is_free = (await connection.execute(TRY_RETENTION_LOCK)).scalar_one()
+            yield is_free
+        finally:
+            await connection.invalidate()
 
 
 async def erase_period(engine: AsyncEngine, campaign: Campaign, period: RetentionPeriod, *, now: datetime) -> None:

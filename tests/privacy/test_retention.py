@@ -1,5 +1,6 @@
 """Finished campaigns lose what their retention names, when its time is over and not before."""
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -106,6 +107,12 @@ async def test_the_whole_campaign_is_deleted_and_the_log_keeps_a_line(engine):
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
     assert await fetch_value(engine, "SELECT who FROM audit_log WHERE action = 'campaign.deleted'") == "Easel"
+
+
+async def test_two_processes_at_once_delete_and_log_once(engine):
+    await create_finished_campaign(engine, everything_days=365)
+    await asyncio.gather(*(erase_outdated_data(engine, now=NOW + 365 * DAY) for _ in range(3)))
+    assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
 
 
 async def test_days_are_24_hours_also_when_the_clocks_change(engine, tmp_path):
