@@ -15,7 +15,7 @@ from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
 from app.goals.progress import stored_goal_text
 from app.inference.online.laws import ONLINE_LAWS
-from app.planning import forecast
+from app.planning import forecast, goal_simulation
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import (
     ForecastRequest,
@@ -170,6 +170,37 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
     await execute_sql(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
     await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
     assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
+
+
+async def test_a_plan_by_comparisons_goes_on_from_those_that_count(engine, monkeypatch):
+    comparing = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
+    campaign = await create_running_campaign(engine, items=8, **comparing)
+    for k in range(3):
+        annotator = await create_annotator(engine, campaign, f"a{k}")
+        hit = await try_to_lease_hit(engine, annotator)
+        await submit_scores(engine, annotator, hit, scores=[80, 20])
+    shown = await fetch_value(engine, "SELECT array_agg(items ORDER BY seq) FROM responses")
+    begun: list[Any] = []
+
+    def noted(*known: Any, **asked: Any) -> GoalForecast:
+        begun.append(asked["comparisons"])
+        return forecast_goal(*known, **asked)
+
+    monkeypatch.setattr(forecast, "forecast_goal", noted)
+    await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
+    (comparisons,) = begun
+    assert comparisons.hits.tolist() == [0, 0, 1, 1, 2, 2]
+    assert comparisons.items.reshape(-1, 2).tolist() == shown
+    assert comparisons.scores.tolist() == [0.8, 0.2] * 3
+
+
+async def test_the_plan_of_a_large_campaign_says_that_it_asks_evenly(engine, monkeypatch):
+    comparing = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
+    campaign = await create_running_campaign(engine, items=8, **comparing)
+    assert (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).caution == ""
+    monkeypatch.setattr(goal_simulation, "MAX_ITEMS_ASKED_BY_COMPARISONS", 7)
+    caution = (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).caution
+    assert caution.endswith("but this campaign uses the rule “pairs”. It may need fewer judgments.")
 
 
 async def test_the_page_names_the_rule_that_suits_the_goal(engine, researcher):
