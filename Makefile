@@ -1,6 +1,6 @@
 # `make` alone lists what there is. Nothing here needs a compiler, root or an account.
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint browser bench docs words lock clean
+.PHONY: help setup run test check lint browser bench docs words lock sbom clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -37,6 +37,7 @@ help:
 	@echo 'make docs    write the pages that follow from the code, and build the documentation as a site into site/'
 	@echo 'make words   collect what annotators'"'"' pages say into the catalogues of all languages'
 	@echo 'make lock    look for newer versions and write requirements.lock'
+	@echo 'make sbom    write the bill of materials of the locked packages to dist/easel-sbom.json (CycloneDX)'
 	@echo 'make clean   remove $(VENV) and what tools left behind; your data stay'
 
 run: setup
@@ -93,6 +94,14 @@ words: setup
 lock: setup
 	$(BIN)/uv pip compile -q --upgrade --universal --python-version 3.11 --group dev --generate-hashes \
 		--no-annotate --no-header --no-emit-index-url pyproject.toml -o requirements.lock
+
+# In an environment of its own: the tool brings more packages than the server has. Licences are those of the packages here.
+SBOM_TOOL := cyclonedx-bom==7.5.0
+sbom: setup
+	@mkdir -p dist
+	@$(BIN)/uv tool run -q --from '$(SBOM_TOOL)' cyclonedx-py environment --pyproject pyproject.toml \
+		--mc-type application --gather-license-texts --output-reproducible -o dist/easel-sbom.json $(BIN)/python
+	@echo 'Wrote dist/easel-sbom.json'
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .cache build dist site

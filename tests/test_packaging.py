@@ -121,7 +121,7 @@ def failed_setup(checkout: Path, *variables: str) -> str:
 
 def test_make_alone_lists_every_target_a_person_wants():
     listed = set(re.findall(r"^make (\w+)", run("make").stdout, re.MULTILINE))
-    assert listed == {"run", "test", "check", "setup", "lint", "bench", "docs", "words", "lock", "clean"}
+    assert listed == {"run", "test", "check", "setup", "lint", "bench", "docs", "words", "lock", "sbom", "clean"}
 
 
 def test_an_old_python_is_told_in_one_line(checkout):

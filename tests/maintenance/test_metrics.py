@@ -6,10 +6,12 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import httpx
 import pytest
 import pytest_asyncio
+import yaml
 from prometheus_client.parser import text_string_to_metric_families
 from pydantic import SecretStr
 
@@ -22,6 +24,7 @@ from tests.database.test_embedded import wait_until
 from tests.servers import PATIENT_SECONDS, easel_serving
 from tests.test_server import established, workers_of
 
+ALERT_RULES = Path(__file__).resolve().parents[2] / "examples" / "alerts.yml"
 TOKEN = "7f3a9c01d2e4b5860f1c2d3e4a5b6978"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 ENTRY_ROUTE = "/{platform_name:platform}/{link_key}"
@@ -152,6 +155,17 @@ def test_a_label_may_hold_any_character():
     values = MetricValues()
     values.numbers["easel_build_info", ('a "quoted" \\ path\nof two lines',)] = 1
     assert samples_of(prometheus_text(values)) == {("easel_build_info", 'a "quoted" \\ path\nof two lines'): 1}
+
+
+def test_the_alert_rules_of_the_example_read_metrics_that_exist_with_their_labels():
+    rules = [rule for group in yaml.safe_load(ALERT_RULES.read_text())["groups"] for rule in group["rules"]]
+    assert len({rule["alert"] for rule in rules}) == len(rules) > 5
+    for rule in rules:
+        assert rule["annotations"]["summary"]
+        for name, labels in re.findall(r"\b(easel_\w+)(?:{(\w+)=)?", rule["expr"]):
+            family = METRIC_FAMILIES[name.removesuffix("_bucket")]
+            assert name.endswith("_bucket") == (family.kind == "histogram")
+            assert {*filter(None, [labels])} <= {*family.labels}
 
 
 @pytest.mark.slow
