@@ -3,7 +3,6 @@ import signal
 from collections import Counter
 from contextlib import aclosing
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from asyncpg import ConnectionDoesNotExistError, InterfaceError
