@@ -173,7 +173,7 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
 
 
 async def test_a_plan_by_comparisons_goes_on_from_those_that_count(engine, monkeypatch):
-    comparing = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
+    comparing: dict[str, Any] = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
     campaign = await create_running_campaign(engine, items=8, **comparing)
     for k in range(3):
         annotator = await create_annotator(engine, campaign, f"a{k}")
@@ -195,7 +195,7 @@ async def test_a_plan_by_comparisons_goes_on_from_those_that_count(engine, monke
 
 
 async def test_the_plan_of_a_large_campaign_says_that_it_asks_evenly(engine, monkeypatch):
-    comparing = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
+    comparing: dict[str, Any] = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
     campaign = await create_running_campaign(engine, items=8, **comparing)
     assert (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).caution == ""
     monkeypatch.setattr(goal_simulation, "MAX_ITEMS_ASKED_BY_COMPARISONS", 7)
