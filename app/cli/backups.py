@@ -83,12 +83,14 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
 
 
 async def write_erasure_list(url: str, path: Path) -> None:
-    """Write the list of all erasures, which only its owner can read."""
+    """Write the list of all erasures, which only its owner can read; nothing if no one was erased."""
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
-        content = format_erasure_list(await load_erasure_list(connection))
+        erasures = await load_erasure_list(connection)
+    if not erasures:
+        return
     partial = path.with_name(f"{path.name}.part")
     partial.touch(mode=0o600)
-    partial.write_text(content, encoding="utf-8")
+    partial.write_text(format_erasure_list(erasures), encoding="utf-8")
     partial.replace(path)
 
 

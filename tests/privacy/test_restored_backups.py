@@ -33,10 +33,11 @@ def test_a_restored_backup_erases_again_and_verifies(easel, tmp_path, empty_data
     worker = select_value(database_url, "SELECT worker_id FROM annotators")
     erased = easel("person", "erase", worker, "--rule", rule, "--yes")
     assert erased.exit_code == 0, erased.stderr
-    backed_up(easel, tmp_path / "backups")
-    erasures = tmp_path / "backups" / "erasures.jsonl"
+    backed_up(easel, tmp_path / "later")  # two backups of one second would have one name
+    erasures = tmp_path / "later" / "erasures.jsonl"
     assert stat.S_IMODE(erasures.stat().st_mode) == 0o600
     assert worker not in erasures.read_text()
+    erasures.rename(dump.with_name("erasures.jsonl"))
     restored = easel("restore", dump, "--into", empty_database_url)
     assert restored.exit_code == 0, restored.stderr
     assert "1 annotator" in restored.output
