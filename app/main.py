@@ -42,6 +42,7 @@ from app.annotation.platforms.approvals import list_platforms_to_approve
 from app.annotation.platforms.assignments import WorkerTokens
 from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, platforms_with_pages
 from app.annotation.platforms.visit_limit import VisitLimiter
+from app.background.ending import PROCESS_IS_ENDING
 from app.background.health import CheckResult
 from app.background.loop import BackgroundLoop
 from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
@@ -169,6 +170,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_of_settings_or_none(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
+    PROCESS_IS_ENDING.clear()  # another server may have ended in this process
     state.readiness = ReadinessChecks()
     state.readiness.register_check("accepting", check_process_is_not_ending)
     state.readiness.register_check("database", make_database_check(state.serving_connections))

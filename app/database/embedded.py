@@ -102,6 +102,10 @@ def running_server_url_or_none(data_dir: Path) -> str | None:
     return None
 
 
+def is_cluster_in_data_directory(data_dir: Path) -> bool:
+    return (data_dir.expanduser() / "postgresql").exists()
+
+
 def _socket_url(sockets: Path) -> str:
     # The port is named because asyncpg would otherwise take PGPORT from the environment.
     return f"postgresql+asyncpg://app@/postgres?host={quote(str(sockets))}&port={SOCKET_PORT}"

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from datetime import datetime
 
+from app.database.embedded import is_cluster_in_data_directory
 from app.database.server_database import database_url_in_any_state
 from app.database.session import DATABASE_ERRORS, create_engine_without_limits
 from app.errors import Refusal, StartupProblem
@@ -22,6 +23,9 @@ def examine_installation(clock: Callable[[], datetime]) -> list[Finding]:
         return [Finding("settings", Severity.FAULT, f"{problem}.", "Correct these environment variables.")]
     findings = [Finding("settings", Severity.OK, "All settings are valid.")]
     findings += asyncio.run(check_machine(settings, now=clock()))
+    if settings.database_url is None and not is_cluster_in_data_directory(settings.data_dir):
+        message = f"There is no database in {settings.data_dir} yet, and DATABASE_URL is not set."
+        return [*findings, Finding("database", Severity.FAULT, message, "Run `easel serve`, or set one of the two.")]
     try:
         with database_url_in_any_state(settings) as url:
             findings.append(Finding("database", Severity.OK, "The database answers."))

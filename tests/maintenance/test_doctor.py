@@ -66,6 +66,12 @@ def test_a_sound_installation_has_no_finding(tmp_path, monkeypatch):
     assert "0 faults, 0 warnings." in result.output
 
 
+def test_a_folder_without_a_database_is_a_fault_and_stays_empty(findings, tmp_path):
+    found = findings(DATABASE_URL="", EASEL_DATA_DIR=tmp_path / "none")
+    assert found["database"]["severity"] == FAULT
+    assert not (tmp_path / "none").exists()
+
+
 def test_people_read_each_fault_with_its_remedy(findings, monkeypatch, database_url):
     findings()
     result = CliRunner().invoke(command, ["doctor"])
