@@ -124,7 +124,7 @@ PERSONAL_TABLES = (
         BY_ANNOTATOR,
         (
             personal_column(
-                "value changed_to answered_at check_number",
+                "value changed_to other_values other_changed_to answered_at check_number",
                 "answers to gold and attention items",
                 "answers",
                 fate="`remove` deletes it",

@@ -138,6 +138,12 @@ class CrowdSettings(InputModel):
         description="Code or https:// address for people who arrive when all tasks are done.",
     )  # fmt: skip
 
+    @field_validator("frame_origins", mode="before")
+    @classmethod
+    def split_origin_lines(cls, origins: object) -> object:
+        """Split a text into lines, as forms and the command line send it."""
+        return [line for line in origins.splitlines() if line.strip()] if isinstance(origins, str) else origins
+
     @field_validator("panel_submission")
     @classmethod
     def validate_panel_submission(cls, name: str | None, info: ValidationInfo) -> str | None:

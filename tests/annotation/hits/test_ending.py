@@ -47,7 +47,7 @@ async def test_an_address_is_gone_to_instead(client, engine):
     address = await by_link(client, campaign)
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
     assert 'data-complete href="https://panel.example/done?id=7"' in end
-    assert "<code" not in end
+    assert "Your code" not in end
 
 
 async def test_on_prolific_the_code_is_a_link_and_a_text(client, engine):
