@@ -50,7 +50,7 @@ async def require_researcher_and_csrf(request: Request, database: Database, now:
     `X-CSRF-Token`. Templates read the session from `request.state.session`.
     """
     try:
-        request.state.session = await admit_researcher_and_return_session(request, database, now)
+        request.state.session = await require_route_access_and_return_session(request, database, now)
         if request.method not in SAFE_METHODS:
             await require_csrf(request)
         yield request.state.session
@@ -69,10 +69,10 @@ async def require_researcher_without_csrf(request: Request, database: Database, 
     """Admit the researcher as `require_researcher_and_csrf` does, for pages whose forms change nothing that matters,
     without a CSRF token.
     """
-    request.state.session = await admit_researcher_and_return_session(request, database, now)
+    request.state.session = await require_route_access_and_return_session(request, database, now)
 
 
-async def admit_researcher_and_return_session(request: Request, database: Database, now: Now) -> LoginSession:
+async def require_route_access_and_return_session(request: Request, database: Database, now: Now) -> LoginSession:
     # A connection of its own, given back at once: a page that streams for hours must not hold it.
     async with database.begin() as connection:
         session = await load_login_or_link_session_or_none(connection, request, now)
@@ -97,12 +97,14 @@ async def load_login_or_link_session_or_none(
     if slug is None or (session is not None and session.access.can_see_campaign):
         return session
     return (
-        await load_session_for_shared_link_or_none(connection, request.cookies.get(link_cookie_name(request), ""), slug)
+        await load_session_for_shared_link_or_none(
+            connection, request.cookies.get(shared_link_cookie_name(request), ""), slug
+        )
         or session
     )
 
 
-def link_cookie_name(request: Request) -> str:
+def shared_link_cookie_name(request: Request) -> str:
     """Return the name of the cookie for read-only links. Its path is a campaign's, so that no other page gets it."""
     return f"{request.app.state.cookie_name}_link"
 

@@ -9,7 +9,15 @@ from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgmen
 from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
-from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cell
+from app.analysis.result_types import (
+    Answers,
+    Cell,
+    Column,
+    Options,
+    ResultTable,
+    cell_or_none_if_not_finite,
+    columns_to_cell_rows,
+)
 from app.analysis.scores import refuse_without_answers
 from app.inference.agreement import retest
 from app.inference.ground.inestimable import Inestimable
@@ -92,10 +100,16 @@ def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iter
         return inestimable_row_without_notes(name, title, "triads", reason)
     triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
     return [
-        (name, title, to_cell(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
-        (f"{name}_without_ties", f"{title} without ties", to_cell(fit.pooled_kappa_without_ties), triads_without_ties,
-         "triads", TRANSITIVITY_WITHOUT_TIES_TEXT),
-    ], fit.notes  # fmt: skip
+        (name, title, cell_or_none_if_not_finite(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
+        (
+            f"{name}_without_ties",
+            f"{title} without ties",
+            cell_or_none_if_not_finite(fit.pooled_kappa_without_ties),
+            triads_without_ties,
+            "triads",
+            TRANSITIVITY_WITHOUT_TIES_TEXT,
+        ),
+    ], fit.notes
 
 
 def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
@@ -147,7 +161,10 @@ def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
 
 
 def build_measure_rows(measures: Iterable[tuple[str, str, float, str]], count: int, unit_noun: str) -> ConsistencyRows:
-    return [(name, title, to_cell(value), count, unit_noun, sentence) for name, title, value, sentence in measures]
+    return [
+        (name, title, cell_or_none_if_not_finite(value), count, unit_noun, sentence)
+        for name, title, value, sentence in measures
+    ]
 
 
 def preference_scale_row_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:

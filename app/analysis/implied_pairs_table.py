@@ -71,7 +71,7 @@ def derive_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPair
     return AnsweredPairs(first, second, outcomes, hits, before, orders)
 
 
-def build_implied_pairs_table(answers: Answers, _options: Options) -> ResultTable:
+def build_table_of_implied_pair_counts(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for all annotators together, then one for each of them."""
     implications = derive_answered_and_implied_pairs(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
@@ -160,7 +160,7 @@ IMPLIED_PAIRS_TABLE = TableMethod(
     "follow from an annotator’s own answers and were not asked, and of those asked anyway, how many were answered "
     "differently. They appear only here: no score uses them as answers. Ties imply nothing. The interval is "
     "Wilson’s; as pairs share items, it is somewhat too narrow.",
-    build_implied_pairs_table,
+    build_table_of_implied_pair_counts,
     reads=("order",),
     shows_annotators=True,
     needs_free_pairs=True,

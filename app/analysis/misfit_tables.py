@@ -13,8 +13,8 @@ from app.analysis.result_types import (
     Column,
     Options,
     ResultTable,
+    cell_or_none_if_not_finite,
     columns_to_cell_rows,
-    to_cell,
 )
 from app.inference.ground.arrays import Array
 from app.inference.ground.notes import Note
@@ -142,7 +142,7 @@ def lazy_winner_loser_table(answers: Answers, _options: Options) -> LazyTable:
 
     def make_rows(start: int, stop: int) -> list[tuple[Cell, ...]]:
         return [
-            (answers.annotators[judge], answers.ids[winner], answers.ids[loser], to_cell(time))
+            (answers.annotators[judge], answers.ids[winner], answers.ids[loser], cell_or_none_if_not_finite(time))
             for judge, winner, loser, time in zip(*(column[start:stop].tolist() for column in columns), strict=True)
         ]
 

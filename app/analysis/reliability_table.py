@@ -8,7 +8,7 @@ from app.analysis.agreement_table import AGREEMENT_SECTION
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod
 from app.analysis.pairwise_tables import PairColumns, fit_bradley_terry, preference_pair_columns
-from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, to_cell
+from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, cell_or_none_if_not_finite
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, notes_with_names
 from app.inference.preferences.scale_reliability import (
@@ -126,8 +126,14 @@ def split_half_rows(
     except Inestimable as reason:
         return [(*half[:2], None, None, None, 0, "splits", str(reason))]
     return [
-        (*half[:2], *map(to_cell, (halves.correlation, halves.low, halves.high)), halves.n_splits, "splits", half[2]),
-        (*full[:2], to_cell(halves.full_length), None, None, halves.n_splits, "splits", full[2]),
+        (
+            *half[:2],
+            *map(cell_or_none_if_not_finite, (halves.correlation, halves.low, halves.high)),
+            halves.n_splits,
+            "splits",
+            half[2],
+        ),
+        (*full[:2], cell_or_none_if_not_finite(halves.full_length), None, None, halves.n_splits, "splits", full[2]),
     ]
 
 

@@ -250,7 +250,7 @@ class Comparison:
     refusal: str = ""
 
 
-def to_cell(value: Any) -> Cell:
+def cell_or_none_if_not_finite(value: Any) -> Cell:
     """Return a number or text of NumPy or Python as a cell: None for NaN and infinities."""
     plain = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
@@ -261,7 +261,9 @@ def to_cells(values: Iterable[Any]) -> list[Cell]:
         finite = np.isfinite(values)
         column: list[Cell] = (values if finite.all() else np.where(finite, values, np.array(None))).tolist()
         return column
-    return [to_cell(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+    return [
+        cell_or_none_if_not_finite(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)
+    ]
 
 
 def to_cell_columns(*columns: Iterable[Any]) -> list[list[Cell]]:

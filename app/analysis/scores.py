@@ -7,7 +7,7 @@ import numpy as np
 
 from app.analysis.answer_kinds import can_read_answers_as, has_class_labels
 from app.analysis.method_types import ScoreMethod
-from app.analysis.result_types import Answers, Comparison, Figure, Mask, Scores, to_cell
+from app.analysis.result_types import Answers, Comparison, Figure, Mask, Scores, cell_or_none_if_not_finite
 from app.designs.scale import MAX_POINTS, shares_to_points
 from app.designs.unit import RATIO_UNIT, unit_of_order_only_law
 from app.inference.agreement import score_comparison
@@ -318,5 +318,5 @@ def correlate_scores_with_intervals(answers: Answers, scores: Scores, other_scor
 
 
 def finite_or_none(value: float) -> float | None:
-    plain = to_cell(value)
+    plain = cell_or_none_if_not_finite(value)
     return plain if isinstance(plain, float) else None

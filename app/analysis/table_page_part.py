@@ -147,7 +147,7 @@ async def load_tables_template_context(
     """Return the context of a section: its tables that the campaign supports, or why there are none."""
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     reached_names = [name for name in available.sections.get(section, ()) if name in table_names]
-    parts = await load_table_parts(fits, engine, slug, reached_names or table_names, view)
+    parts = await load_table_parts_without_repeated_notes(fits, engine, slug, reached_names or table_names, view)
     return {
         "tables": parts,
         "systems": baseline_choices_of_tables(parts),
@@ -161,7 +161,7 @@ def baseline_choices_of_tables(parts: Sequence[TablePart]) -> list[Cell]:
     return column_values(tables[0], "system") if tables else []
 
 
-async def load_table_parts(
+async def load_table_parts_without_repeated_notes(
     fits: FitCache, engine: AsyncEngine, slug: str, names: Iterable[str], view: AnalysisView
 ) -> list[TablePart]:
     """Return all these tables; one that cannot be estimated does not hide the others, and no note is repeated.

@@ -81,7 +81,7 @@ class MetricValues:
     numbers: dict[Series, float] = field(default_factory=lambda: defaultdict(float))
     histograms: dict[Series, Histogram] = field(default_factory=lambda: defaultdict(Histogram))
 
-    def as_json(self) -> str:
+    def to_json_text(self) -> str:
         numbers = [[name, labels, value] for (name, labels), value in self.numbers.items()]
         histograms = [
             [name, labels, histogram.counts, histogram.total_seconds]
@@ -133,7 +133,7 @@ class ProcessMetrics:
             return
         path = self.folder / self._file_name
         partial_file = path.with_suffix(".part")
-        partial_file.write_text(self._current_values(gauges).as_json())
+        partial_file.write_text(self._current_values(gauges).to_json_text())
         partial_file.replace(path)
 
     def sum_over_processes(self, gauges: Mapping[Series, float]) -> MetricValues:

@@ -49,7 +49,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     if campaign.segment_count:
         await systems_check.refuse_incomparable_systems(connection, campaign, item_total)
     else:
-        refuse_systems_rule_for_items(campaign)
+        refuse_rule_for_systems_only(campaign)
         await media_checks.refuse_unshowable_media_of_items(connection, campaign)
     law = campaign.law
     await connection.execute(STORE_DEFAULT_PRIOR, {"campaign": campaign.id, "prior": law.family.default_prior})
@@ -72,8 +72,8 @@ def refuse_if_all_items_are_best(campaign: Campaign, item_total: int) -> None:
         raise Conflict(reason, code="all_are_best", campaign=campaign.slug, setting="goal")
 
 
-def refuse_systems_rule_for_items(campaign: Campaign) -> None:
-    """Raise `Conflict` (`rule_needs_systems`) if the selection rule is for systems and the items are none."""
+def refuse_rule_for_systems_only(campaign: Campaign) -> None:
+    """Raise `Conflict` (`rule_needs_systems`) if the selection rule of a campaign of plain items is for systems."""
     if campaign.rule.for_systems_only:
         raise Conflict(
             f"The selection rule {campaign.rule_name} compares systems, but “{campaign.name}” has plain items. Choose "

@@ -38,11 +38,11 @@ def form_values_with_entered_step(
     if step == STEP_BY_SETTING["goal"]:
         own_values |= form_values_of_chosen_need(settings, entered)
     return form_values_reset_for_new_design(
-        settings, stored_form_values_without_switches(settings, step, launched=launched) | own_values
+        settings, stored_form_values_except_switches_of_step(settings, step, launched=launched) | own_values
     )
 
 
-def stored_form_values_without_switches(
+def stored_form_values_except_switches_of_step(
     settings: CampaignSettings, step: StepName, *, launched: bool
 ) -> dict[str, str]:
     """Return the stored values, without the switches of a step: browsers do not send a switch that is off."""

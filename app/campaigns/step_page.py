@@ -24,7 +24,7 @@ from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.checks import hint_that_hits_cannot_show_checks, reason_hits_cannot_show_checks
-from app.quality.expected_answers import text_of_default_tolerance
+from app.quality.expected_answers import default_tolerance_cell_or_empty
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage
 
@@ -82,7 +82,9 @@ class StepPage:
         """Return the values of the fields; settings that the launch fixed show what is stored."""
         values = self.stored_values
         if self.entered:
-            kept = step_input.stored_form_values_without_switches(self.settings, self.step, launched=self.launched)
+            kept = step_input.stored_form_values_except_switches_of_step(
+                self.settings, self.step, launched=self.launched
+            )
             values = kept | dict(self.entered.values)
         if self.launched:
             values = values | {name: self.stored_values.get(name, "") for name in FIXED_SETTINGS}
@@ -195,7 +197,7 @@ def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
             "range": design.value_range if design.value_kind == "points" else None,
             "ends": [criteria.get(name, {}).get(end) or getattr(settings, end) for end in ("low_label", "high_label")],
             "hint": "1 for the best" if design.value_kind == "order" else "",
-            "default_tolerance": text_of_default_tolerance(design),
+            "default_tolerance": default_tolerance_cell_or_empty(design),
         }
         for name, design in settings.practice_format.designs
     ]

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import Field, ValidationError
 
 from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.onboarding.consent import parse_consent_form
+from app.annotation.onboarding.consent import step_result_of_consent_form
 from app.annotation.onboarding.passphrase import link_closed_error, passphrase_missing_error
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
@@ -120,7 +120,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
         VisitPage(f"hit-{number}", f"Task {number}", hit_number=number)
         for number in range(1, count_previewed_hits(campaign, platform) + 1)
     ]
-    thanks = reason_for_no_hit_after_last(campaign, platform)
+    thanks = no_hit_reason_after_last_hit(campaign, platform)
     pages.append(VisitPage(THANKS_PAGE, "Thanks", reason=thanks))
     for step in steps:
         pages += [
@@ -180,7 +180,7 @@ def count_previewed_hits(campaign: Campaign, platform: Platform) -> int:
     return min(int(campaign.hits_per_annotator or MAX_PREVIEWED_HITS), MAX_PREVIEWED_HITS)
 
 
-def reason_for_no_hit_after_last(campaign: Campaign, platform: Platform) -> NoHitReason:
+def no_hit_reason_after_last_hit(campaign: Campaign, platform: Platform) -> NoHitReason:
     """Return why there is no further HIT for an annotator who has answered all of theirs."""
     if platform.one_hit_per_assignment:
         return "assignment_done"
@@ -261,7 +261,7 @@ def start_form_consent_or_none(campaign: Campaign, platform: Platform, form: Map
     settings = settings_of_visit(campaign)
     if not has_consent_on_start_page(settings, platform):
         return None
-    return parse_consent_form(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
+    return step_result_of_consent_form(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
 
 
 def form_fields_of_later_replay(form: Mapping[str, str]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from app.campaigns.summaries import CampaignWithProgress
 from app.dashboard.incremental import PrecisionReplay
 from app.designs.campaign import Campaign
 from app.designs.unit import UNKNOWN_SPREAD
-from app.goals.progress import format_goal_progress, stored_goal_text
+from app.goals.progress import format_goal_progress, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.record import pace
 from app.record.answer_rates import FIRST_ANSWER_TIME_COLUMN, load_hit_count_by_minute, minutes_since_epoch
@@ -101,7 +101,7 @@ def goal_progress_text_or_empty(precision_replay: PrecisionReplay, campaign: Cam
     """Return how near a campaign is to its goal; empty without a goal, or while that is not known."""
     if campaign.goal == NO_GOAL:
         return ""
-    if campaign.goal_reached == stored_goal_text(campaign):
+    if campaign.goal_reached == text_that_identifies_goal(campaign):
         return "reached"
     if (progress := precision_replay.cached_goal_progress_or_none(campaign)) is None:
         return ""

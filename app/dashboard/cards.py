@@ -210,7 +210,7 @@ def recent_tasks_per_hour_text_or_empty(snapshot: CampaignSnapshot) -> str:
     return f"{recent[1]:,.0f} tasks an hour" if recent and recent[0] else ""
 
 
-def hours_left_at_recent_rate_or_none(snapshot: CampaignSnapshot) -> float | None:
+def hours_to_all_judgments_at_recent_rate_or_none(snapshot: CampaignSnapshot) -> float | None:
     """Hours until all wanted judgments are given, at the recent rate; None where there is too little data."""
     if snapshot.counts.first_at is None or snapshot.campaign.status != "running":
         return None
@@ -222,7 +222,7 @@ def hours_left_at_recent_rate_or_none(snapshot: CampaignSnapshot) -> float | Non
 
 def expected_finish_epoch_seconds_or_none(snapshot: CampaignSnapshot) -> int | None:
     """Expected end, in seconds since 1970, to the minute; None while it is unknown."""
-    hours = hours_left_at_recent_rate_or_none(snapshot)
+    hours = hours_to_all_judgments_at_recent_rate_or_none(snapshot)
     return None if hours is None else minutes_since_epoch(snapshot.as_of + timedelta(hours=hours)) * SECONDS_PER_MINUTE
 
 

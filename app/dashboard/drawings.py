@@ -197,7 +197,7 @@ def typical_interval_curve_drawing(state_figures: dict[str, Any], unit: Unit) ->
         vertical_scale_and_ticks(max(value for _, value in points)),
     )
     curve = [(x(answers), y(value)) for answers, value in points]
-    y_title = f"typical interval, {unit.spread_axis_title}"
+    y_title = f"typical interval, {unit.half_width_axis_title}"
     changes = [x(min(answers, points[-1][0])) for answers in state_figures["uncertainty"]["changes"]]
     return Drawing("Uncertainty", "tasks answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
 

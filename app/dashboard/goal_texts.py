@@ -13,7 +13,7 @@ from app.goals.progress import (
     format_goal_progress,
     goal_progress,
     numbers_of_goal_items,
-    stored_goal_text,
+    text_that_identifies_goal,
 )
 from app.goals.settings import NO_GOAL
 
@@ -35,7 +35,7 @@ def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
 
 def goal_heading(campaign: Campaign, progress: Progress | None) -> str:
     """Return a heading that says whether the goal is reached, or can no longer be reached."""
-    if campaign.goal_reached == stored_goal_text(campaign):
+    if campaign.goal_reached == text_that_identifies_goal(campaign):
         return "Goal reached"
     return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
 

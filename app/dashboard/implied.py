@@ -37,7 +37,7 @@ def implied_state_after_hits(state: ImpliedState, hits: Sequence[AnsweredHit]) -
     return ImpliedState(state.answers + len(hits), {**state.orders, **changed})
 
 
-def implied_pairs_text(tally: ImpliedCounts) -> str:
+def sentence_on_skipped_and_contradicted_pairs(tally: ImpliedCounts) -> str:
     """Describe how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} skipped, because annotators’ own answers imply them."
     if (interval := tally.contradicted_share_and_interval_or_none()) is None:

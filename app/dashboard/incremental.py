@@ -23,7 +23,7 @@ from app.dashboard.implied import ImpliedState
 from app.dashboard.precision import Precision, can_measure_goal_quickly
 from app.designs.campaign import Campaign, campaign_id_and_criterion_number
 from app.designs.criteria import Criterion
-from app.goals.progress import Progress, goal_progress, stored_goal_text
+from app.goals.progress import Progress, goal_progress, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
@@ -231,7 +231,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             position = await self.load_newest(connection, criterion) if may_read_new_answers else None
             if position is None or position.remaining:
                 return None
-            watermark, interval = position.until, await asyncio.to_thread(position.state.newest_typical_interval)
+            watermark, interval = position.until, await asyncio.to_thread(position.state.newest_median_half_width)
             if criterion.campaign.goal != NO_GOAL:
                 await self.recompute_and_cache_goal_progress(connection, criterion.campaign, position.state)
         self.typical_intervals[campaign_id_and_criterion_number(criterion)] = watermark, interval
@@ -248,12 +248,12 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             progress = await asyncio.to_thread(
                 goal_progress, campaign, estimates.estimates.select_items(items), scores, estimates.source
             )
-        self.goal_progress[campaign.id] = stored_goal_text(campaign), progress
+        self.goal_progress[campaign.id] = text_that_identifies_goal(campaign), progress
 
     def cached_goal_progress_or_none(self, campaign: Campaign) -> Progress | None:
         """Return the progress at the last answers that were read; None if it is unknown, or the goal has changed."""
         goal_text, progress = self.goal_progress.get(campaign.id, ("", None))
-        return progress if campaign.goal != NO_GOAL and goal_text == stored_goal_text(campaign) else None
+        return progress if campaign.goal != NO_GOAL and goal_text == text_that_identifies_goal(campaign) else None
 
     async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> Precision:
         return precision.initial_precision(

@@ -204,7 +204,9 @@ async def load_item_page(
         law_state = LawRunner(
             await driver_of(connection), Revision(criterion.campaign.id, row.revision, row.criterion), law, {}
         )
-        answers = item_judgments_with_weights(answers, *await law_state.run_law_steps_from_database(weight_request))
+        answers = item_judgments_with_weights(
+            answers, *await law_state.run_law_steps_answering_their_queries(weight_request)
+        )
     family = law.family
     x = density_grid_points(family.support, row.score, row.variance)
     classes = criterion.design.classes

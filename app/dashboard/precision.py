@@ -69,7 +69,7 @@ class Precision:
         """Approximate memory, in bytes."""
         return self.evidence.nbytes
 
-    def newest_typical_interval(self) -> float:
+    def newest_median_half_width(self) -> float:
         """Return the typical interval after all these responses, in time linear in N."""
         return median_interval_half_width(self.intervals)
 
@@ -77,7 +77,7 @@ class Precision:
         """Return the typical interval as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
-            points.append((self.answers, self.newest_typical_interval()))
+            points.append((self.answers, self.newest_median_half_width()))
         return points
 
 

@@ -200,7 +200,9 @@ def live_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None)
         "hits": pluralize(snapshot.hit_count, "task"),
         "held": interval_coverage_sentence_or_empty(*interval_coverage_width_ratio_or_nan(snapshot)),
         "simulated": simulated_answers_warning_or_empty(snapshot),
-        "implied": implied.implied_pairs_text(snapshot.implied.tally) if snapshot.implied else "",
+        "implied": implied.sentence_on_skipped_and_contradicted_pairs(snapshot.implied.tally)
+        if snapshot.implied
+        else "",
         "halo": halo_texts.correlation_text,
         "halo_warning": halo_texts.warning,
         "goal": goal_text(snapshot, progress),

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal
 
-from app.designs.design import EqualMeans, TaskSettings, unknown_items_error
+from app.designs.design import EqualMeans, TaskSettings, items_not_in_hit_error
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.designs.two_ends import LabelledEndsDesign
 from app.errors import Invalid
@@ -39,7 +39,7 @@ class BestWorst(LabelledEndsDesign):
     def allowed_values_text(self) -> str:
         return "1 for the best, 3 for the worst, or 2 for another"
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         return Message(
             "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
             "“%(worst)s”.",
@@ -95,5 +95,5 @@ def parse_chosen_item_or_refuse(name: str, items: Sequence[int]) -> int:
     """Return the position of an item of the HIT, by its name. Raises `Invalid` (`scores_unknown`)."""
     item = parse_nonnegative_int_or_none(name.strip())
     if item is None or item not in items:
-        raise unknown_items_error()
+        raise items_not_in_hit_error()
     return item

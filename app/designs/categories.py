@@ -77,7 +77,7 @@ class Categories(Design):
         """Return the labels without their descriptions."""
         return [option.label for option in self.options]
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the number of labels."""
         labels = len(self.labels)
         if task.items_per_hit == 1:

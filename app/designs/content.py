@@ -94,7 +94,7 @@ class RenderedContext(NamedTuple):
     @property
     def length(self) -> int:
         """Number of characters of its words, or of their beginning."""
-        return len(strip_tags_from_beginning(self.html))
+        return len(beginning_as_plain_text(self.html))
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,7 @@ class RenderedItems:
         by side.
         """
         return self.is_rich and all(
-            PICTURE_TAG.search(item) and len(strip_tags_from_beginning(item)) <= MAX_CAPTION_CHARS
-            for item in self.items
+            PICTURE_TAG.search(item) and len(beginning_as_plain_text(item)) <= MAX_CAPTION_CHARS for item in self.items
         )
 
     @cached_property
@@ -149,7 +148,7 @@ class RenderedItems:
 
     def beginning(self, position: int) -> str:
         """Return the beginning of the item at a position, in words on one line."""
-        return " ".join(strip_tags_from_beginning(self.items[position]).split())
+        return " ".join(beginning_as_plain_text(self.items[position]).split())
 
     @property
     def field_names(self) -> list[ItemName]:
@@ -347,7 +346,7 @@ class ContentKind(NamedTuple):
     is_file: bool = False
 
 
-def strip_tags_from_beginning(html: str) -> str:
+def beginning_as_plain_text(html: str) -> str:
     """Return the first words of rendered HTML, as text."""
     start = html[:MAX_BEGINNING_CHARS]
     return unescape(HTML_TAG.sub("", start)) if isinstance(html, Markup) else start

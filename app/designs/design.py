@@ -179,7 +179,7 @@ class Design(InputModel, ABC):
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod
@@ -203,7 +203,7 @@ class Design(InputModel, ABC):
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
         values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
         if not values.keys() <= {*names}:
-            raise unknown_items_error()
+            raise items_not_in_hit_error()
         viewport = form.get("viewport", "")[:40] or None
         remarks = parse_remarks_by_subject(form, names)
         return Answer(
@@ -231,7 +231,7 @@ class Design(InputModel, ABC):
         for position, name in enumerate([name for name in form if name.startswith(SCORE_PREFIX)], start=1):
             item = parse_nonnegative_int_or_none(name.removeprefix(SCORE_PREFIX))
             if item is None:
-                raise unknown_items_error()
+                raise items_not_in_hit_error()
             if raw := form[name].strip():
                 values[item] = self.parse_number(raw, position)
         return values
@@ -260,14 +260,14 @@ class Design(InputModel, ABC):
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
-            raise unknown_items_error()
+            raise items_not_in_hit_error()
         if answer.unjudged and len(positions) < self.fewest_items:
             return [math.nan] * len(items)
         missing = [place for item, place in positions.items() if item not in answer.values]
         if missing:
             raise self.missing_values_error(missing, len(items))
         if len(answer.values) != len(positions):
-            raise unknown_items_error()
+            raise items_not_in_hit_error()
         numbers = {item: self.number_or_class_of_label(answer.values[item]) for item in positions}
         combined = self.require_possible_hit_values(
             [self.require_value_in_range(numbers[item], place) for item, place in positions.items()]
@@ -332,6 +332,6 @@ class Design(InputModel, ABC):
         return MAX_POINTS * (values - low) / (high - low)
 
 
-def unknown_items_error() -> Invalid:
+def items_not_in_hit_error() -> Invalid:
     """Return the refusal of an answer about other items than those of its HIT."""
     return Invalid("The answer is about items that are not in this HIT. Nothing was stored.", code="scores_unknown")

@@ -78,7 +78,7 @@ class Magnitude(Design):
         """Return a multiple of the reference's value, as people read it."""
         return format_number_without_exponent(multiple * self.reference_value)
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the value of the reference."""
         value = self.reference_value_text
         if task.items_per_hit == 1:

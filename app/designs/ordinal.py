@@ -62,7 +62,7 @@ class Ordinal(Design):
             return [numbers.get(label, "") for label in self.classes]
         return list(POINT_KEYS[: len(self.labels)])
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
         if task.items_per_hit == 1:

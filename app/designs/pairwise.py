@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
-from app.designs.design import TaskSettings, unknown_items_error
+from app.designs.design import TaskSettings, items_not_in_hit_error
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.designs.rank_base import OrderDesign
 from app.errors import Invalid
@@ -37,7 +37,7 @@ class Pairwise(OrderDesign):
         description="Submit as soon as one is chosen, if people may change their last answers.",
     )
 
-    def describe_task(self, task: TaskSettings) -> Message:  # noqa: ARG002  (others name the number of items)
+    def sentence_describing_task(self, task: TaskSettings) -> Message:  # noqa: ARG002  (others name the number of items)
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")
@@ -60,7 +60,7 @@ class Pairwise(OrderDesign):
         if chosen == TIE_CHOICE:
             return dict.fromkeys(items, 1.0)
         if (winner := parse_nonnegative_int_or_none(chosen)) not in items:
-            raise unknown_items_error()
+            raise items_not_in_hit_error()
         return {item: 1.0 if item == winner else 2.0 for item in items}
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:

@@ -20,7 +20,7 @@ class Ranking(LabelledEndsDesign, OrderDesign):
     item_naming: ClassVar[Literal["letter", "side"] | None] = "letter"
     default_law: ClassVar[str] = "trueskill"
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         values = {"items": task.items_per_hit, "best": self.best_label, "worst": self.worst_label}
         if self.ties_allowed:

@@ -87,7 +87,7 @@ class Unit:
         return half_width
 
     @property
-    def spread_axis_title(self) -> str:
+    def half_width_axis_title(self) -> str:
         """Return the title of an axis of half widths."""
         return f"± {self.sign}".rstrip()
 
@@ -100,7 +100,7 @@ class Unit:
     def unit_settings_for_script(self) -> dict[str, Any]:
         """Return the unit's settings for the page's script."""
         settings = {"title": self.title, "axis": self.axis_title, "sign": self.sign, "density": self.density_axis_title}
-        return settings | {"spread": self.spread_axis_title, "ticks": self.ticks}
+        return settings | {"spread": self.half_width_axis_title, "ticks": self.ticks}
 
 
 class RatioUnit(Unit):
@@ -144,7 +144,7 @@ class RatioUnit(Unit):
         return self.value_in_unit_at_place(STEPS / 2 + half_width) if half_width < STEPS / 2 - 0.5 else None
 
     @property
-    def spread_axis_title(self) -> str:
+    def half_width_axis_title(self) -> str:
         return "×/÷"
 
     @property

@@ -59,7 +59,7 @@ def refuse_unscorable_or_missing_answers(methods: Mapping[str, ScoreMethod], ans
 async def open_fitted_table_stream(request: ExportRequest, table_name: str, export: MethodExport) -> TableStream:
     """Export the rows that the export declares, else those of its table."""
     lazy_table = await (
-        fit_declared_export_table(request, table_name, export.name, export.fit)
+        load_answers_and_fit_export_table(request, table_name, export.name, export.fit)
         if export.fit
         else fit_method_result_table(request, table_name)
     )
@@ -71,7 +71,7 @@ async def open_fitted_table_stream(request: ExportRequest, table_name: str, expo
     return TableStream([EXPORT_COLUMN_NAMES.get(name, name) for name in lazy_table.columns], chunks())
 
 
-async def fit_declared_export_table(
+async def load_answers_and_fit_export_table(
     request: ExportRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
 ) -> LazyTable:
     method = TABLE_METHODS[table_name]

@@ -26,7 +26,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
-from app.goals.progress import Progress, format_goal_progress, goal_progress, stored_goal_text
+from app.goals.progress import Progress, format_goal_progress, goal_progress, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record.campaign import load_campaign
@@ -77,7 +77,7 @@ async def scan_goal_and_act_unless_overtaken(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)
         )
         settled_change = await release.load_items_with_changed_settled_flag(connection, campaign, progress)
-    if progress is not None and progress.is_reached and campaign.goal_reached != stored_goal_text(campaign):
+    if progress is not None and progress.is_reached and campaign.goal_reached != text_that_identifies_goal(campaign):
         await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
         if not await release.store_settled_flags_unless_overtaken(engine, campaign, settled_change):
@@ -96,7 +96,7 @@ def can_answers_change_goal_state(campaign: Campaign) -> bool:
     answers may have reached the goal.
     """
     if campaign.status == "finished":
-        return bool(campaign.goal != NO_GOAL and campaign.goal_reached != stored_goal_text(campaign))
+        return bool(campaign.goal != NO_GOAL and campaign.goal_reached != text_that_identifies_goal(campaign))
     return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
 
 
@@ -119,7 +119,7 @@ async def raise_goal_alert_and_stop_if_chosen(
     """Alert the campaign owner, and stop the campaign if they chose that."""
     CURRENT_ACTOR.set(SERVER_ACTOR)
     async with engine.begin() as connection:
-        reached_goal = stored_goal_text(campaign)
+        reached_goal = text_that_identifies_goal(campaign)
         parameters = {"campaign": campaign.id, "reached": reached_goal} | release.same_goal_query_parameters(campaign)
         if not (await connection.execute(MARK_GOAL_REACHED, parameters)).all():
             return
@@ -138,7 +138,7 @@ async def store_missed_goal_alert(engine: AsyncEngine, campaign: Campaign, progr
     advice = "To continue, ask for more judgments per item and reopen the campaign."
     parameters = {
         "campaign": campaign.id,
-        "goal_words": stored_goal_text(campaign),
+        "goal_words": text_that_identifies_goal(campaign),
         "about": lowercase_first(progress.goal_text),
         "because": f"At the end it was {format_goal_progress(campaign, progress)}. {advice}",
     }

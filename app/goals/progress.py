@@ -140,7 +140,7 @@ def describe_goal(campaign: Campaign) -> str:
     }[campaign.goal]
 
 
-def stored_goal_text(campaign: Campaign) -> str:
+def text_that_identifies_goal(campaign: Campaign) -> str:
     """Return the text that campaigns and alerts store for a goal that was reached. It identifies the goal, so it must
     not change; pages show `describe_goal`.
     """

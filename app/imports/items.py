@@ -137,7 +137,7 @@ class ItemReader:
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
         `prior_invalid`, `media_link_refused`.
         """
-        external_id = self.read_new_id(row)
+        external_id = self.read_or_number_new_id(row)
         prior = parse_item_prior_or_none(row, self.prior_columns, self.law) if self.prior_columns else None
         self.prior_count += prior is not None
         text = require_item_text(row, self.make_text)
@@ -146,7 +146,7 @@ class ItemReader:
 
     def read_check_id_with_text(self, row: UploadedRow) -> tuple[str, str]:
         """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
-        external_id, text = self.read_new_id(row), require_item_text(row, self.make_text)
+        external_id, text = self.read_or_number_new_id(row), require_item_text(row, self.make_text)
         self.named_media.collect_media_names_of_row_or_refuse(row, text)
         return external_id, text
 
@@ -162,7 +162,7 @@ class ItemReader:
         naming_phrase = column_name_with_noun(self.id_column) if self.id_column else "the number of their rows"
         return [f"Item ids come from {naming_phrase}; annotators see {self.shown_phrase}."]
 
-    def read_new_id(self, row: UploadedRow) -> str:
+    def read_or_number_new_id(self, row: UploadedRow) -> str:
         self.row_count += 1
         if self.id_column is None:
             return self.take_next_free_number_id()

@@ -106,7 +106,7 @@ class CampaignForecast:
         enough = self.sufficient_judgments_per_item_or_none
         if self.goal_forecast.median_and_band_of_judgments_needed[0] == 0 or enough is None:
             return f"{self.sentence_on_judgments_needed.rstrip('.')}."
-        costs = ", ".join(self.texts_on_costs_of_judgments(enough * self.item_count - self.judgments))
+        costs = ", ".join(self.phrases_on_tasks_hours_and_pay(enough * self.item_count - self.judgments))
         return (
             f"With {pluralize(enough, 'judgment')} per item, 9 of 10 campaigns like this one reach the goal: {costs}."
         )
@@ -115,9 +115,9 @@ class CampaignForecast:
     def texts_on_costs_of_median_run(self) -> list[str]:
         """Costs of the median simulated campaign in HITs, hours of work and money, as far as these are known."""
         middle = self.goal_forecast.median_and_band_of_judgments_needed[0]
-        return [] if middle in {0.0, float("inf")} else self.texts_on_costs_of_judgments(middle)
+        return [] if middle in {0.0, float("inf")} else self.phrases_on_tasks_hours_and_pay(middle)
 
-    def texts_on_costs_of_judgments(self, judgments: float) -> list[str]:
+    def phrases_on_tasks_hours_and_pay(self, judgments: float) -> list[str]:
         """Return what so many more judgments cost in HITs, hours of work and money, as far as these are known."""
         hits = judgments / self.judgments_per_hit
         costs = [pluralize(round(hits), "task")]
@@ -219,7 +219,7 @@ class CampaignForecast:
         """Describe how likely the goal is reached with so many judgments per item, and what they cost from now on."""
         more = judgments_per_item * self.item_count - self.judgments
         chance = float((self.goal_forecast.judgments_needed <= more).mean())
-        costs = ", ".join(self.texts_on_costs_of_judgments(more))
+        costs = ", ".join(self.phrases_on_tasks_hours_and_pay(more))
         budget = pluralize(judgments_per_item, "judgment")
         return f"{budget} per item: {100 * chance:.0f} % of simulated campaigns reach the goal; {costs}."
 

@@ -24,7 +24,7 @@ FiniteFloat = Annotated[float, Field(allow_inf_nan=False)]
 ExpectedLabel = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 
 
-def text_of_default_tolerance(design: Design) -> str:
+def default_tolerance_cell_or_empty(design: Design) -> str:
     """Return the tolerance of an expected answer that names none; empty if the design has no tolerance."""
     defaults = {
         "points": f"{DEFAULT_TOLERANCE_POINTS:g}",

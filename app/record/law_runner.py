@@ -61,7 +61,8 @@ class LawRunner:
             return
         for hit in hits:
             self.cache_changes_of_hit(
-                hit, await self.run_law_steps_from_database(self.law.hit_change_querying_state(hit, parameters))
+                hit,
+                await self.run_law_steps_answering_their_queries(self.law.hit_change_querying_state(hit, parameters)),
             )
 
     def apply_hits_without_reading_state(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
@@ -75,7 +76,7 @@ class LawRunner:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
         return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
 
-    async def run_law_steps_from_database(self, steps: Querying[T]) -> T:
+    async def run_law_steps_answering_their_queries(self, steps: Querying[T]) -> T:
         """Run the steps of a law to their result, answering each query."""
         reply, thread = None, False
         while True:

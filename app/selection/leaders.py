@@ -121,7 +121,7 @@ class HighestVarianceLeaders:
             raise ValueError("the first variance has no item")
 
     @property
-    def distinct_variance_count(self) -> int:
+    def variance_bucket_count(self) -> int:
         """Number of distinct variances in the heap, including those without items."""
         return len(self._heap)
 

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts.roles import SEE_CAMPAIGN, SEE_PEOPLE
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.goals.progress import stored_goal_text
+from app.goals.progress import text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.http.languages.catalogue import ENGLISH, format_money
 from app.inference.ground.arrays import Array
@@ -194,7 +194,7 @@ def most_urgent_advice_on_campaign(campaign: Campaign, figures: RehearsalFigures
 def advice_on_missing_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return how to get the judgments that items or the goal lack; empty if there are enough."""
     has_goal = campaign.goal != NO_GOAL
-    if has_goal and campaign.goal_reached == stored_goal_text(campaign):
+    if has_goal and campaign.goal_reached == text_that_identifies_goal(campaign):
         return ""
     if figures.is_complete:
         needs_more = "The goal was not reached: ask for more judgments per item, or choose a goal that needs fewer."

@@ -5,7 +5,7 @@ import pytest
 from app.analysis.available_methods import methods_for_design
 from app.analysis.implied_pairs_table import (
     IMPLIED_PAIRS_TABLE,
-    build_implied_pairs_table,
+    build_table_of_implied_pair_counts,
     lazy_answered_and_implied_pair_table,
 )
 from app.analysis.result_types import Options
@@ -26,7 +26,7 @@ MADE = answers(
 
 
 def test_a_row_for_everybody_and_one_for_each_annotator():
-    found = build_implied_pairs_table(MADE, Options())
+    found = build_table_of_implied_pair_counts(MADE, Options())
     told = {row[0]: row[1:6] for row in found.rows}
     assert told == {"all": (5, 2, 1, 1, 1), "A1": (4, 2, 1, 1, 1), "A2": (1, 0, 0, 0, 0)}
     wrong = {row[0]: row[6:] for row in found.rows}

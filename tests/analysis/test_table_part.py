@@ -8,7 +8,7 @@ import pytest
 from app.analysis.graded_response_tables import GRADED_SECTION as SYSTEMS
 from app.analysis.methods import TABLE_METHODS, tables_by_section
 from app.analysis.result_types import Column, ResultTable
-from app.analysis.table_page_part import build_table_part, load_table_parts
+from app.analysis.table_page_part import build_table_part, load_table_parts_without_repeated_notes
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
@@ -37,7 +37,7 @@ class Fits:
 async def shown(*tables: ResultTable | str) -> list[str]:
     names = [*tables_by_section(TABLE_METHODS)[SYSTEMS]]
     fits: Any = Fits(**dict(zip(names, tables, strict=True)))
-    parts = await load_table_parts(fits, None, "c", names, AnalysisView())  # type: ignore[arg-type]  # stand-ins
+    parts = await load_table_parts_without_repeated_notes(fits, None, "c", names, AnalysisView())  # type: ignore[arg-type]  # stand-ins
     return [part.refusal for part in parts]
 
 

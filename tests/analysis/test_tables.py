@@ -14,7 +14,7 @@ from app.analysis import agreement_table
 from app.analysis.answer_kinds import class_names_or_score_ranges, label_of_each_judgment
 from app.analysis.label_tables import fit_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
-from app.analysis.result_types import Answers, Options, ResultTable, to_cell
+from app.analysis.result_types import Answers, Options, ResultTable, cell_or_none_if_not_finite
 from app.inference.ground.inestimable import Inestimable, NotConverged
 from app.inference.online.law import LawParameters
 from tests.analysis.answers import answers, crowd_answers
@@ -451,7 +451,7 @@ def test_nothing_but_ties_tells_no_system_from_another():
 
 
 def test_what_is_not_a_number_is_an_empty_cell():
-    assert [to_cell(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
+    assert [cell_or_none_if_not_finite(value) for value in (np.float64("nan"), np.inf, np.intp(3), 0.5, "x", None)] == [
         *(None, None, 3, 0.5, "x", None)
     ]
 

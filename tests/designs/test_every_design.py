@@ -70,7 +70,7 @@ def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
 
 def test_it_says_what_annotators_do(design):
     campaign = SimpleNamespace(items_per_hit=design.default_items, **CAMPAIGN)
-    assert design.describe_task(campaign).startswith("You ")
+    assert design.sentence_describing_task(campaign).startswith("You ")
 
 
 def test_what_is_usual_for_it_is_possible(design):

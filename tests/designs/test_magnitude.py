@@ -147,7 +147,7 @@ def test_what_is_usual():
     assert (settings.items_per_hit, settings.update_law) == (3, "log-normal")
     assert settings.design_settings == {"reference": "An item of average quality", "reference_value": 100.0}
     campaign = SimpleNamespace(items_per_hit=3)
-    assert Magnitude(reference_value=10).describe_task(campaign) == (
+    assert Magnitude(reference_value=10).sentence_describing_task(campaign) == (
         "You see 3 items at a time and give each a number compared with a reference of 10."
     )
 

@@ -18,7 +18,7 @@ class Podium(OrderDesign):
     items_per_hit: ClassVar[range] = range(2, 11)
     default_items: ClassVar[int] = 4
 
-    def describe_task(self, campaign):
+    def sentence_describing_task(self, campaign):
         return f"You order {campaign.items_per_hit} items."
 
 

@@ -14,7 +14,7 @@ from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
 from app.goal_monitor.monitor import scan_goal_and_act_unless_overtaken
-from app.goals.progress import Progress, goal_progress, numbers_of_goal_items, stored_goal_text
+from app.goals.progress import Progress, goal_progress, numbers_of_goal_items, text_that_identifies_goal
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.quality import decisions
@@ -62,7 +62,7 @@ async def test_a_campaign_does_what_was_wished_when_its_goal_is_reached(engine, 
     await answered(engine, campaign, 6)
     seen = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     now = await status_of(engine, campaign)
-    assert (now.status, now.goal_reached) == (status, stored_goal_text(campaign))
+    assert (now.status, now.goal_reached) == (status, text_that_identifies_goal(campaign))
     assert ("goal", "we know the best 2 items with 95 % probability, up to differences of 10 points") in [
         tuple(row) for row in await alerts(engine)
     ]
@@ -241,7 +241,7 @@ async def test_a_goal_that_the_last_answer_reaches_is_reached(engine, wish):
     )
     await answered(engine, campaign, 6)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == stored_goal_text(campaign)
+    assert (await status_of(engine, campaign)).goal_reached == text_that_identifies_goal(campaign)
     assert [row.kind for row in await alerts(engine)] == ["finished", "goal"]
 
 
@@ -290,4 +290,4 @@ async def test_every_goal_is_reached_once_annotators_who_nearly_agree_have_answe
     assert (await status_of(engine, campaign)).goal_reached is None
     await answered(engine, campaign, 6)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
-    assert (await status_of(engine, campaign)).goal_reached == stored_goal_text(campaign)
+    assert (await status_of(engine, campaign)).goal_reached == text_that_identifies_goal(campaign)

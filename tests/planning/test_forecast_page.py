@@ -13,7 +13,7 @@ from app.campaigns import settings_edits
 from app.campaigns.forecast_findings import ForecastFindings, store_forecast_findings_if_current
 from app.errors import NotFound, Refusal
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import stored_goal_text
+from app.goals.progress import text_that_identifies_goal
 from app.inference.online.laws import ONLINE_LAWS
 from app.planning import forecast, goal_simulation
 from app.planning.campaign_forecast import CampaignForecast
@@ -263,7 +263,7 @@ async def test_a_campaign_that_ended_without_its_goal_leads_to_how_many_judgment
     assert "Estimate the cost" not in page
     said = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en")).text
     assert "About" in said.partition('class="needed"')[2]
-    await execute_sql(engine, f"UPDATE campaigns SET goal_reached = '{stored_goal_text(campaign)}'")
+    await execute_sql(engine, f"UPDATE campaigns SET goal_reached = '{text_that_identifies_goal(campaign)}'")
     assert "Estimate the missing" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
 
 

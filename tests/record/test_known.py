@@ -133,7 +133,9 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
         )
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
-            assert await known.run_law_steps_from_database(asking) == run_law_steps(again, stored.answer_query)
+            assert await known.run_law_steps_answering_their_queries(asking) == run_law_steps(
+                again, stored.answer_query
+            )
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)

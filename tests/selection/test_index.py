@@ -409,7 +409,7 @@ def test_many_updates_do_not_make_the_index_grow():
     index.check_consistency()
     assert isinstance(index.leaders, HighestVarianceLeaders)
     assert isinstance(index.companions, companions.Companions)
-    assert index.leaders.distinct_variance_count <= 2 * 50 + 65
+    assert index.leaders.variance_bucket_count <= 2 * 50 + 65
     assert index.companions.cell_capacity <= 50 + 16 + 50 // 4 + 16
 
 

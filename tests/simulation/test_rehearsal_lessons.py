@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.goals.progress import stored_goal_text
+from app.goals.progress import text_that_identifies_goal
 from app.simulation import crowd as crowds_of_campaigns
 from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.rehearsal_lessons import (
@@ -136,7 +136,9 @@ async def test_a_goal_that_was_reached_needs_no_more_judgments(engine):
     assert most_urgent_advice_on_campaign(campaign, stopped).startswith(
         "The goal was not reached, and some items lack judgments"
     )
-    assert not most_urgent_advice_on_campaign(replace(campaign, goal_reached=stored_goal_text(campaign)), stopped)
+    assert not most_urgent_advice_on_campaign(
+        replace(campaign, goal_reached=text_that_identifies_goal(campaign)), stopped
+    )
 
 
 async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, monkeypatch):

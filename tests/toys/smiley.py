@@ -32,7 +32,7 @@ class Smiley(Design):
     def classes(self) -> Sequence[str]:
         return self.names
 
-    def describe_task(self, task: TaskSettings) -> Message:
+    def sentence_describing_task(self, task: TaskSettings) -> Message:
         return Message("You see %(n)d items at a time and tap a smiley for each.", n=task.items_per_hit)
 
     def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:

@@ -9,10 +9,10 @@ from app.accounts import invitations, login, passwords, users
 from app.accounts.guards import (
     RESEARCHER_HOME,
     known_browser_id_of_name_or_none,
-    link_cookie_name,
     refuse_cross_site_login,
     require_csrf,
     session_cookie_value,
+    shared_link_cookie_name,
 )
 from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_security_options, login_redirect_with_cookies
 from app.accounts.shared_links import load_slug_of_shared_link_or_none
@@ -54,7 +54,7 @@ async def set_link_cookie_and_redirect(request: Request, connection: Transaction
     address = f"{RESEARCHER_HOME}/campaigns/{slug}"
     response = RedirectResponse(address, status_code=303)
     rules = cookie_security_options(request)
-    response.set_cookie(link_cookie_name(request), secret, max_age=LINK_COOKIE_SECONDS, path=address, **rules)
+    response.set_cookie(shared_link_cookie_name(request), secret, max_age=LINK_COOKIE_SECONDS, path=address, **rules)
     return response
 
 

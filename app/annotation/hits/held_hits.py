@@ -82,7 +82,7 @@ async def take_over_hit_of_other_visit(connection: Driver, assignment: Assignmen
         await execute_statement(connection, TAKE_OVER_HIT, parameters)
 
 
-async def resume_held_hit_if_available(
+async def resume_or_close_held_hit(
     connection: Driver, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
     """Return the HIT that this assignment already has, with its draft, as long as its items are available.

@@ -23,7 +23,7 @@ from app.annotation.hits.assignment import (
 )
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
-from app.annotation.hits.held_hits import resume_held_hit_if_available, take_over_hit_of_other_visit
+from app.annotation.hits.held_hits import resume_or_close_held_hit, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
 from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits
 from app.annotation.hits.next_hit import HitOnPage, NextHit
@@ -105,7 +105,7 @@ class PendingRequest:
     has_redrawn: bool = False
     outcome: NextHit | Exception | None = None
 
-    def proceed_after_lost_race(self) -> None:
+    def prepare_redraw_after_lost_race(self) -> None:
         """Draw again at once, and the time after that for the present state, which may be why the race was lost."""
         self.has_redrawn = not self.has_redrawn
         if not self.has_redrawn or (self.assignment is not None and self.assignment.selection != "streaming"):
@@ -186,7 +186,7 @@ class LeaseBatch:
             return await admit_or_build_no_hit_reply(connection, assignment, now=now)
         if assignment.hit_id is not None:
             pending.assignment = None
-            return await resume_held_hit_if_available(connection, assignment, visitor, now=now)
+            return await resume_or_close_held_hit(connection, assignment, visitor, now=now)
         if assignment.begun_elsewhere and not assignment.one_hit and not pending.has_looked_elsewhere:
             pending.assignment, pending.has_looked_elsewhere = None, True
             await take_over_hit_of_other_visit(connection, assignment)
@@ -221,7 +221,7 @@ class LeaseBatch:
             )
         for place, (pending, lease) in enumerate(leases, start=1):
             if (leased_hit := leased_hits.get(place)) is None:
-                pending.proceed_after_lost_race()
+                pending.prepare_redraw_after_lost_race()
                 continue
             proposal = lease.proposal
             if proposal.leader is not None:

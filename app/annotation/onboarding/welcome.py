@@ -29,9 +29,11 @@ def has_seen_welcome(_settings: VisitSettings, history: VisitHistory) -> bool:
     return history.has_worked or any(result.step in (WELCOME_STEP, CONSENT_STEP) for result in history.results)
 
 
-def parse_welcome_form(_form: Mapping[str, str], _settings: VisitSettings, _history: VisitHistory) -> StepResult:
+def step_result_of_welcome_form(
+    _form: Mapping[str, str], _settings: VisitSettings, _history: VisitHistory
+) -> StepResult:
     """Return that the page was seen. Its form has only one button."""
     return StepResult(WELCOME_STEP, 1, "passed")
 
 
-STEP = VisitStep(WELCOME_STEP, has_welcome_page, has_seen_welcome, parse_welcome_form)
+STEP = VisitStep(WELCOME_STEP, has_welcome_page, has_seen_welcome, step_result_of_welcome_form)

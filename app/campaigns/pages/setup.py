@@ -57,7 +57,8 @@ async def create_campaign_from_form(
     base = initial_settings_of_new_campaign(template_name)
     own_values = {name: value for name, value in values.items() if step_of_field_or_none(name)}
     merged = step_input.form_values_reset_for_new_design(
-        base, step_input.stored_form_values_without_switches(base, NEW_CAMPAIGN_STEP, launched=False) | own_values
+        base,
+        step_input.stored_form_values_except_switches_of_step(base, NEW_CAMPAIGN_STEP, launched=False) | own_values,
     )
     if not template_name:
         merged = dict.fromkeys(form_input.PLACEHOLDER_VALUES, "") | {

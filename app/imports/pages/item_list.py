@@ -49,7 +49,7 @@ from app.quality.check_expectations import (
     expectation_columns,
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks
-from app.quality.expected_answers import text_of_default_tolerance
+from app.quality.expected_answers import default_tolerance_cell_or_empty
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
 from app.settings import Settings
@@ -123,7 +123,7 @@ async def item_table_template_context(
         "hint_that_hits_cannot_show_checks": hint_that_hits_cannot_show_checks(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "known_answers": await load_known_answers_offers(connection, campaign),
-        "default_tolerance": text_of_default_tolerance(campaign.design),
+        "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
         "kind": CONTENT_KINDS[campaign.content],
     }
 

@@ -199,7 +199,7 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def uncompared_item_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
+def note_on_uncompared_items_if_any(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.item_was_compared)
     sentence = "Nothing is known about {0}: no comparisons with other items."

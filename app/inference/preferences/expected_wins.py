@@ -14,7 +14,7 @@ from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
     count_pair_outcomes,
-    uncompared_item_notes,
+    note_on_uncompared_items_if_any,
 )
 
 
@@ -92,7 +92,7 @@ def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array,
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
-    notes = list(uncompared_item_notes(comparisons))
+    notes = list(note_on_uncompared_items_if_any(comparisons))
     only_ties = np.flatnonzero(comparisons.item_was_compared & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."

@@ -24,7 +24,7 @@ from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
     connected_group_number_of_each_item,
-    uncompared_item_notes,
+    note_on_uncompared_items_if_any,
 )
 
 WEAK_PRIOR = 0.1
@@ -161,7 +161,12 @@ def fit_pairwise_scores(
         threshold_error=threshold_error,
         log_likelihood=best.slopes.value,
         iterations=iterations,
-        notes=(*notes, *uncompared_item_notes(comparisons), *_group_notes(comparisons, group, prior), *error_notes),
+        notes=(
+            *notes,
+            *note_on_uncompared_items_if_any(comparisons),
+            *_group_notes(comparisons, group, prior),
+            *error_notes,
+        ),
     )
 
 

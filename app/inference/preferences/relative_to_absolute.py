@@ -12,7 +12,7 @@ from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
     count_pair_outcomes,
-    uncompared_item_notes,
+    note_on_uncompared_items_if_any,
 )
 
 
@@ -49,7 +49,7 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.item_was_compared)
-    notes = uncompared_item_notes(comparisons)
+    notes = note_on_uncompared_items_if_any(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
         return AbsoluteScores(

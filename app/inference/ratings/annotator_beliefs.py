@@ -230,7 +230,7 @@ def estimate_annotator_beliefs(evidence: Array, crowd: Crowd) -> AnnotatorBelief
     """Return the beliefs from `evidence`, (A, EVIDENCE) or its first COMPARED columns; without evidence, those of the
     crowd.
     """
-    return _estimate_in_blocks(
+    return _estimate_beliefs_in_blocks_of_annotators(
         evidence,
         lambda block: _annotator_beliefs_from_grid(
             *_log_probabilities_and_bias_moments(block, crowd), crowd.model.log_scale_grid
@@ -270,7 +270,7 @@ def annotator_beliefs_for_display(evidence: Array, crowd: Crowd) -> AnnotatorBel
         log_weight[_mask_of_annotators_near_others(block), 0] = -np.inf
         return _annotator_beliefs_from_grid(log_weight, bias, bias_variance, np.tile(crowd.model.log_scale_grid, 2))
 
-    return _estimate_in_blocks(evidence, describe_block)
+    return _estimate_beliefs_in_blocks_of_annotators(evidence, describe_block)
 
 
 def _mask_of_annotators_near_others(evidence: Array) -> Mask:
@@ -284,7 +284,9 @@ def _mask_of_annotators_near_others(evidence: Array) -> Mask:
     return is_near
 
 
-def _estimate_in_blocks(evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]) -> AnnotatorBeliefs:
+def _estimate_beliefs_in_blocks_of_annotators(
+    evidence: Array, estimate: Callable[[Array], AnnotatorBeliefs]
+) -> AnnotatorBeliefs:
     """Apply `estimate` to blocks of annotators, so that the grids of all of them need not be held at once."""
     blocks = [
         estimate(evidence[k : k + _ANNOTATORS_PER_BLOCK])

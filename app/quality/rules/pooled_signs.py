@@ -114,8 +114,8 @@ class PooledSigns(QualityRule):
         """Return all signs that can be judged. `other_measures` is (O, 3)."""
         usual = [median_or_nan_if_too_few(other_measures[:, place]) for place in range(len(MEASURES))]
         signs = [
-            sign_of_failed_checks("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
-            sign_of_failed_checks("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
+            sign_from_results_of_checks("gold", behaviour.gold_met, CAREFUL_GOLD_FAILURES),
+            sign_from_results_of_checks("attention", behaviour.attention_met, CAREFUL_ATTENTION_FAILURES),
         ]
         if not (math.isnan(usual[0]) and math.isnan(usual[1])):
             signs.append(self.stronger_repetition_sign(behaviour, usual[0], usual[1]))
@@ -177,7 +177,7 @@ def median_or_nan_if_too_few(values: Array) -> float:
     return float(np.median(known)) if len(known) >= MIN_OTHERS_WITH_SIGNS else nan
 
 
-def sign_of_failed_checks(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
+def sign_from_results_of_checks(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
     """Return how many checks of a kind were failed."""
     failed = int((~met).sum())
     return Sign(

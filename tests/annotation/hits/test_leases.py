@@ -83,7 +83,7 @@ async def test_a_lease_that_cannot_be_renewed_is_given_up(engine):
     assert set(hit.items) & set(other.items)
     async with borrow_autocommit_driver(engine) as connection:
         held = await load_assignment_and_update_cache(connection, PosteriorCache(), AssignmentQuery(slow))
-        assert await held_hits.resume_held_hit_if_available(connection, held, None, now=NOW) is None
+        assert await held_hits.resume_or_close_held_hit(connection, held, None, now=NOW) is None
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(other.id,)]
 
 

@@ -14,7 +14,7 @@ from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_re
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
-from app.annotation.onboarding.consent import CONSENT_STEP, parse_consent_form
+from app.annotation.onboarding.consent import CONSENT_STEP, step_result_of_consent_form
 from app.annotation.onboarding.step import VisitHistory
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.onboarding.visit_progress import VisitedCampaign
@@ -137,7 +137,7 @@ async def start_visit_and_redirect(
     answers_consent = "answer" in form and has_consent_on_start_page(campaign.settings, platform)
     if answers_consent:
         try:
-            parse_consent_form(form, campaign.settings, VisitHistory(campaign.visit_version))
+            step_result_of_consent_form(form, campaign.settings, VisitHistory(campaign.visit_version))
         except Invalid as refusal:
             return await check_passphrase_and_show_welcome(
                 request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
