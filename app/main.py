@@ -146,6 +146,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
+    state.utc_now = dependencies.utc_now  # the clock of routes without dependencies
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)
     state.program_assignments = ProgramAssignments()

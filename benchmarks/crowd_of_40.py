@@ -60,6 +60,11 @@ class MadeUpClock:
         return self.now
 
 
+def set_clock_of_app(app: FastAPI, clock: MadeUpClock) -> None:
+    """Let all routes of the application have this time."""
+    app.dependency_overrides[get_now] = app.state.utc_now = clock.get
+
+
 @dataclass
 class Person:
     """Somebody at a page: what they are like, and the page that they see."""
@@ -172,11 +177,11 @@ async def visited(
     async with httpx.AsyncClient(transport=transport, base_url="http://easel.test", follow_redirects=True) as client:
         for number, someone in enumerate(people, start=1):
             someone.fields["address"], someone.name = address, f"A{number}"
-            app.dependency_overrides[get_now] = clocks[number - 1].get
+            set_clock_of_app(app, clocks[number - 1])
             someone.page = (await client.post(address)).raise_for_status().text
         for _ in range(rounds):
             for place in rng.permutation(len(people)).tolist():
-                app.dependency_overrides[get_now] = clocks[place].get
+                set_clock_of_app(app, clocks[place])
                 await answer(client, people[place], truth, clocks[place], rng)
             last = await scan_annotators_and_record_findings(
                 app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import ConfigDict, Field, StringConstraints
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.designs.campaign import Campaign
 from app.designs.design import Design
+from app.designs.field_flags import InputModel
 from app.errors import Conflict, Invalid, pluralize, shorten_echo
 from app.quality.checks import reason_hits_cannot_show_checks
 from app.quality.expected_answers import (
@@ -37,7 +38,7 @@ LIST_KNOWN_VALUES = text("""
 """)
 
 
-class KnownAnswersChoice(BaseModel):
+class KnownAnswersChoice(InputModel):
     """Which items become gold items by the answers that a column of their table holds."""
 
     model_config = ConfigDict(extra="forbid")

@@ -36,7 +36,7 @@ class PersonSearch(BaseModel):
     ]
 
 
-class PersonSchema(BaseModel):
+class StoredPersonSchema(BaseModel):
     """An annotator who was found."""
 
     model_config = ConfigDict(from_attributes=True)
@@ -94,10 +94,10 @@ async def get_consent_text(connection: Transaction, settings: AppSettings, slug:
         {404: "`campaign_not_found`", 422: "`invalid`, `person_missing`, `person_too_long`"}
     ),
 )
-async def search_persons(connection: Transaction, slug: str, body: PersonSearch) -> list[PersonSchema]:
+async def search_persons(connection: Transaction, slug: str, body: PersonSearch) -> list[StoredPersonSchema]:
     """Return the annotators whom a term names, at most 50. The audit log has the search without the term."""
     campaign = await load_campaign_by_slug(connection, slug)
-    return [PersonSchema.model_validate(person) for person in await find_people(connection, campaign, body.term)]
+    return [StoredPersonSchema.model_validate(person) for person in await find_people(connection, campaign, body.term)]
 
 
 @router.get(

@@ -25,6 +25,7 @@ async def test_programs_read_findings_and_checks(app, api_client):
     assert (row["annotator"], row["rule"], row["seen"]["failed"], row["barred"]) == ("A1", "gold", 5, None)
     (check,) = (await api_client.get(f"/api/v1/campaigns/{campaign.slug}/checks")).json()
     assert (check["external_id"], check["expected"], check["answers"]) == ("g1", "65 to 95", 0)
+    assert (check["histogram"], check["histograms"]) == ([], [])
 
 
 async def test_programs_read_the_matrix_of_annotators_by_rules(engine, api_client):

@@ -150,6 +150,14 @@ class FindingOfRule(BaseModel):
     barred: str | None = Field(description="The annotator's state now: held, excluded, erased, or null.")
 
 
+class AnswerHistogram(BaseModel):
+    """Answers to a check by one criterion."""
+
+    name: str = Field(description="Name of the criterion; empty if the campaign asks one question.")
+    counts: list[int] = Field(description="Answers in each tenth of the scale, or of each class.")
+    classes: list[str] = Field(description="Classes; empty for tenths of the scale.")
+
+
 class CheckItemSummary(BaseModel):
     """A gold or attention item."""
 
@@ -163,7 +171,11 @@ class CheckItemSummary(BaseModel):
         description="Whether more than half of at least five answers failed. Rules ignore such a check."
     )
     not_loaded: int = Field(description="Annotators who reported that its file does not load.")
-    histogram: list[int] = Field(description="Answers in each tenth of the scale, or of each class; empty for places.")
+    histogram: list[int] = Field(
+        description="Answers in each tenth of the scale, or of each class, by the first criterion that expects one; "
+        "empty for places."
+    )
+    histograms: list[AnswerHistogram] = Field(description="The same for each criterion that expects an answer.")
 
 
 @router.get("/findings", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
@@ -178,7 +190,11 @@ async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule
 async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummary]:
     """Return all gold and attention items with the number of times annotators failed them."""
     return [
-        CheckItemSummary(**asdict(line))
+        CheckItemSummary(
+            histogram=list(line.histograms[0].counts) if line.histograms else [],
+            histograms=[AnswerHistogram(**histogram._asdict()) for histogram in line.histograms],
+            **{name: value for name, value in asdict(line).items() if name != "histograms"},
+        )
         for line in await listings.load_check_lines_with_outcome_counts(
             connection, await load_campaign_for_page(connection, slug)
         )

@@ -72,7 +72,7 @@ async def test_a_page_that_was_left_open_begins_the_visit_of_the_next_person(app
     form = await form_of(client, link)
     first = await place_after(client, link, form)
     later = dependencies.utc_now() + start_form.SAME_PRESS + timedelta(seconds=1)
-    monkeypatch.setattr("app.annotation.hits.pages.annotator.utc_now", lambda: later)
+    monkeypatch.setattr(app.state, "utc_now", lambda: later)
     assert await place_after(client, link, form) != first
     assert await people(engine) == 2
 

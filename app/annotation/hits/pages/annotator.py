@@ -58,7 +58,6 @@ from app.http.dependencies import (
     form_text_by_name_refusing_repeats,
     is_script_request,
     parse_canonical_row_id_or_none,
-    utc_now,
 )
 
 router = APIRouter(include_in_schema=False)
@@ -153,7 +152,7 @@ async def post_annotator_form(request: Request) -> Response:
     """
     platform, link_key = PLATFORMS[request.path_params["platform_name"]], request.path_params["link_key"]
     form = form_text_by_name_refusing_repeats(await request.form())
-    now = utc_now()  # after the form has arrived
+    now: datetime = request.app.state.utc_now()  # after the form has arrived
     if platform.has_start_button and "token" not in form:
         async with borrow_serving_connection(request) as connection:
             return await start_visit_and_redirect(request, platform, link_key, connection, form, now=now)
