@@ -8,7 +8,7 @@ from app.cli.run_command import current_utc_time, json_option, print_json
 from app.cli.text_table import terminal_width, wrap_text_into_lines
 from app.errors import pluralize
 from app.maintenance.doctor import examine_installation
-from app.maintenance.finding import Finding, Severity, worst_severity
+from app.maintenance.finding import InstallationFinding, Severity, worst_severity
 
 
 @click.command()
@@ -28,11 +28,11 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
     context.exit(worst)
 
 
-def finding_as_json(finding: Finding) -> dict[str, str]:
+def finding_as_json(finding: InstallationFinding) -> dict[str, str]:
     return asdict(finding) | {"severity": finding.severity.name.lower()}
 
 
-def print_findings(findings: list[Finding]) -> None:
+def print_findings(findings: list[InstallationFinding]) -> None:
     """Print each finding, with its remedy below it, and a line with the numbers of faults and warnings."""
     width = terminal_width()
     for finding in findings:

@@ -17,7 +17,7 @@ from app.database.bulk import open_snapshot
 from app.database.migrate import newest_schema_revision, require_newest_schema, schema_revision_on_connection_or_none
 from app.database.schema import metadata
 from app.errors import StartupProblem, join_names, pluralize
-from app.maintenance.finding import Finding, Severity
+from app.maintenance.finding import InstallationFinding, Severity
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
 from app.settings import Settings
@@ -69,7 +69,7 @@ LIST_NEWEST_CAMPAIGNS = text("""
 COUNT_UNSENT_MESSAGES = text("SELECT count(*) FROM alert_messages WHERE sent_at IS NULL AND problem IS NOT NULL")
 
 
-async def check_database(engine: AsyncEngine, settings: Settings, *, now: datetime) -> list[Finding]:
+async def check_database(engine: AsyncEngine, settings: Settings, *, now: datetime) -> list[InstallationFinding]:
     """Run all checks of a database that answers.
 
     Args:
@@ -95,7 +95,7 @@ async def check_database(engine: AsyncEngine, settings: Settings, *, now: dateti
     return findings
 
 
-def check_server(facts: Row[Any], settings: Settings) -> Iterator[Finding]:
+def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFinding]:
     """Check the server's version and settings, and the number of connections that it allows."""
     yield finding_if(
         "PostgreSQL version",
@@ -157,12 +157,16 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[Finding]:
     )
 
 
-def finding_if(check: str, message: str, severity: Severity | None, remedy: str) -> Finding:
+def finding_if(check: str, message: str, severity: Severity | None, remedy: str) -> InstallationFinding:
     """Return a finding with its remedy, or one that all is well if the severity is None."""
-    return Finding(check, Severity.OK, message) if severity is None else Finding(check, severity, message, remedy)
+    return (
+        InstallationFinding(check, Severity.OK, message)
+        if severity is None
+        else InstallationFinding(check, severity, message, remedy)
+    )
 
 
-def check_connection_count(allowed: int, settings: Settings) -> Finding:
+def check_connection_count(allowed: int, settings: Settings) -> InstallationFinding:
     """Check that PostgreSQL allows as many connections as all server processes and some commands open."""
     needed = settings.workers * (settings.pool_size + EXTRA_CONNECTIONS_PER_PROCESS) + CONNECTIONS_FOR_COMMANDS
     return finding_if(
@@ -173,7 +177,7 @@ def check_connection_count(allowed: int, settings: Settings) -> Finding:
     )
 
 
-def check_clock(database_time: datetime, machine_time: datetime) -> Finding:
+def check_clock(database_time: datetime, machine_time: datetime) -> InstallationFinding:
     """Check that this machine's clock agrees with the database's, which decides when a lease ends."""
     difference = abs(database_time - machine_time)
     return finding_if(
@@ -184,15 +188,15 @@ def check_clock(database_time: datetime, machine_time: datetime) -> Finding:
     )
 
 
-async def check_schema(connection: AsyncConnection) -> Finding:
+async def check_schema(connection: AsyncConnection) -> InstallationFinding:
     try:
         require_newest_schema(await schema_revision_on_connection_or_none(connection))
     except StartupProblem as problem:
-        return Finding("schema", Severity.FAULT, str(problem), "Run `easel migrate` after a backup.")
-    return Finding("schema", Severity.OK, f"The schema is at {newest_schema_revision()}.")
+        return InstallationFinding("schema", Severity.FAULT, str(problem), "Run `easel migrate` after a backup.")
+    return InstallationFinding("schema", Severity.OK, f"The schema is at {newest_schema_revision()}.")
 
 
-async def check_indexes(connection: AsyncConnection) -> list[Finding]:
+async def check_indexes(connection: AsyncConnection) -> list[InstallationFinding]:
     """Check that all indexes exist and can be used."""
     invalid = list((await connection.scalars(LIST_INVALID_INDEXES)).all())
     existing = set((await connection.scalars(LIST_INDEXES)).all())
@@ -214,7 +218,7 @@ async def check_indexes(connection: AsyncConnection) -> list[Finding]:
     ]
 
 
-async def check_dead_rows(connection: AsyncConnection) -> Finding:
+async def check_dead_rows(connection: AsyncConnection) -> InstallationFinding:
     """Check that autovacuum keeps up with the rows that updates leave behind."""
     tables = list(
         await connection.scalars(LIST_TABLES_WITH_DEAD_ROWS, {"min_dead": MIN_DEAD_ROWS, "max_share": MAX_DEAD_SHARE})
@@ -227,7 +231,7 @@ async def check_dead_rows(connection: AsyncConnection) -> Finding:
     )
 
 
-async def check_alert_messages(connection: AsyncConnection) -> Finding:
+async def check_alert_messages(connection: AsyncConnection) -> InstallationFinding:
     """Check that mails and webhooks of alerts arrive."""
     count = await connection.scalar(COUNT_UNSENT_MESSAGES)
     return finding_if(
@@ -238,7 +242,7 @@ async def check_alert_messages(connection: AsyncConnection) -> Finding:
     )
 
 
-async def check_newest_campaigns(engine: AsyncEngine) -> list[Finding]:
+async def check_newest_campaigns(engine: AsyncEngine) -> list[InstallationFinding]:
     """Replay the newest campaigns that are not too large, and compare their posteriors."""
     parameters = {"limit": MAX_RESPONSES_TO_VERIFY + 1, "campaigns": CAMPAIGNS_TO_VERIFY}
     async with open_snapshot(engine) as connection:

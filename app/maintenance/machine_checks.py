@@ -16,7 +16,7 @@ from app.alerts.mail import connect_and_log_in_to_mail_server
 from app.alerts.webhook import DeliveryFailed
 from app.background.process import run_in_daemon_thread
 from app.maintenance.backup import iterate_complete_dumps
-from app.maintenance.finding import Finding, Severity
+from app.maintenance.finding import InstallationFinding, Severity
 from app.settings import LOOPBACK_HOSTS, Settings, environment_variable_name
 from app.text.postgres_address import parse_postgres_address
 
@@ -28,7 +28,7 @@ PUBLIC_URL_TIMEOUT_SECONDS = 5.0
 FREE_DISK_REMEDY = "Free some disk space, or move the folder to a larger disk."
 
 
-async def check_machine(settings: Settings, *, now: datetime) -> list[Finding]:
+async def check_machine(settings: Settings, *, now: datetime) -> list[InstallationFinding]:
     """Run all checks that need no database."""
     return [
         *check_secrets(settings),
@@ -39,7 +39,7 @@ async def check_machine(settings: Settings, *, now: datetime) -> list[Finding]:
     ]
 
 
-def check_secrets(settings: Settings) -> Iterator[Finding]:
+def check_secrets(settings: Settings) -> Iterator[InstallationFinding]:
     """Check that no secret is one that others can guess."""
     password = parse_postgres_address(settings.database_url).password if settings.database_url else None
     secrets = {
@@ -53,9 +53,9 @@ def check_secrets(settings: Settings) -> Iterator[Finding]:
         if secret and is_sample_secret(secret, is_key=field == "secret_key")
     ]
     if not names:
-        yield Finding("secrets", Severity.OK, "No secret is a sample value.")
+        yield InstallationFinding("secrets", Severity.OK, "No secret is a sample value.")
     for name in names:
-        yield Finding(
+        yield InstallationFinding(
             "secrets",
             Severity.FAULT,
             f"{name} has a secret that others can guess.",
@@ -70,7 +70,7 @@ def is_sample_secret(secret: str, *, is_key: bool) -> bool:
     return is_known or (is_key and len(Counter(secret)) < MIN_DIFFERENT_CHARACTERS)
 
 
-def check_free_disk(settings: Settings) -> Iterator[Finding]:
+def check_free_disk(settings: Settings) -> Iterator[InstallationFinding]:
     """Check the free disk space of the folders that this machine writes to."""
     folders = {"temporary files": Path(tempfile.gettempdir())}
     if settings.database_url is None:
@@ -83,38 +83,40 @@ def check_free_disk(settings: Settings) -> Iterator[Finding]:
         free = shutil.disk_usage(place).free
         message = f"{free / 1e9:,.1f} GB free at {place}."
         if free < MIN_FREE_BYTES:
-            yield Finding(check, Severity.FAULT, message, FREE_DISK_REMEDY)
+            yield InstallationFinding(check, Severity.FAULT, message, FREE_DISK_REMEDY)
         elif free < GOOD_FREE_BYTES:
-            yield Finding(check, Severity.WARNING, message, FREE_DISK_REMEDY)
+            yield InstallationFinding(check, Severity.WARNING, message, FREE_DISK_REMEDY)
         else:
-            yield Finding(check, Severity.OK, message)
+            yield InstallationFinding(check, Severity.OK, message)
 
 
-def check_backups(settings: Settings, *, now: datetime) -> Finding:
+def check_backups(settings: Settings, *, now: datetime) -> InstallationFinding:
     """Check that there is a complete backup of the last day."""
     remedy = "Let cron or a systemd timer run `easel backup` each night."
     folder = settings.backup_dir
     if folder is None:
-        return Finding("backups", Severity.WARNING, "EASEL_BACKUP_DIR is not set.", f"Set it. {remedy}")
+        return InstallationFinding("backups", Severity.WARNING, "EASEL_BACKUP_DIR is not set.", f"Set it. {remedy}")
     dumps: list[Path] = []
     with suppress(OSError):
         dumps = sorted(iterate_complete_dumps(folder.expanduser()))
     if not dumps:
-        return Finding("backups", Severity.WARNING, f"{folder} has no complete backup.", remedy)
+        return InstallationFinding("backups", Severity.WARNING, f"{folder} has no complete backup.", remedy)
     begun_at = datetime.strptime(dumps[-1].stem, "easel-%Y%m%d-%H%M%S").replace(tzinfo=UTC)
     message = f"The newest backup is of {begun_at:%Y-%m-%d %H:%M} UTC."
     if now - begun_at > MAX_BACKUP_AGE:
-        return Finding("backups", Severity.WARNING, message, f"See why none was made since. {remedy}")
-    return Finding("backups", Severity.OK, message)
+        return InstallationFinding("backups", Severity.WARNING, message, f"See why none was made since. {remedy}")
+    return InstallationFinding("backups", Severity.OK, message)
 
 
-async def check_public_url(settings: Settings) -> Finding:
+async def check_public_url(settings: Settings) -> InstallationFinding:
     """Check that Easel answers at its public address."""
     url = settings.public_url
     if url is None:
         if settings.host in LOOPBACK_HOSTS:
-            return Finding("public address", Severity.OK, "EASEL_PUBLIC_URL is not set: links lead to this machine.")
-        return Finding(
+            return InstallationFinding(
+                "public address", Severity.OK, "EASEL_PUBLIC_URL is not set: links lead to this machine."
+            )
+        return InstallationFinding(
             "public address",
             Severity.WARNING,
             "EASEL_PUBLIC_URL is not set, but Easel listens on a network.",
@@ -124,7 +126,7 @@ async def check_public_url(settings: Settings) -> Finding:
         async with httpx.AsyncClient(timeout=PUBLIC_URL_TIMEOUT_SECONDS, trust_env=False) as client:
             reply = await client.get(f"{url}/health")
     except httpx.HTTPError as problem:
-        return Finding(
+        return InstallationFinding(
             "public address",
             Severity.FAULT,
             f"{url}/health does not answer ({type(problem).__name__}: {' '.join(str(problem).split())}).",
@@ -132,7 +134,7 @@ async def check_public_url(settings: Settings) -> Finding:
             "wrong.",
         )
     if reply.status_code != 200 or b'"status"' not in reply.content:
-        return Finding(
+        return InstallationFinding(
             "public address",
             Severity.FAULT,
             f"{url}/health answers {reply.status_code}, but not as Easel does.",
@@ -140,19 +142,19 @@ async def check_public_url(settings: Settings) -> Finding:
         )
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
-        return Finding(
+        return InstallationFinding(
             "public address",
             Severity.WARNING,
             f"{url} is not encrypted.",
             "Put a proxy with TLS in front of Easel: passwords and answers cross the network readably.",
         )
-    return Finding("public address", Severity.OK, f"Easel answers at {url}.")
+    return InstallationFinding("public address", Severity.OK, f"Easel answers at {url}.")
 
 
-async def check_mail_server(settings: Settings) -> Finding:
+async def check_mail_server(settings: Settings) -> InstallationFinding:
     """Check that the mail server takes a connection and the login; no mail is sent."""
     if settings.smtp_url is None:
-        return Finding("mail", Severity.OK, "EASEL_SMTP_URL is not set: Easel sends no mail.")
+        return InstallationFinding("mail", Severity.OK, "EASEL_SMTP_URL is not set: Easel sends no mail.")
     url = settings.smtp_url.get_secret_value()
     place = urlsplit(url).hostname
 
@@ -163,10 +165,10 @@ async def check_mail_server(settings: Settings) -> Finding:
     try:
         await asyncio.wait_for(run_in_daemon_thread(log_in_and_out, "doctor"), PUBLIC_URL_TIMEOUT_SECONDS)
     except (OSError, TimeoutError, DeliveryFailed) as problem:  # smtplib's own errors are OSErrors
-        return Finding(
+        return InstallationFinding(
             "mail",
             Severity.FAULT,
             f"The mail server {place} cannot be used ({type(problem).__name__}).",
             "Correct EASEL_SMTP_URL: scheme, host, port, name and password. Alerts wait until then.",
         )
-    return Finding("mail", Severity.OK, f"The mail server {place} accepts Easel.")
+    return InstallationFinding("mail", Severity.OK, f"The mail server {place} accepts Easel.")

@@ -103,7 +103,8 @@ GROWN = text("""
         jsonb_populate_record(hits, jsonb_build_object('id', hits.id + n, 'closed_at', now())) AS another
 """)
 WITHOUT_STATISTICS = text("""
-    DELETE FROM pg_statistic s USING pg_class c WHERE c.oid = s.starelid AND c.relname IN ('assignments', 'hits', 'responses')
+    DELETE FROM pg_statistic s USING pg_class c
+    WHERE c.oid = s.starelid AND c.relname IN ('assignments', 'hits', 'responses')
 """)
 HAS_PAGES = text("SELECT pg_relation_size('hits') > 10 * CAST(current_setting('block_size') AS int)")
 
