@@ -14,7 +14,7 @@ class Severity(IntEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class InstallationFinding:
     """Result of a check.
 
     Args:
@@ -31,5 +31,5 @@ class Finding:
     remedy: str = ""
 
 
-def worst_severity(findings: Sequence[Finding]) -> Severity:
+def worst_severity(findings: Sequence[InstallationFinding]) -> Severity:
     return max((finding.severity for finding in findings), default=Severity.OK)
