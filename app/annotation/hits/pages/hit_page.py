@@ -1,5 +1,6 @@
 """Pages that show an annotator a HIT, their last answer to change it, or why there is no HIT."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +20,7 @@ from app.annotation.hits.pages.welcome import visitor_of_request
 from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver
+from app.database.session import Driver, is_database_away
 from app.designs.content import RenderedItems
 from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Conflict, Refusal
@@ -33,6 +34,8 @@ from app.http.dependencies import (
 )
 from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
+
+log = logging.getLogger(__name__)
 
 # Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
 POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
@@ -134,6 +137,15 @@ async def render_next_hit(
     is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
     headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
     return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)
+
+
+def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLResponse:
+    """Return the page after an answer that is stored, while the next HIT cannot be read; it needs no connection."""
+    log.warning(
+        "no next HIT after a stored answer: %r", problem, exc_info=None if is_database_away(problem) else problem
+    )
+    context = {"campaign": None, "criterion_forms": (), "look_again_seconds": POLL_SECONDS["wait"]}
+    return render_page(request, "_stored.html" if is_script_request(request) else "stored.html", context)
 
 
 def page_from_pieces_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> HTMLResponse | None:
