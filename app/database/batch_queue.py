@@ -56,7 +56,7 @@ def return_problem(_request: object, problem: Exception) -> Exception:
 
 @dataclass(eq=False)
 class WaitingRequest(Generic[Request, Reply]):
-    """What is left of a request, and the future of its reply; the future is done early if nobody waits any more."""
+    """Rest of a request that waits, and the future of its reply; the future is done early if nobody waits any more."""
 
     request: Request
     reply: "asyncio.Future[Reply]"
