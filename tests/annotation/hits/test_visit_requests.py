@@ -184,6 +184,7 @@ async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_h
         ]
         stored, served = await asyncio.gather(*(queue.submit(campaign.id, one) for one in requests))
     assert (stored.receipt_or_raise_refusal().hit_id, stored.receipt_or_raise_refusal().repeated) == (held.id, False)
+    assert isinstance(stored.problem, Exception)
     assert sqlstate_of_error_or_empty(stored.problem) == "55P03"
     assert served.next_hit_or_raise_refusal().reason == "limit"
     await connections.close()
