@@ -159,7 +159,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
 async def submit_next_hit_request_for_program_annotator(
     request: Request, slug: str, annotator: str, *, now: datetime
 ) -> NextHit:
-    """Return the next HIT of an annotator, whose assignment is read anew if the remembered one is gone or erased."""
+    """Return the next HIT of an annotator, whose assignment is read again if the remembered one is gone or erased."""
     assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
     if remembered := assignments.ids.get((slug, annotator)):
         with suppress(NotFound):

@@ -101,7 +101,7 @@ async def test_pages_from_pieces_show_how_much_is_done_and_earned(app, client):
     for _ in range(2):
         parts = [part async for part in parts_of_a_visit(client, campaign, 8)]
         for done, part in enumerate(parts, start=1):
-            progress = re.search(r'<p class="progress">(.*?)</p>', part, re.DOTALL)[1]
+            (progress,) = re.findall(r'<p class="progress">(.*?)</p>', part, re.DOTALL)
             assert (
                 progress == f"{done} of 9 sets done · about {2 * (9 - done)} min left · <b>€{done / 2:.2f} earned</b>"
             )
