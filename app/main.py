@@ -34,7 +34,7 @@ from app.annotation.hits.campaign_index import MB, PosteriorCache
 from app.annotation.hits.pages import annotator as serving
 from app.annotation.hits.pages.page_pieces import PagePiecesCache
 from app.annotation.hits.program_annotators import ProgramAssignments
-from app.annotation.hits.visit_requests import VisitServer
+from app.annotation.hits.visit_requests import VisitRequest, VisitServer
 from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.onboarding import api as visit_api
 from app.annotation.onboarding import pages as visit
@@ -151,7 +151,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)
     state.program_assignments = ProgramAssignments()
     state.page_pieces = PagePiecesCache()
-    state.visit_requests = BatchQueue(state.serving_connections, VisitServer(state.posterior_cache).serve)
+    state.visit_requests = BatchQueue(
+        state.serving_connections, VisitServer(state.posterior_cache).serve, VisitRequest.reply_to_failure
+    )
     state.fits = FitCache()
     state.live = LiveDashboards(state.database, state.posterior_cache, dependencies.get_now)
     state.forecasts = ForecastRunner(state.database)

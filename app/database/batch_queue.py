@@ -9,7 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from app.database.session import (
@@ -49,9 +49,14 @@ class Unserved(Generic[Request]):
 ServeBatch = Callable[[Driver, int, Sequence[Request]], Awaitable[Sequence[Reply | Exception | Unserved[Request]]]]
 
 
-@dataclass(frozen=True)
+def return_problem(_request: object, problem: Exception) -> Exception:
+    """Return the problem, as the reply to a request that failed."""
+    return problem
+
+
+@dataclass(eq=False)
 class WaitingRequest(Generic[Request, Reply]):
-    """A request, and the future of its reply; the future is done early if nobody waits any more."""
+    """Rest of a request that waits, and the future of its reply; the future is done early if nobody waits any more."""
 
     request: Request
     reply: "asyncio.Future[Reply]"
@@ -81,6 +86,7 @@ class BatchQueue(Generic[Request, Reply]):
     Attributes:
         connections: Connections of the server; a batch holds one, and a waiting request none.
         serve: Serves a batch.
+        reply_to_failed: Returns the reply to what is left of a request that fails for good, or the problem to raise.
         wait_seconds: Time limit of each request.
         gathering_share: Time that a batch waits for further requests, as a share of the time that the last one took.
         max_gathering_seconds: Limit of that time.
@@ -92,6 +98,7 @@ class BatchQueue(Generic[Request, Reply]):
 
     connections: ServingConnections
     serve: ServeBatch[Request, Reply]
+    reply_to_failed: Callable[[Request, Exception], Reply | Exception] = return_problem
     wait_seconds: float = MAX_WAIT_SECONDS
     gathering_share: float = GATHERING_SHARE
     max_gathering_seconds: float = MAX_GATHERING_SECONDS
@@ -100,20 +107,27 @@ class BatchQueue(Generic[Request, Reply]):
     gatherings: dict[int, Gathering] = field(default_factory=dict)
 
     async def submit(self, campaign_id: int, request: Request) -> Reply:
-        """Return the reply to a request. Raises its own problem, or that of its batch.
+        """Return the reply to a request. Raises its own or its batch's problem, unless `reply_to_failed` replies.
 
-        Raises TimeoutError after the time limit. If the request is being served by then, that goes on.
+        The problem is a TimeoutError after the time limit. If the request is being served by then, that goes on.
 
         The caller must hold no serving connection: all of them could be held by requests that wait for one.
         """
         reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.waiting.setdefault(campaign_id, deque()).append(WaitingRequest(request, reply))
+        entry = WaitingRequest(request, reply)
+        self.waiting.setdefault(campaign_id, deque()).append(entry)
         if (gathering := self.gatherings.get(campaign_id)) is not None:
             gathering.end_if_complete(len(self.waiting[campaign_id]))
         if campaign_id not in self.tasks:
             self.tasks[campaign_id] = asyncio.create_task(self.serve_campaign(campaign_id))
-        async with asyncio.timeout(self.wait_seconds):
-            return await reply
+        try:
+            async with asyncio.timeout(self.wait_seconds):
+                return await reply
+        except TimeoutError as problem:
+            outcome = self.reply_to_failed(entry.request, problem)
+            if isinstance(outcome, Exception):
+                raise outcome from None
+            return outcome
 
     async def serve_campaign(self, campaign_id: int) -> None:
         """Serve batches of a campaign until no request waits.
@@ -149,24 +163,18 @@ class BatchQueue(Generic[Request, Reply]):
         batch = [entry for entry in batch if not entry.reply.done()]
         if not batch:
             return
+        requests = [entry.request for entry in batch]
         outcomes = await self.serve_together(campaign_id, batch)
-        unserved = [entry for entry in map(reply_or_keep_rest, batch, outcomes) if entry is not None]
-        if unserved:
-            problem = next(outcome.problem for outcome in outcomes if isinstance(outcome, Unserved))
-            log.warning(
-                "campaign %s: %d of %d requests wait again: %r", campaign_id, len(unserved), len(batch), problem
-            )
-            await self.serve_rest(campaign_id, batch, unserved, problem)
-
-    async def serve_rest(
-        self,
-        campaign_id: int,
-        batch: Sequence[WaitingRequest[Request, Reply]],
-        unserved: Sequence[WaitingRequest[Request, Reply]],
-        problem: Exception,
-    ) -> None:
-        """Serve what a batch left unserved by another one, or by two if it served nothing; else fail the requests."""
-        if [id(entry.request) for entry in unserved] != [id(entry.request) for entry in batch]:
+        unserved = [
+            entry for entry, outcome in zip(batch, outcomes, strict=True) if not self.reply_or_keep_rest(entry, outcome)
+        ]
+        if not unserved:
+            return
+        problem = next(outcome.problem for outcome in outcomes if isinstance(outcome, Unserved))
+        log.warning("campaign %s: %d of %d requests wait again: %r", campaign_id, len(unserved), len(batch), problem)
+        if any(
+            entry.reply.done() or entry.request is not request for entry, request in zip(batch, requests, strict=True)
+        ):
             await self.serve_batch(campaign_id, unserved)
         elif len(unserved) > 1 and (is_time_or_lock_exceeded(problem) or not is_database_away(problem)):
             middle = len(unserved) // 2
@@ -174,7 +182,7 @@ class BatchQueue(Generic[Request, Reply]):
             await self.serve_batch(campaign_id, unserved[middle:])
         else:
             for entry in unserved:
-                reply_or_keep_rest(entry, problem)
+                self.reply_or_keep_rest(entry, problem)
 
     async def serve_together(
         self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
@@ -195,16 +203,19 @@ class BatchQueue(Generic[Request, Reply]):
                 entry.reply.cancel()
             raise
 
-
-def reply_or_keep_rest(
-    entry: WaitingRequest[Request, Reply], outcome: Reply | Exception | Unserved[Request]
-) -> WaitingRequest[Request, Reply] | None:
-    """Give a waiting request its reply or problem, and return None; return what is left of it if it is unserved."""
-    if isinstance(outcome, Unserved):
-        return replace(entry, request=outcome.request)
-    if not entry.reply.done():
+    def reply_or_keep_rest(
+        self, entry: WaitingRequest[Request, Reply], outcome: Reply | Exception | Unserved[Request]
+    ) -> bool:
+        """Give a waiting request its reply or problem, or keep what is left of it; return whether it is served."""
+        if isinstance(outcome, Unserved):
+            entry.request = outcome.request
+            return False
+        if isinstance(outcome, Exception):
+            outcome = self.reply_to_failed(entry.request, outcome)
+        if entry.reply.done():
+            return True
         if isinstance(outcome, Exception):
             entry.reply.set_exception(outcome)
         else:
             entry.reply.set_result(outcome)
-    return None
+        return True

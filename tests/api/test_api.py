@@ -12,8 +12,12 @@ from sqlalchemy import text
 
 from app.accounts.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
-from tests.annotation.hits.campaigns import requests_are_waiting_sql, wait_until
+from app.main import create_app
+from app.privacy.erasures import erase_person
+from app.settings import Settings
+from tests.annotation.hits.campaigns import NOW, requests_are_waiting_sql, wait_until
 from tests.api.conftest import API, PASSWORD
+from tests.conftest import http_client
 from tests.media.files import SVG, png, table, zipped
 
 SETTINGS = {"name": "Verbs", "question": "How often?", "items_per_hit": 3, "judgments_per_item": 2}
@@ -567,3 +571,15 @@ async def test_a_campaign_is_copied_without_its_answers(api_client):
     copy = reply.json()
     assert (copy["status"], copy["items"], copy["judgments_taken"]) == ("draft", 6, 0)
     assert copy["settings"]["name"].endswith(" (copy)")
+
+
+async def test_the_name_of_an_erased_annotator_is_a_new_annotator_in_every_process(app, api_client, database_url):
+    address = await launched(api_client)
+    other_app = create_app(Settings(database_url=database_url))
+    async with other_app.router.lifespan_context(other_app), http_client(other_app) as other_client:
+        other_client.headers.update(api_client.headers)
+        slug = address.rpartition("/")[2]
+        assert await hit_for(api_client, address)
+        await erase_person(app.state.database, slug, "ann", "anonymise", now=NOW)
+        hits = [await hit_for(client, address) for client in (other_client, api_client)]
+    assert hits[0]["id"] == hits[1]["id"]

@@ -216,3 +216,30 @@ async def test_a_batch_that_nobody_joins_goes_on_after_a_moment(connections, rec
     assert [*both] == [10, 20]
     assert await queue.submit(CAMPAIGN, 3) == 30
     assert recorder.batches == [(CAMPAIGN, [1, 2]), (CAMPAIGN, [3])]
+
+
+@pytest.mark.parametrize("second_problem", [LookupError("a bug"), ConnectionResetError()], ids=str)
+async def test_what_is_left_of_a_request_is_replied_to_if_it_fails_for_good(connections, second_problem):
+    async def serve(connection, campaign, numbers):
+        if 5 in numbers:
+            raise second_problem
+        return [Unserved(number - 100, ConnectionResetError()) for number in numbers]
+
+    def reply_to_failed(number, problem):
+        return (number, problem) if number < 100 else problem
+
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, serve, reply_to_failed)
+    assert await queue.submit(CAMPAIGN, 105) == (5, second_problem)
+
+
+async def test_what_is_left_of_a_request_is_replied_to_after_the_time_limit(connections):
+    never = asyncio.Event()
+
+    async def serve(connection, campaign, numbers):
+        if 5 in numbers:
+            await never.wait()
+        return [Unserved(number - 100, ConnectionResetError()) for number in numbers]
+
+    queue: BatchQueue[Any, Any] = BatchQueue(connections, serve, lambda number, _: number, wait_seconds=0.5)
+    assert await queue.submit(CAMPAIGN, 105) == 5
+    never.set()

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Annotated, Any, Self
 
@@ -128,15 +129,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
     """Return the HIT that this annotator holds, or a new one. A repeated request before the answer returns the same
     HIT.
     """
-    annotator, state = request_body.annotator, request.app.state
-    assignment = state.program_assignments.ids.get((slug, annotator)) or await find_or_create_program_assignment(
-        request, slug, annotator, now=now
-    )
-    try:
-        next_hit = await submit_next_hit_request(request, assignment, now=now)
-    except NotFound:  # the remembered assignment is gone
-        assignment = await find_or_create_program_assignment(request, slug, annotator, now=now)
-        next_hit = await submit_next_hit_request(request, assignment, now=now)
+    next_hit = await submit_next_hit_request_for_program_annotator(request, slug, request_body.annotator, now=now)
     if next_hit.reason == "visit":
         async with borrow_serving_connection(request) as connection:
             raise await program_annotators.consent_needed_error(connection, next_hit.assignment)
@@ -163,6 +156,20 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
     return NextHitSchema(hit=hit_schema, reason=None)
 
 
+async def submit_next_hit_request_for_program_annotator(
+    request: Request, slug: str, annotator: str, *, now: datetime
+) -> NextHit:
+    """Return the next HIT of an annotator, whose assignment is read again if the remembered one is gone or erased."""
+    assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
+    if remembered := assignments.ids.get((slug, annotator)):
+        with suppress(NotFound):
+            next_hit = await submit_next_hit_request(request, remembered, now=now)
+            if next_hit.reason != "erased":  # else nothing names the annotator, who is a new one to other processes
+                return next_hit
+    assignment = await find_or_create_program_assignment(request, slug, annotator, now=now)
+    return await submit_next_hit_request(request, assignment, now=now)
+
+
 async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
     visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
     reply: VisitReply = await request.app.state.visit_requests.submit(assignment.campaign_id, visit_request)
@@ -172,7 +179,7 @@ async def submit_next_hit_request(request: Request, assignment: AssignmentId, *,
 async def find_or_create_program_assignment(
     request: Request, slug: str, annotator: str, *, now: datetime
 ) -> AssignmentId:
-    """Return the assignment of an annotator who is new to this process."""
+    """Return the assignment of an annotator whom this process does not remember, and remember it."""
     assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
     async with borrow_serving_connection(request) as connection:
         return await assignments.find_or_create_assignment(connection, slug, annotator, now=now)

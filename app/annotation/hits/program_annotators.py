@@ -69,7 +69,8 @@ class ProgramHit(TokenUse):
 class ProgramAssignments:
     """Assignments of programs' annotators, remembered by the campaign's slug and the program's name of the annotator.
 
-    A remembered assignment may be gone, for instance after a restore. Then no statement finds it.
+    A remembered assignment may be gone, for instance after a restore. Then no statement finds it. If its annotator was
+    erased, that name is a new annotator's from then on.
     """
 
     ids: LRUCache[tuple[str, str], AssignmentId] = field(default_factory=lambda: LRUCache(MAX_CACHED_ASSIGNMENTS))

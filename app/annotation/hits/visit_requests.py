@@ -46,6 +46,12 @@ class VisitRequest:
         """Return what is left of the request once its answer, if it has one, got this reply."""
         return self if self.answer is None else replace(self, answer=None, answered=reply)
 
+    def reply_to_failure(self, problem: Exception) -> "VisitReply | Exception":
+        """Return the receipt of the answer and why there is no next HIT; the problem alone if no answer is stored."""
+        if self.answered is None or self.answered.receipt is None:
+            return problem
+        return replace(self.answered, problem=problem)
+
 
 @dataclass(frozen=True, slots=True)
 class VisitReply:
@@ -55,12 +61,14 @@ class VisitReply:
         receipt: Receipt of the answer, if it was stored.
         refusal: Why it was not stored.
         next_hit: The next HIT, or why there is none.
+        problem: Why there is no next HIT although one is wanted and the answer is stored.
 
     """
 
     receipt: AnswerReceipt | None = None
     refusal: Refusal | None = None
     next_hit: NextHit | None = None
+    problem: Exception | None = None
 
     def receipt_or_raise_refusal(self) -> AnswerReceipt:
         """Return the receipt of the answer. Raises the refusal, if it was not stored."""
@@ -70,9 +78,9 @@ class VisitReply:
         return self.receipt
 
     def next_hit_or_raise_refusal(self) -> NextHit:
-        """Return the next HIT of a request that wants one. Raises the refusal of an answer without a next HIT."""
-        if self.next_hit is None and self.refusal is not None:
-            raise self.refusal
+        """Return the next HIT of a request that wants one. Raises the reason why an answer has no next HIT."""
+        if self.next_hit is None and (reason := self.refusal or self.problem) is not None:
+            raise reason
         assert self.next_hit is not None  # noqa: S101  (the request wanted one)
         return self.next_hit
 
@@ -119,7 +127,12 @@ class VisitServer:
                 return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
             PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
             for (place, (_, reply)), next_hit in zip(wanted.items(), next_hits, strict=True):
-                outcomes[place] = next_hit if isinstance(next_hit, Exception) else replace(reply, next_hit=next_hit)
+                if not isinstance(next_hit, Exception):
+                    outcomes[place] = replace(reply, next_hit=next_hit)
+                elif requests[place].answer is not None:
+                    outcomes[place] = Unserved(requests[place].after_answer(reply), next_hit)
+                else:
+                    outcomes[place] = next_hit
         return [outcomes[place] for place in range(len(requests))]
 
     async def store_answers_of_requests(

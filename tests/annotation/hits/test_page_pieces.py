@@ -1,14 +1,39 @@
 """Pages that are made from pieces of earlier ones are the same as pages that are rendered."""
 
 import re
+from dataclasses import dataclass, field
 from html import unescape
+from itertools import chain
 
 import pytest
+from cachetools import LRUCache
 from sqlalchemy import text
 
+from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, size_of_pieces
 from tests.annotation.hits.observer import HitForm
 from tests.annotation.hits.test_blind_pages import WAYS
 from tests.campaigns.drafts import create_launched_campaign
+
+
+@dataclass(frozen=True)
+class ObservedPieces(PagePiecesCache):
+    """Pieces that note which pages came from them, and which were rendered a second time."""
+
+    are_from_pieces: list[bool] = field(default_factory=list)
+    renders_with_marks: list[PageKey] = field(default_factory=list)
+
+    def page_or_none(self, key, values):
+        page = super().page_or_none(key, values)
+        self.are_from_pieces.append(page is not None)
+        return page
+
+    def learn_from_rendered_page(self, key, context, values, page, render):
+        def render_and_note(variables):
+            self.renders_with_marks.append(key)
+            return render(variables)
+
+        super().learn_from_rendered_page(key, context, values, page, render_and_note)
+
 
 FETCH = {"x-easel": "fetch"}
 WORDS = re.compile(r"verb <i>\d{3}</i> &amp; “it’s”|verb \d{3}")
@@ -58,13 +83,51 @@ async def shown_texts_of_hit(engine, part):
 async def test_the_same_page_comes_for_the_next_annotator_with_their_own_items(app, client, design):
     engine = app.state.database
     campaign = await launch(engine, design)
-    first = [part async for part in parts_of_a_visit(client, campaign, 3)]
-    second = [part async for part in parts_of_a_visit(client, campaign, 3)]
-    assert [*map(without_own_values, second)] == [*map(without_own_values, first)]
-    for part in (*first, *second):
+    app.state.page_pieces = pieces = ObservedPieces()
+    visits = [[part async for part in parts_of_a_visit(client, campaign, 3)] for _ in range(3)]
+    assert pieces.are_from_pieces[-3:] == [True] * 3
+    for visit in visits:
+        assert [*map(without_own_values, visit)] == [*map(without_own_values, visits[0])]
+    for part in chain(*visits):
         assert words_of(part) == await shown_texts_of_hit(engine, part)
-    tokens = {HitForm(part, WORDS).hidden["token"] for part in (*first, *second)}
-    assert len(tokens) == 2
+    assert len({HitForm(part, WORDS).hidden["token"] for part in chain(*visits)}) == 3
+
+
+async def test_pages_from_pieces_show_how_much_is_done_and_earned(app, client):
+    campaign = await launch(
+        app.state.database, hits_per_annotator=9, minutes_per_hit=2, pay_per_hit=0.5, currency="EUR", undo=True
+    )
+    app.state.page_pieces = pieces = ObservedPieces()
+    for _ in range(2):
+        parts = [part async for part in parts_of_a_visit(client, campaign, 8)]
+        for done, part in enumerate(parts, start=1):
+            (progress,) = re.findall(r'<p class="progress">(.*?)</p>', part, re.DOTALL)
+            assert (
+                progress == f"{done} of 9 sets done · about {2 * (9 - done)} min left · <b>€{done / 2:.2f} earned</b>"
+            )
+    # Three keys: after the first answer, after later ones, and with the button of the last HIT.
+    assert pieces.are_from_pieces == [False, False, False, *[True] * 4, False, False, *[True] * 6, False]
+    assert len(pieces.renders_with_marks) == 3
+
+
+async def test_pages_whose_keys_do_not_return_soon_are_rendered_once(app, client):
+    campaigns = [await launch(app.state.database) for _ in range(6)]
+    app.state.page_pieces = pieces = ObservedPieces(missed=LRUCache(5))
+    for _ in range(3):
+        for campaign in campaigns:
+            assert [part async for part in parts_of_a_visit(client, campaign, 1)]
+    assert pieces.are_from_pieces == [False] * 18
+    assert pieces.renders_with_marks == []
+
+
+async def test_pieces_have_a_limited_size(app, client):
+    campaigns = [await launch(app.state.database) for _ in range(3)]
+    app.state.page_pieces = pieces = ObservedPieces(LRUCache(30_000, size_of_pieces))
+    for _ in range(3):
+        for campaign in campaigns:
+            assert [part async for part in parts_of_a_visit(client, campaign, 1)]
+    assert 0 < pieces.pieces.currsize <= 30_000
+    assert len(pieces.renders_with_marks) == 3
 
 
 async def test_a_page_follows_its_language_and_its_campaign(app, client):

@@ -1,6 +1,7 @@
 """Answers and requests for HITs that are served together."""
 
 import asyncio
+import re
 
 from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
@@ -27,6 +28,8 @@ from tests.annotation.hits.campaigns import (
     fetch_value,
     try_to_lease_hit,
 )
+from tests.annotation.hits.observer import HitForm
+from tests.campaigns.drafts import create_launched_campaign
 
 
 async def serve(engine, campaign, requests):
@@ -136,5 +139,53 @@ async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_other
     assert sqlstate_of_error_or_empty(waiting) == "55P03"
     assert isinstance(third, VisitReply)
     assert third.next_hit_or_raise_refusal().hit
+    await connections.close()
+    await impatient.dispose()
+
+
+async def test_the_page_says_that_an_answer_is_stored_if_there_is_no_next_hit(app, client, database_url):
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    connections = ServingConnections(impatient, 2)
+    app.state.visit_requests = BatchQueue(
+        connections, VisitServer(PosteriorCache()).serve, VisitRequest.reply_to_failure
+    )
+    campaign = await create_launched_campaign(
+        impatient, "id,text\n" + "".join(f"v{k},verb {k:03d}\n" for k in range(40)), hits_per_annotator=1
+    )
+    link = f"/link/{campaign.link_key}"
+    parts = []
+    for headers in ({"x-easel": "fetch"}, {}):
+        page = (await client.post(link, follow_redirects=True)).text
+        async with begin_transaction(impatient) as holding:
+            await holding.execute("SELECT FROM assignments FOR NO KEY UPDATE")
+            reply = await client.post(link, data=HitForm(page, re.compile(r"verb \d{3}")).filled_in(), headers=headers)
+        assert reply.status_code == 200, reply.text
+        parts.append(reply.text)
+        assert "Your answer is stored" in reply.text
+        assert 'data-reason="stored"' in reply.text
+        assert 'data-retry-seconds="10"' in reply.text
+    assert ["<html" in part for part in parts] == [False, True]
+    assert await fetch_value(impatient, "SELECT count(*) FROM responses") == 2
+    await connections.close()
+    await impatient.dispose()
+
+
+async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_hit(database_url):
+    impatient = create_engine(database_url, pool_size=4, lock_seconds=1)
+    campaign = await create_running_campaign(impatient, items=40, hits_per_annotator=1)
+    page, other = [await create_annotator(impatient, campaign, name) for name in ("page", "other")]
+    held, held_by_other = [await try_to_lease_hit(impatient, one) for one in (page, other)]
+    connections = ServingConnections(impatient, 2)
+    queue = BatchQueue(connections, VisitServer(PosteriorCache()).serve, VisitRequest.reply_to_failure)
+    async with begin_transaction(impatient) as holding:  # the annotator's last answer completes the assignment
+        await holding.execute("SELECT FROM assignments WHERE id = $1 FOR NO KEY UPDATE", page.assignment_id)
+        requests = [
+            VisitRequest(answer_of(one, hit), next_of(one)) for one, hit in ((page, held), (other, held_by_other))
+        ]
+        stored, served = await asyncio.gather(*(queue.submit(campaign.id, one) for one in requests))
+    assert (stored.receipt_or_raise_refusal().hit_id, stored.receipt_or_raise_refusal().repeated) == (held.id, False)
+    assert isinstance(stored.problem, Exception)
+    assert sqlstate_of_error_or_empty(stored.problem) == "55P03"
+    assert served.next_hit_or_raise_refusal().reason == "limit"
     await connections.close()
     await impatient.dispose()

@@ -22,6 +22,7 @@ from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.pages.hit_page import (
     page_from_pieces_or_none,
     render_next_page,
+    render_page_without_next_hit,
     show_last_answer_to_change_it,
     show_next_hit,
 )
@@ -194,10 +195,13 @@ async def store_answer_and_show_next_hit(
     wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
     visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
     reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
+    if reply.receipt is not None:
+        state.campaign_monitor.request_scan(assignment.campaign_id)
+    if reply.problem is not None:
+        return render_page_without_next_hit(request, reply.problem)
     next_hit, refusal = reply.next_hit_or_raise_refusal(), refusal or reply.refusal
     page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
     if reply.receipt is not None:
-        state.campaign_monitor.request_scan(assignment.campaign_id)
         page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
     if (page := page_from_pieces_or_none(request, next_hit, page_state)) is not None:
         return page

@@ -1,5 +1,6 @@
 """Pages that show an annotator a HIT, their last answer to change it, or why there is no HIT."""
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -13,13 +14,13 @@ from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, loa
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, page_key_or_none
+from app.annotation.hits.pages.page_pieces import PagePiecesCache, build_page_key, has_page_of_pieces, values_of_hit
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import visitor_of_request
 from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.registry import PLATFORMS
-from app.database.session import Driver
+from app.database.session import Driver, is_database_away
 from app.designs.content import RenderedItems
 from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Conflict, Refusal
@@ -33,6 +34,8 @@ from app.http.dependencies import (
 )
 from app.http.templating import markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
+
+log = logging.getLogger(__name__)
 
 # Seconds after which the page of a waiting annotator polls again, by the reason why there is no HIT.
 POLL_SECONDS: dict[NoHitReason | None, int] = {"wait": 10, "crowded": 30, "not_open": 30, "paused": 30}
@@ -106,6 +109,7 @@ async def render_next_hit(
     allow_campaign_sources_and_frames(request, assignment)
     set_request_language(request, assignment)
     (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
+    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
     context = {
         "next_hit": next_hit,
         "rendered": items,
@@ -118,7 +122,7 @@ async def render_next_hit(
         "outcome": completion.outcome_of_finished_visit_or_none(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
-        "last": is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit),
+        "last": is_last,
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
@@ -126,9 +130,13 @@ async def render_next_hit(
     }
     if is_script_request(request):
         page = render_page(request, "_work.html", context)
-        if (key := page_key_of_request_or_none(request, next_hit, page_state)) is not None:
+        if next_hit.hit is not None and has_page_of_pieces(next_hit, page_state):
             request.app.state.page_pieces.learn_from_rendered_page(
-                key, context, bytes(page.body).decode(), partial(render_template, request, "_work.html")
+                build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last),
+                context,
+                values_of_hit(issue_page_token(request, assignment), render_progress(request, next_hit), next_hit.hit),
+                bytes(page.body).decode(),
+                partial(render_template, request, "_work.html"),
             )
         return page
     is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
@@ -136,21 +144,34 @@ async def render_next_hit(
     return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)
 
 
+def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLResponse:
+    """Return the page after an answer that is stored, while the next HIT cannot be read; it needs no connection."""
+    log.warning(
+        "no next HIT after a stored answer: %r", problem, exc_info=None if is_database_away(problem) else problem
+    )
+    context = {"campaign": None, "criterion_forms": (), "look_again_seconds": POLL_SECONDS["wait"]}
+    return render_page(request, "_stored.html" if is_script_request(request) else "stored.html", context)
+
+
 def page_from_pieces_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> HTMLResponse | None:
     """Return the part of the page that changes, if the pieces of pages like it are known; it needs no connection."""
-    if not is_script_request(request) or (key := page_key_of_request_or_none(request, next_hit, page_state)) is None:
+    if next_hit.hit is None or not is_script_request(request) or not has_page_of_pieces(next_hit, page_state):
         return None
-    assert next_hit.hit is not None  # noqa: S101  (only pages with a HIT have a key)
     allow_campaign_sources_and_frames(request, next_hit.assignment)
+    set_request_language(request, next_hit.assignment)
+    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
+    key = build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last)
     page_pieces: PagePiecesCache = request.app.state.page_pieces
-    page = page_pieces.page_or_none(key, issue_page_token(request, next_hit.assignment), next_hit.hit)
+    values = values_of_hit(
+        issue_page_token(request, next_hit.assignment), render_progress(request, next_hit), next_hit.hit
+    )
+    page = page_pieces.page_or_none(key, values)
     return None if page is None else HTMLResponse(page)
 
 
-def page_key_of_request_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> PageKey | None:
-    set_request_language(request, next_hit.assignment)
-    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
-    return page_key_or_none(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last)
+def render_progress(request: Request, next_hit: NextHit) -> str:
+    """Return the progress of the annotator as HTML."""
+    return render_template(request, "_progress.html", {"campaign": next_hit.assignment, "next_hit": next_hit})
 
 
 def issue_page_token(request: Request, assignment: AssignmentState) -> str:

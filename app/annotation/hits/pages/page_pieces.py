@@ -1,9 +1,10 @@
 """Pieces of annotators' pages, rendered once for all HITs whose pages differ in nothing but their texts and ids.
 
 Rendering a template takes longer than storing an answer. So the page of a HIT is rendered with marks in place of the
-token, the id and the texts, and divided at the marks. The page of another HIT with the same `PageKey` is these pieces
-with its own values between them. The first page of each key is rendered as a whole and compared with its pieces: pieces
-that give another page are never used.
+token, the progress, the id and the texts, and divided at the marks. The page of another HIT with the same `PageKey` is
+these pieces with its own values between them. A page is rendered a second time, with marks, only if its key comes again
+soon: keys that do not return cost nothing. It is then compared with its pieces: pieces that give another page are never
+used.
 """
 
 import re
@@ -15,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from cachetools import LRUCache
-from markupsafe import escape
+from markupsafe import Markup, escape
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import HitOnPage, NextHit
@@ -23,22 +24,25 @@ from app.annotation.hits.pages.steps import PageState
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.designs.content import MAX_SPOKEN_CHARS, Content, RenderedItems, plain_items
 
-MAX_PAGE_KEYS = 500  # about 10 kB each
+MAX_PIECES_SIZE = 8_000_000  # characters; a page has about 10,000
+KEY_SIZE = 1_000  # characters that a key and its entry count for
+MAX_MISSED_KEYS = 500  # fewer than there is room for, so that pieces are still there when their key comes again
+MAX_COUNT_IN_KEY = 2  # answered HITs: pages differ, besides their progress, only before the second answer
 
-TOKEN, HIT_ID = "token", "hit"
+TOKEN, PROGRESS, HIT_ID = "token", "progress", "hit"
 # No text of a researcher contains it, and a mark is short enough to be no wide item.
 MARK_PREFIX = f"~{secrets.token_hex(5)}-"
 MARK_PATTERN = re.compile(rf"{MARK_PREFIX}(\w+);")
 
 
 class PageKey(NamedTuple):
-    """All that the page of a HIT depends on, except its token, its id and its texts."""
+    """All that the page of a HIT depends on, except its token, its progress, its id and its texts."""
 
     campaign_id: int
     campaign_version: str
     platform: str
     language: str
-    hits_answered: int
+    hits_answered_at_most: int
     answered_here: bool
     item_count: int
     is_wide: bool
@@ -65,65 +69,104 @@ class PagePieces:
         return "".join(chain.from_iterable(zip(self.texts, (*filled, ""), strict=True)))
 
 
+def size_of_pieces(pieces: PagePieces | None) -> int:
+    return KEY_SIZE + (sum(map(len, pieces.texts)) if pieces is not None else 0)
+
+
 @dataclass(frozen=True)
 class PagePiecesCache:
-    """Pieces of the pages of this process by key; None for pages that cannot be divided into pieces."""
+    """Pieces of the pages of this process by key, and keys that were missed once.
 
-    pieces: LRUCache[PageKey, PagePieces | None] = field(default_factory=lambda: LRUCache(MAX_PAGE_KEYS), repr=False)
+    Attributes:
+        pieces: The pieces; None for pages that cannot be divided into pieces.
+        missed: Keys whose pages are divided if they come again.
 
-    def page_or_none(self, key: PageKey, token: str, hit: HitOnPage) -> str | None:
-        """Return the page of a HIT, or None if it must be rendered."""
+    """
+
+    pieces: LRUCache[PageKey, PagePieces | None] = field(
+        default_factory=lambda: LRUCache(MAX_PIECES_SIZE, size_of_pieces), repr=False
+    )
+    missed: LRUCache[PageKey, None] = field(default_factory=lambda: LRUCache(MAX_MISSED_KEYS), repr=False)
+
+    def page_or_none(self, key: PageKey, values: Mapping[str, str]) -> str | None:
+        """Return the page with these values, or None if it must be rendered."""
         pieces = self.pieces.get(key)
-        return None if pieces is None else pieces.fill(values_of_hit(token, hit))
+        return None if pieces is None else pieces.fill(values)
 
     def learn_from_rendered_page(
-        self, key: PageKey, context: Mapping[str, Any], page: str, render: Callable[[Mapping[str, Any]], str]
+        self,
+        key: PageKey,
+        context: Mapping[str, Any],
+        values: Mapping[str, str],
+        page: str,
+        render: Callable[[Mapping[str, Any]], str],
     ) -> None:
-        """Remember the pieces of a page that was just rendered.
+        """Remember the pieces of a page that was just rendered, if its key was missed before.
 
         Args:
             key: Key of the page.
             context: The variables of its template.
+            values: Its values, as `values_of_hit` returns them.
             page: The page.
             render: Renders the template with other variables.
 
         """
         if key in self.pieces:
             return
+        if key not in self.missed:
+            self.missed[key] = None
+            return
+        del self.missed[key]
         pieces = PagePieces.from_marked_page(render({**context, **variables_with_marks(context)}))
-        is_equal = pieces.fill(values_of_hit(context["token"], context["next_hit"].hit)) == page
-        self.pieces[key] = pieces if is_equal else None
+        is_usable = pieces.fill(values) == page and size_of_pieces(pieces) <= self.pieces.maxsize
+        self.pieces[key] = pieces if is_usable else None
 
 
 class CampaignOnPage:
-    """The part of an assignment that `PageKey` knows: its campaign, and how much is answered."""
+    """The part of an assignment that `PageKey` knows: its campaign, and what is answered, as far as the key knows it.
+
+    A greater number of answers is a wrong one here: a page that shows it differs from its pieces, so they are not used.
+    """
 
     def __init__(self, assignment: AssignmentState) -> None:
         self.campaign: ServedCampaign = assignment.campaign
-        self.hits_answered = assignment.hits_answered
+        is_in_key = assignment.hits_answered < MAX_COUNT_IN_KEY
+        self.hits_answered = assignment.hits_answered if is_in_key else assignment.hits_answered + 1
         self.answered_here = assignment.answered_here
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """Return a setting of the campaign."""
-        return getattr(self.campaign, name)
+        setting: object = getattr(self.campaign, name)
+        return setting
 
 
-def page_key_or_none(next_hit: NextHit, page_state: PageState, *, language: str, is_last: bool) -> PageKey | None:
-    """Return the key of the page of a HIT; None if the page also depends on something else.
+def has_page_of_pieces(next_hit: NextHit, page_state: PageState) -> bool:
+    """Return whether a page has a HIT and depends on nothing but its `PageKey` and its values.
 
-    That is anything entered, refused or changed, and the texts of items unless they are short and shown as they are.
+    It also depends on anything entered, refused or changed, and on the texts of items unless they are short and shown
+    as they are.
     """
+    hit = next_hit.hit
+    return (
+        hit is not None
+        and not hit.draft
+        and hit.source_and_reference is None
+        and is_page_of_stored_answer(page_state)
+        and has_plain_pages(next_hit.assignment.campaign)
+        and all(len(shown) <= MAX_SPOKEN_CHARS for shown in hit.texts)
+    )
+
+
+def build_page_key(next_hit: NextHit, page_state: PageState, *, language: str, is_last: bool) -> PageKey:
+    """Return the key of a page for which `has_page_of_pieces` is true."""
     assignment, hit = next_hit.assignment, next_hit.hit
-    if hit is None or hit.draft or hit.source_and_reference is not None or not is_page_of_stored_answer(page_state):
-        return None
-    if not has_plain_pages(assignment.campaign) or any(len(shown) > MAX_SPOKEN_CHARS for shown in hit.texts):
-        return None
+    assert hit is not None  # noqa: S101  (it has a HIT)
     return PageKey(
         campaign_id=assignment.campaign_id,
         campaign_version=assignment.campaign_version,
         platform=assignment.platform,
         language=language,
-        hits_answered=assignment.hits_answered,
+        hits_answered_at_most=min(assignment.hits_answered, MAX_COUNT_IN_KEY),
         answered_here=assignment.answered_here,
         item_count=len(hit.items),
         is_wide=plain_items(hit.texts).is_wide,
@@ -151,19 +194,28 @@ def has_plain_pages(campaign: ServedCampaign) -> bool:
     )
 
 
-def values_of_hit(token: str, hit: HitOnPage) -> dict[str, str]:
-    """Return the values that differ between pages with the same key, by the names of their marks."""
-    return {TOKEN: token, HIT_ID: str(hit.id), **{str(place): shown for place, shown in enumerate(hit.texts)}}
+def values_of_hit(token: str, progress: str, hit: HitOnPage) -> dict[str, str]:
+    """Return the values that differ between pages with the same key, by the names of their marks.
+
+    Args:
+        token: Token of the page.
+        progress: Safe HTML.
+        hit: HIT of the page.
+
+    """
+    texts = {str(place): shown for place, shown in enumerate(hit.texts)}
+    return {TOKEN: token, PROGRESS: Markup(progress), HIT_ID: str(hit.id), **texts}  # noqa: S704  (from a template)
 
 
 def variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of a page that depend on more than its key, with marks for what differs."""
     next_hit: NextHit = context["next_hit"]
     rendered: RenderedItems = context["rendered"]
-    marks = {name: f"{MARK_PREFIX}{name};" for name in values_of_hit("", next_hit.hit)}  # type: ignore[arg-type]
+    marks = {name: f"{MARK_PREFIX}{name};" for name in values_of_hit("", "", next_hit.hit)}  # type: ignore[arg-type]
     texts = [marks[str(place)] for place in range(len(rendered.items))]
     return {
         "token": marks[TOKEN],
+        "progress": marks[PROGRESS],
         "next_hit": SimpleNamespace(hit=SimpleNamespace(id=marks[HIT_ID], draft={})),
         "rendered": RenderedItems(texts, texts, is_always_wide=rendered.is_wide),
         "campaign": CampaignOnPage(context["campaign"]),
