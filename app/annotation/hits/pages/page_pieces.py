@@ -122,7 +122,7 @@ class PagePiecesCache:
         self.pieces[key] = pieces if is_usable else None
 
 
-class CampaignOnPage:
+class CampaignOfPieces:
     """The part of an assignment that `PageKey` knows: its campaign, and what is answered, as far as the key knows it.
 
     A greater number of answers is a wrong one here: a page that shows it differs from its pieces, so they are not used.
@@ -218,5 +218,5 @@ def variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
         "progress": marks[PROGRESS],
         "next_hit": SimpleNamespace(hit=SimpleNamespace(id=marks[HIT_ID], draft={})),
         "rendered": RenderedItems(texts, texts, is_always_wide=rendered.is_wide),
-        "campaign": CampaignOnPage(context["campaign"]),
+        "campaign": CampaignOfPieces(context["campaign"]),
     }
