@@ -29,6 +29,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+import app.database.privacy_tables
+import app.database.quality_tables
+import app.database.sharing_tables
+import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import SERVER_ACTOR, log_change
 from app.database.schema import metadata
