@@ -91,7 +91,7 @@ async def load_newest_findings(
 
 
 async def load_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """Return the annotators with a finding who are not excluded, each with `name` and the newest finding, `said`."""
+    """Return annotators with a finding, neither excluded nor erased, with `name` and the newest finding, `said`."""
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
 

@@ -6,10 +6,14 @@ from datetime import timedelta
 
 import pytest
 
+from app.annotation.hits.remarks import SELECT_FLAGGED_ITEMS
 from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
 from app.errors import Conflict, Gone, Invalid, NotFound
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_person
+from app.privacy.retention import RetentionDue, lock_campaign_if_still_due
+from app.quality import decisions
+from app.quality.listings import load_annotators_to_review
 from app.record.revisions import revise_posteriors
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -232,3 +236,31 @@ async def test_an_open_page_of_an_erased_person_stores_no_answers_to_questions(e
         said = {"outcome": "passed", "said": '{"language": "my mother tongue"}'}
         await connection.execute(STORE_STEP_RESULT, key | said)
     assert await fetch_rows(engine, "SELECT * FROM visits") == stored
+
+
+async def test_an_excluded_person_who_is_anonymised_stays_excluded_from_flags_and_reviews(engine):
+    campaign, person = await create_answered_campaign(engine, flag_on="both", flag_people=1)
+    annotator = await annotator_id_of(engine, person)
+    key = {"campaign": campaign.id, "seq": await fetch_value(engine, "SELECT min(seq) FROM responses")}
+    async with engine.begin() as connection:
+        assert (await connection.execute(SELECT_FLAGGED_ITEMS, key)).all()
+        await decisions.exclude_annotator(connection, campaign, annotator, reason="careless", now=NOW)
+    await execute_sql(
+        engine,
+        """INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
+           VALUES (:campaign, :annotator, 'fast', 'flag', '{}', 'too fast', :now)""",
+        campaign=campaign.id,
+        annotator=annotator,
+        now=NOW,
+    )
+    await erase_completely(engine, campaign, "A1", "anonymise")
+    async with engine.connect() as connection:
+        assert await load_annotators_to_review(connection, campaign.id) == []
+        assert (await connection.execute(SELECT_FLAGGED_ITEMS, key)).all() == []
+
+
+async def test_a_campaign_that_runs_again_is_not_due_any_more(engine):
+    campaign = await create_running_campaign(engine)
+    due = RetentionDue("everything", NOW)
+    async with engine.begin() as connection:
+        assert not await lock_campaign_if_still_due(connection, campaign, due)

@@ -208,6 +208,10 @@ async def test_no_code_is_stored_after_the_ids_are_erased(engine):
     async with engine.begin() as connection:
         await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
     assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 0
+    await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
+    async with engine.begin() as connection:
+        await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
+    assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 1
 
 
 @pytest.mark.parametrize("days", [0, -1, 36_501, 1.5, "soon"])
