@@ -94,13 +94,13 @@ def erase_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure: bool)
         click.confirm(f"Erase by the rule {rule}? It cannot be undone", abort=True)
     now = current_utc_time()
 
-    async def erase(engine: AsyncEngine) -> list[tuple[str, Erasure]]:
-        erased = [(name, await erase_person(engine, name, person.name, rule, now=now)) for name, person in found]
+    async def erase(engine: AsyncEngine) -> None:
+        for name, person in found:
+            erasure = await erase_person(engine, name, person.name, rule, now=now)
+            click.echo(f"{name}: erased. Receipt {erasure.receipt}.")
         await finish_open_erasures(engine, now=now)
-        return erased
 
-    for name, erasure in run_with_engine(erase):
-        click.echo(f"{name}: erased. Receipt {erasure.receipt}.")
+    run_with_engine(erase)
 
 
 @person.command("receipts")

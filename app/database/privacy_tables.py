@@ -62,6 +62,7 @@ retention_runs = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("kind", Text, nullable=False),
     Column("ran_at", Time, nullable=False),
+    Column("finished_at", Time),  # all was erased then, and looked through
     Column("counts", JSONB, nullable=False),
     PrimaryKeyConstraint("campaign_id", "kind", "ran_at"),
 )

@@ -21,6 +21,7 @@ from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
 from app.imports.imported_hits import ImportedHit, batches_for_lookup
 from app.privacy.erasure_list import load_person_hashes, person_hash
+from app.privacy.retention import refuse_import_without_identifiers
 from app.record import responses, unjudged
 from app.record.bulk_update import LockedPosteriors, apply_answers_and_count_by_item
 from app.record.responses import Response
@@ -232,10 +233,11 @@ async def store_closed_hits_unless_stored(
     """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
 
     No annotator at work waits for these rows. Raises `Conflict` (`assignment_known`) if another import stored a
-    different answer.
+    different answer, or `identifiers_erased`, if ids were erased meanwhile.
     """
     await connection.execute(LOCK_RESPONSE_IMPORTS, {"campaign": campaign.id})
     stored_rows_by_key = await load_stored_rows_by_answer_key(connection, campaign, platform, hits)
+    await refuse_import_without_identifiers(connection, campaign)  # after the lookup, which may have found random ids
     outcome_sentence = "Another import stored it meanwhile. The rows before it are stored."
     hits = hits_without_stored_row_or_refuse(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
     hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)

@@ -140,7 +140,7 @@ async def import_responses_from_file(
     """
     async with engine.connect() as connection:
         campaign = await load_campaign_or_refuse_response_import(connection, slug)
-    await refuse_import_without_identifiers(engine, campaign)
+        await refuse_import_without_identifiers(connection, campaign)
     values = CriterionValueFormat(campaign)
     platform, rows, notes = await asyncio.to_thread(
         read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options

@@ -19,7 +19,7 @@ from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
 from app.privacy.erasures import ErasureRule, erase_person, list_erasures, load_erasure
 from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people, require_person
+from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people, load_person_by_name
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}", "People’s data")
@@ -103,14 +103,12 @@ async def search_persons(connection: Transaction, slug: str, body: PersonSearch)
 @router.get(
     "/persons/{person}/export",
     response_class=Response,
-    responses=openapi_description_of_refusals(
-        {404: "`campaign_not_found`, `person_not_found`", 409: "`person_ambiguous`"}
-    ),
+    responses=openapi_description_of_refusals({404: "`campaign_not_found`, `annotator_not_found`"}),
 )
 async def export_person(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
     """Download all data about a person: a ZIP with `person.json` and a CSV for each table."""
     campaign = await load_campaign_by_slug(connection, slug)
-    found = await require_person(connection, campaign, person)
+    found = await load_person_by_name(connection, campaign, person)
     content = await build_person_zip(connection, campaign, found, now=now)
     headers = content_disposition_header(slug, f"person-{found.name}", "zip", now=now)
     return Response(content, media_type="application/zip", headers=headers | {"Cache-Control": "no-store"})
@@ -120,8 +118,8 @@ async def export_person(connection: Transaction, slug: str, person: PersonPathNa
     "/persons/{person}/erasure",
     responses=openapi_description_of_refusals(
         {
-            404: "`campaign_not_found`, `person_not_found`",
-            409: "`person_ambiguous`, `already_erased`, `not_replayable`",
+            404: "`campaign_not_found`, `annotator_not_found`",
+            409: "`already_erased`, `already_withdrawn`, `not_replayable`",
             422: "`invalid`",
         }
     ),
@@ -135,7 +133,7 @@ async def erase_person_from_api(
     is valid from the start, even if the reply does not arrive.
     """
     erasure = await erase_person(database, slug, person, body.rule, now=now)
-    await erasures.start_and_wait(erasure.campaign_id, now=now)
+    await erasures.start_and_wait(erasure, now=now)
     async with database.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         return ErasureSchema.model_validate(await load_erasure(connection, campaign, erasure.receipt))

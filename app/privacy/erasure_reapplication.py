@@ -1,26 +1,41 @@
 """Erase people again in a restored backup that is older than their erasure."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.errors import NotFound, StartupProblem
+from app.errors import Conflict, NotFound, StartupProblem
 from app.privacy.erasure_list import ListedErasure
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_identifiers, store_erasure
 from app.record.campaign import load_campaign_by_slug
 
-# Annotators with one of the hashes, unless the erasure is in the database.
+log = logging.getLogger(__name__)
+
+# Annotators whose id or pseudonym has one of the hashes, then those who were erased before and had one then; no one if
+# the erasure is in the database.
 FIND_ANNOTATORS_BY_HASH = text("""
-    SELECT a.id FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
-    WHERE a.campaign_id = :campaign AND NOT EXISTS (SELECT FROM erasures e WHERE e.receipt = :receipt)
-    AND sha256(convert_to(concat(c.link_key, E'\\n', a.platform, E'\\n', a.worker_id), 'UTF8'))
-        = ANY(CAST(:hashes AS bytea[]))
-    ORDER BY a.id LIMIT 1
+    SELECT matching.id FROM (
+        SELECT a.id, 1 AS place FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
+        WHERE a.campaign_id = :campaign AND (
+            sha256(convert_to(concat(c.link_key, E'\\n', a.platform, E'\\n', a.worker_id), 'UTF8')) = ANY(:hashes)
+            OR sha256(convert_to(concat(c.link_key, E'\\n\\n', a.pseudonym), 'UTF8')) = ANY(:hashes))
+        UNION ALL SELECT e.annotator_id, 2 FROM erasures e
+        WHERE e.campaign_id = :campaign AND e.person_hashes && CAST(:hashes AS bytea[])
+    ) AS matching
+    WHERE NOT EXISTS (SELECT FROM erasures e WHERE e.receipt = :receipt)
+    ORDER BY matching.place, matching.id LIMIT 1
+""")
+
+# A request that was open at the time of the backup: the list has a later one, so the annotator had taken it back.
+DELETE_OPEN_ERASURE = text("""
+    DELETE FROM erasures
+    WHERE campaign_id = :campaign AND annotator_id = :annotator AND identifiers_erased_at IS NULL
 """)
 
 
@@ -41,34 +56,46 @@ async def read_erasure_list(path: Path) -> Sequence[ListedErasure]:
 async def reapply_erasures(engine: AsyncEngine, erasures: Sequence[ListedErasure], *, now: datetime) -> int:
     """Erase everyone on the list who is not erased in this database, and return how many that were.
 
-    A campaign that the database does not have is passed over.
+    A campaign that the database does not have is passed over. An erasure that is refused, such as `anonymise` after
+    `remove`, is logged with its receipt, and the next ones follow.
     """
     erased_count = 0
     for listed in erasures:
-        async with engine.begin() as connection:
-            try:
-                campaign = await load_campaign_by_slug(connection, listed.campaign)
-            except NotFound:
-                continue
-            parameters = {
-                "campaign": campaign.id,
-                "receipt": listed.receipt,
-                "hashes": [bytes.fromhex(part) for part in listed.person_hashes],
-            }
-            annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
-            if annotator_id is None:
-                continue
-            erasure = await store_erasure(
-                connection,
-                campaign,
-                annotator_id,
-                listed.rule,
-                requested_by=listed.requested_by,
-                now=listed.requested_at,
-                due_at=listed.requested_at,
-                receipt=listed.receipt,
-            )
-            await erase_identifiers(connection, campaign, erasure, now=now)
-            erased_count += 1
+        try:
+            async with engine.begin() as connection:
+                erased_count += await reapply_erasure_if_missing(connection, listed, now=now)
+        except Conflict as refusal:
+            log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
     await finish_open_erasures(engine, now=now)
     return erased_count
+
+
+async def reapply_erasure_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
+    """Erase ids and names as an erasure on the list did; return False if there is no one to erase.
+
+    Raises:
+        Conflict: `already_erased`.
+
+    """
+    try:
+        campaign = await load_campaign_by_slug(connection, listed.campaign)
+    except NotFound:
+        return False
+    hashes = [bytes.fromhex(part) for part in listed.person_hashes]
+    parameters = {"campaign": campaign.id, "receipt": listed.receipt, "hashes": hashes}
+    annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
+    if annotator_id is None:
+        return False
+    await connection.execute(DELETE_OPEN_ERASURE, {"campaign": campaign.id, "annotator": annotator_id})
+    erasure = await store_erasure(
+        connection,
+        campaign,
+        annotator_id,
+        listed.rule,
+        requested_by=listed.requested_by,
+        now=listed.requested_at,
+        due_at=listed.requested_at,
+        receipt=listed.receipt,
+    )
+    await erase_identifiers(connection, campaign, erasure, now=now, known_hashes=hashes)
+    return True

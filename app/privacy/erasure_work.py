@@ -5,6 +5,7 @@ their process was killed, or the time in which the annotator could take the requ
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 
@@ -15,6 +16,8 @@ from app.privacy.erasures import Erasure, erase_identifiers, remove_values_of_an
 from app.record.campaign import load_campaign
 from app.record.revisions import revise_posteriors
 
+log = logging.getLogger(__name__)
+
 ERASURES_PAUSE_SECONDS = 60.0
 
 FIND_OPEN_ERASURES = text("""
@@ -23,16 +26,24 @@ FIND_OPEN_ERASURES = text("""
 """)
 
 
-async def finish_open_erasures(engine: AsyncEngine, *, now: datetime, campaign_id: int | None = None) -> None:
-    """Finish all erasures that are due, of one campaign or of all. A failure stops no other; the last one is raised."""
+async def finish_open_erasures(
+    engine: AsyncEngine, *, now: datetime, campaign_id: int | None = None, receipt: str | None = None
+) -> None:
+    """Finish all erasures that are due, of one campaign or of all.
+
+    A failure is logged with its receipt and stops no other erasure. Afterwards the first failure is raised, or only
+    that of the erasure with this receipt.
+    """
     async with engine.connect() as connection:
         rows = (await connection.execute(FIND_OPEN_ERASURES, {"now": now, "campaign": campaign_id})).all()
     failure: Exception | None = None
     for row in rows:
         try:
             await finish_erasure(engine, Erasure.from_erasure_row(row), now=now)
-        except Exception as problem:  # noqa: BLE001  (raised after the others)
-            failure = problem
+        except Exception as problem:
+            log.exception("The erasure with the receipt %s failed, and is tried again.", row.receipt)
+            if receipt in (None, row.receipt):
+                failure = failure or problem
     if failure is not None:
         raise failure
 
@@ -56,9 +67,14 @@ class ErasureWork:
         self.clock = clock
         self._requested: set[asyncio.Task[None]] = set()
 
-    async def start_and_wait(self, campaign_id: int, *, now: datetime, wait_seconds: float | None = None) -> None:
-        """Start to finish a campaign's erasures, and wait until that is done or so many seconds are over."""
-        task = asyncio.create_task(finish_open_erasures(self.database, now=now, campaign_id=campaign_id))
+    async def start_and_wait(self, erasure: Erasure, *, now: datetime, wait_seconds: float | None = None) -> None:
+        """Start to finish the erasures of a campaign, and wait until that is done or so many seconds are over.
+
+        Raises what stopped this erasure; the background loop tries the others again.
+        """
+        task = asyncio.create_task(
+            finish_open_erasures(self.database, now=now, campaign_id=erasure.campaign_id, receipt=erasure.receipt)
+        )
         self._requested.add(task)
         task.add_done_callback(self._requested.discard)
         if (await asyncio.wait({task}, timeout=wait_seconds))[0]:

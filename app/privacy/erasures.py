@@ -25,7 +25,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
 from app.privacy.inventory import ERASED_REASON, PERSONAL_TABLES
-from app.privacy.person_search import require_person
+from app.quality.decisions import find_annotator_id_or_refuse
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import store_decision_and_return_number
 
@@ -43,6 +43,13 @@ INSERT_ERASURE = text("""
     ON CONFLICT (campaign_id, annotator_id, rule) DO NOTHING RETURNING *
 """)
 
+# A withdrawal that the annotator could still take back becomes due at once.
+HASTEN_OPEN_ERASURE = text("""
+    UPDATE erasures SET due_at = least(due_at, :due)
+    WHERE campaign_id = :campaign AND annotator_id = :annotator AND rule = :rule AND identifiers_erased_at IS NULL
+    RETURNING *
+""")
+
 FIND_EARLIER_ERASURE = text("""
     SELECT * FROM erasures WHERE campaign_id = :campaign AND annotator_id = :annotator AND rule = ANY(:rules)
     ORDER BY id DESC LIMIT 1
@@ -52,6 +59,11 @@ FIND_ERASURE_BY_RECEIPT = text("SELECT * FROM erasures WHERE campaign_id = :camp
 LIST_ERASURES = text("SELECT * FROM erasures WHERE campaign_id = :campaign ORDER BY id DESC")
 LOCK_ERASURE = text("SELECT * FROM erasures WHERE campaign_id = :campaign AND id = :id FOR NO KEY UPDATE")
 
+# HITs are locked before their annotator, as everywhere.
+LOCK_HITS_OF_ANNOTATOR = text("""
+    SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = :annotator ORDER BY id FOR NO KEY UPDATE
+""")
+
 # Unsent HITs are given up, so that a page that is still open can store nothing.
 CLOSE_HITS_OF_ANNOTATOR = text("""
     UPDATE hits SET closed_at = :now, expires_at = least(expires_at, statement_timestamp())
@@ -60,10 +72,11 @@ CLOSE_HITS_OF_ANNOTATOR = text("""
         ORDER BY id FOR NO KEY UPDATE))
 """)
 
+# This lock waits for every transaction that is storing a HIT or an answer of the annotator.
 LOCK_PERSON = text("""
     SELECT a.platform, a.worker_id, a.pseudonym, n.name
     FROM annotators a JOIN named_annotators n ON n.campaign_id = a.campaign_id AND n.id = a.id
-    WHERE a.campaign_id = :campaign AND a.id = :annotator FOR NO KEY UPDATE OF a
+    WHERE a.campaign_id = :campaign AND a.id = :annotator FOR UPDATE OF a
 """)
 
 MARK_ANNOTATOR_AS_ERASED = text("""
@@ -73,7 +86,9 @@ MARK_ANNOTATOR_AS_ERASED = text("""
 
 NOTE_ERASED_IDENTIFIERS = text("""
     UPDATE erasures SET identifiers_erased_at = :now, counts = CAST(:counts AS jsonb),
-        person_hashes = CASE WHEN person_hashes = '{}' THEN :hashes ELSE person_hashes END
+        person_hashes = ARRAY(
+            SELECT unnest(CAST(:hashes AS bytea[])) UNION SELECT unnest(e.person_hashes) FROM erasures e
+            WHERE e.campaign_id = :campaign AND e.annotator_id = :annotator)
     WHERE campaign_id = :campaign AND id = :id
 """)
 
@@ -146,35 +161,35 @@ ANSWER_REMOVAL_STATEMENTS = tuple(statements_by_table(is_removal_of_answers=True
 
 
 async def erase_person(
-    engine: AsyncEngine, slug: str, term: str, rule: str, *, now: datetime, requested_by: str = ""
+    engine: AsyncEngine, slug: str, annotator: str, rule: str, *, now: datetime, requested_by: str = ""
 ) -> Erasure:
-    """Erase the ids, names and free text of an annotator, whom a term names as in `require_person`.
+    """Erase the ids, names and free text of an annotator.
 
     The answers follow with `erasure_work.ErasureWork`, if the rule is `remove`.
 
     Args:
         engine: The database.
         slug: The campaign.
-        term: An id, a name or a code of the person.
+        annotator: Name on pages, such as A7, or pseudonym in exports.
         rule: `anonymise` or `remove`.
         now: The present time.
         requested_by: Who asked for it; by default the person behind the request or command.
 
     Raises:
-        Invalid: `rule_unknown`, and as `require_person`.
-        NotFound: `campaign_not_found`, `person_not_found`.
-        Conflict: `person_ambiguous`, `already_erased`.
+        Invalid: `rule_unknown`.
+        NotFound: `campaign_not_found`, `annotator_not_found`.
+        Conflict: `already_erased`, `already_withdrawn`.
 
     """
     if rule not in get_args(ErasureRule):
         raise Invalid(f"The rule must be one of {join_names(get_args(ErasureRule))}.", code="rule_unknown")
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        person = await require_person(connection, campaign, term)
+        annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
         erasure = await store_erasure(
             connection,
             campaign,
-            person.id,
+            annotator_id,
             rule,
             requested_by=requested_by or CURRENT_ACTOR.get().name,
             now=now,
@@ -194,14 +209,20 @@ async def store_erasure(
     due_at: datetime,
     receipt: str | None = None,
 ) -> Erasure:
-    """Store a request to erase an annotator. `receipt` is its number, if it has one already.
+    """Store a request to erase an annotator, or let their open withdrawal be due now. `receipt` is the number of the
+    request, if it has one already.
 
     Raises:
-        Conflict: `already_erased`, also if answers are removed already, so that nothing is left to anonymise.
+        Conflict: `already_erased`, also if answers are removed already, so that nothing is left to anonymise;
+            `already_withdrawn`, if the annotator had asked for removal, which is not done yet.
 
     """
     rules = ["remove"] if rule == "remove" else ["anonymise", "remove"]
     key = {"campaign": campaign.id, "annotator": annotator_id}
+    if due_at <= now:
+        hastened = (await connection.execute(HASTEN_OPEN_ERASURE, {**key, "rule": rule, "due": due_at})).one_or_none()
+        if hastened is not None:
+            return Erasure.from_erasure_row(hastened)
     earlier = (await connection.execute(FIND_EARLIER_ERASURE, {**key, "rules": rules})).one_or_none()
     if earlier is None:
         parameters = {"rule": rule, "by": requested_by, "now": now, "due": due_at}
@@ -210,6 +231,13 @@ async def store_erasure(
         if row is not None:
             return Erasure.from_erasure_row(row)
         earlier = (await connection.execute(FIND_EARLIER_ERASURE, {**key, "rules": rules})).one()
+    if earlier.identifiers_erased_at is None:
+        raise Conflict(
+            f"This person withdrew, and their answers will be removed: receipt {earlier.receipt}. To erase them now, "
+            "choose to remove the answers. Nothing was changed.",
+            code="already_withdrawn",
+            receipt=earlier.receipt,
+        )
     raise Conflict(
         f"This person was erased before: receipt {earlier.receipt}. Nothing was changed.",
         code="already_erased",
@@ -222,19 +250,25 @@ def new_receipt_number() -> str:
 
 
 async def erase_identifiers(
-    connection: AsyncConnection, campaign: Campaign, erasure: Erasure, *, now: datetime
+    connection: AsyncConnection,
+    campaign: Campaign,
+    erasure: Erasure,
+    *,
+    now: datetime,
+    known_hashes: Sequence[bytes] = (),
 ) -> Erasure:
     """Erase ids, names and free text, free open HITs, and store the decision if answers are to be removed.
 
-    All of it is one transaction. A second call for the same erasure changes nothing.
+    All of it is one transaction. A second call for the same erasure changes nothing. `known_hashes` are kept with those
+    of the present ids and of earlier erasures.
     """
     key = {"campaign": campaign.id, "annotator": erasure.annotator_id}
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": campaign.id, "id": erasure.id})).one_or_none()
     if locked is None or locked.identifiers_erased_at is not None:
         return erasure if locked is None else Erasure.from_erasure_row(locked)
-    await connection.execute(CLOSE_HITS_OF_ANNOTATOR, {**key, "now": now})
-    person = (await connection.execute(LOCK_PERSON, key)).one()
+    person = await close_hits_and_lock_person(connection, key, now=now)
     hashes = [
+        *known_hashes,
         person_hash(campaign.link_key, person.platform, person.worker_id),
         person_hash(campaign.link_key, "", person.pseudonym),
     ]
@@ -253,8 +287,8 @@ async def erase_identifiers(
         )
     answers: int = (await connection.execute(COUNT_ANSWERS, key)).scalar_one()
     counts = {"answers": answers} | await run_erasing_statements(connection, FIRST_STATEMENTS, key, person.name)
-    note = {"campaign": campaign.id, "id": erasure.id, "now": now, "counts": json.dumps(counts), "hashes": hashes}
-    await connection.execute(NOTE_ERASED_IDENTIFIERS, note)
+    note = {"id": erasure.id, "now": now, "counts": json.dumps(counts), "hashes": hashes}
+    await connection.execute(NOTE_ERASED_IDENTIFIERS, {**key, **note})
     await log_change(
         connection,
         "people.erased",
@@ -266,15 +300,26 @@ async def erase_identifiers(
 
 
 async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure, *, now: datetime) -> None:
-    """Do the last step of an erasure. The present revision must include the decision of `remove`."""
+    """Do the last step of an erasure, unless it is done. The present revision must include the decision of `remove`."""
     key = {"campaign": erasure.campaign_id, "annotator": erasure.annotator_id}
-    # What was leased or stored while the first step ran is erased, too.
-    await connection.execute(CLOSE_HITS_OF_ANNOTATOR, {**key, "now": now})
-    person = (await connection.execute(LOCK_PERSON, key)).one()
-    await run_erasing_statements(connection, FIRST_STATEMENTS, key, person.name)
+    locked = (await connection.execute(LOCK_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id})).one_or_none()
+    if locked is None or locked.finished_at is not None:
+        return
+    # What was leased or stored while the first step ran is erased, too. The ids of the person are erased already.
+    person = await close_hits_and_lock_person(connection, key, now=now)
+    statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
+    await run_erasing_statements(connection, statements_of_rows, key, person.name)
     if erasure.rule == "remove":
         await run_erasing_statements(connection, ANSWER_REMOVAL_STATEMENTS, key, person.name)
     await connection.execute(NOTE_FINISHED_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id, "now": now})
+
+
+async def close_hits_and_lock_person(connection: AsyncConnection, key: Mapping[str, Any], *, now: datetime) -> Row[Any]:
+    """Lock an annotator and all of their HITs, close the open ones, and return the ids and names of the annotator."""
+    await connection.execute(LOCK_HITS_OF_ANNOTATOR, key)
+    person = (await connection.execute(LOCK_PERSON, key)).one()
+    await connection.execute(CLOSE_HITS_OF_ANNOTATOR, {**key, "now": now})
+    return person
 
 
 async def run_erasing_statements(

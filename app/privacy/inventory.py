@@ -10,7 +10,7 @@ from app.privacy.inventory_types import PersonalTable, personal_column
 
 ERASED_PREFIX = "erased:"
 ERASED_REASON = "erased"
-RANDOM_ID_SQL = f"'{ERASED_PREFIX}' || gen_random_uuid()"
+HAS_REASON_SQL = "starts_with(action, 'answers.') AND after ? 'reason'"
 OF_OTHERS = "it names a researcher, not the person"
 OF_SECRETS = "a secret, of which only a hash is stored"
 
@@ -24,6 +24,14 @@ EXTRA_WITHOUT_TEXT_SQL = f"""
         '{REMARKS_KEY}', (SELECT jsonb_object_agg(about, told - 'comment')
             FROM jsonb_each(extra -> '{REMARKS_KEY}') AS remark (about, told) WHERE told ? 'flag')
     )), '{{}}')"""
+
+
+def random_id_sql(column: str) -> str:
+    """Return SQL of an id's value after erasure: a random id, unless it is one already."""
+    return (
+        f"CASE WHEN starts_with({column}, '{ERASED_PREFIX}') THEN {column} "
+        f"ELSE '{ERASED_PREFIX}' || gen_random_uuid() END"
+    )
 
 
 BY_ANNOTATOR = "campaign_id = :campaign AND annotator_id = :annotator"
@@ -262,7 +270,7 @@ PERSONAL_TABLES = (
     ),
     PersonalTable(
         "audit_log",
-        "campaign_id = :campaign AND about = :name AND starts_with(action, 'answers.') AND after ? 'reason'",
+        f"campaign_id = :campaign AND about = :name AND {HAS_REASON_SQL}",
         (
             personal_column(
                 "after",
@@ -270,11 +278,13 @@ PERSONAL_TABLES = (
                 "free text",
                 anonymised=f"""jsonb_set(after, '{{reason}}', '"{ERASED_REASON}"')""",
                 fate="the reason is overwritten",
+                retention="free_text",
             ),
             personal_column("who way", "who changed it", "technical", withheld=OF_OTHERS),
             personal_column("noted_at action about", "changes about them, as A7", "conduct"),
             personal_column("id campaign_id campaign before answers", "place in the log", "technical"),
         ),
+        about_any_annotator=HAS_REASON_SQL,
     ),
     PersonalTable(
         "assignments",
@@ -284,7 +294,7 @@ PERSONAL_TABLES = (
                 "external_id",
                 "the platform’s id of the submission",
                 "identifier",
-                anonymised=RANDOM_ID_SQL,
+                anonymised=random_id_sql("external_id"),
                 fate="replaced by a random one",
                 retention="identifiers",
             ),
@@ -308,7 +318,7 @@ PERSONAL_TABLES = (
                 "worker_id",
                 "the platform’s id of the person",
                 "identifier",
-                anonymised=RANDOM_ID_SQL,
+                anonymised=random_id_sql("worker_id"),
                 fate="replaced by a random one",
                 retention="identifiers",
             ),
@@ -323,8 +333,10 @@ PERSONAL_TABLES = (
                 "barred_reason",
                 "why they were held or excluded",
                 "free text",
-                anonymised=f"'{ERASED_REASON}'",
+                anonymised=f"""CASE WHEN barred = 'erased' THEN barred_reason
+                    WHEN barred IS NOT NULL THEN '{ERASED_REASON}' END""",
                 fate="overwritten",
+                retention="free_text",
             ),
             personal_column("barred_by", "who decided that", "technical", withheld=OF_OTHERS),
             personal_column("platform created_at barred barred_at", "where and when they came", "technical"),
@@ -337,7 +349,7 @@ PERSONAL_TABLES = (
         (
             personal_column(
                 "person_hashes",
-                "hashes of the former ids, so that no import or restored backup brings them back",
+                "hashes of the former ids, by which imports skip them and a restored backup erases them again",
                 "identifier",
                 withheld=OF_SECRETS,
             ),

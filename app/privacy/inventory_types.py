@@ -59,6 +59,7 @@ class PersonalTable:
         deleted_by_anonymise: SQL condition on the rows that `anonymise` and `remove` delete; empty if none.
         deleted_by_remove: Likewise, of `remove` alone.
         retention: The period after which `deleted_by_anonymise` holds for all annotators of the campaign.
+        about_any_annotator: SQL condition on the rows of a campaign that are about any annotator.
 
     """
 
@@ -68,6 +69,7 @@ class PersonalTable:
     deleted_by_anonymise: str = ""
     deleted_by_remove: str = ""
     retention: RetentionKind | None = None
+    about_any_annotator: str = "true"
 
     @property
     def exported_columns(self) -> list[str]:

@@ -67,5 +67,5 @@ OTHER_TABLES = {
     ),
     "visit_refusals": other_table("counts by day", "campaign_id day refused"),
     "crowds": other_table("simulated annotators", "campaign_id described led_until"),
-    "retention_runs": other_table("counts of what retention erased", "campaign_id kind ran_at counts"),
+    "retention_runs": other_table("counts of what retention erased", "campaign_id kind ran_at finished_at counts"),
 }

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.withdrawal_code import withdrawal_code_hash
@@ -12,12 +13,23 @@ from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
+from app.quality.decisions import find_annotator_id_or_refuse
 
 MAX_TERM_CHARACTERS = 500
 MAX_PEOPLE_FOUND = 50
 
+SELECT_PERSON = """
+    SELECT a.id, n.name, a.pseudonym, a.platform, a.created_at, erased.receipt, erased.rule, (
+        SELECT count(*) FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id
+        AND r.replaces IS NULL) AS answers"""
+JOIN_NAME_AND_ERASURE = """
+    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = a.id
+    LEFT JOIN LATERAL (
+        SELECT receipt, rule FROM erasures e WHERE e.campaign_id = :campaign AND e.annotator_id = a.id
+        ORDER BY e.id DESC LIMIT 1) AS erased ON true"""
+
 # Each part finds by an index; a person's link counts by its name, whatever its case.
-FIND_PEOPLE = text("""
+FIND_PEOPLE = text(f"""
     WITH matching AS (
         SELECT id FROM annotators WHERE campaign_id = :campaign AND worker_id = :term AND platform <> :personal_platform
         UNION SELECT id FROM annotators WHERE campaign_id = :campaign AND pseudonym = :term
@@ -28,18 +40,14 @@ FIND_PEOPLE = text("""
         UNION SELECT a.id FROM personal_links p JOIN annotators a ON a.campaign_id = p.campaign_id
             AND a.platform = :personal_platform AND a.worker_id = CAST(p.number AS text)
         WHERE p.campaign_id = :campaign AND lower(p.name) = lower(:term)
-    )
-    SELECT a.id, n.name, a.pseudonym, a.platform, a.created_at, erased.receipt, erased.rule, (
-        SELECT count(*) FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id
-        AND r.replaces IS NULL) AS answers
-    FROM matching JOIN annotators a ON a.campaign_id = :campaign AND a.id = matching.id
-    JOIN named_annotators n ON n.campaign_id = :campaign AND n.id = a.id
-    LEFT JOIN LATERAL (
-        SELECT receipt, rule FROM erasures e WHERE e.campaign_id = :campaign AND e.annotator_id = a.id
-        ORDER BY e.id DESC LIMIT 1) AS erased ON true
+    ) {SELECT_PERSON}
+    FROM matching JOIN annotators a ON a.campaign_id = :campaign AND a.id = matching.id {JOIN_NAME_AND_ERASURE}
     ORDER BY a.id LIMIT :limit
 """)
 
+LOAD_PERSON = text(f"""
+    {SELECT_PERSON} FROM annotators a {JOIN_NAME_AND_ERASURE} WHERE a.campaign_id = :campaign AND a.id = :annotator
+""")
 
 LIST_SLUGS = text("SELECT slug FROM campaigns ORDER BY id")
 
@@ -59,6 +67,10 @@ class Person:
     answers: int
     receipt: str | None
     rule: str | None
+
+    @classmethod
+    def from_person_row(cls, row: Row[Any]) -> "Person":
+        return cls(row.id, row.name, row.pseudonym, row.platform, row.created_at, row.answers, row.receipt, row.rule)
 
 
 async def find_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
@@ -104,6 +116,18 @@ async def require_person(connection: AsyncConnection, campaign: Campaign, term: 
     return people[0]
 
 
+async def load_person_by_name(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> Person:
+    """Return an annotator by their name on pages, such as A7, or their pseudonym in exports; ids do not count.
+
+    Raises:
+        NotFound: `annotator_not_found`.
+
+    """
+    annotator_id = await find_annotator_id_or_refuse(connection, campaign, name_or_pseudonym)
+    parameters = {"campaign": campaign.id, "annotator": annotator_id}
+    return Person.from_person_row((await connection.execute(LOAD_PERSON, parameters)).one())
+
+
 async def select_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
     parameters = {
         "campaign": campaign.id,
@@ -113,10 +137,7 @@ async def select_people(connection: AsyncConnection, campaign: Campaign, term: s
         "limit": MAX_PEOPLE_FOUND,
     }
     rows = await connection.execute(FIND_PEOPLE, parameters)
-    return [
-        Person(row.id, row.name, row.pseudonym, row.platform, row.created_at, row.answers, row.receipt, row.rule)
-        for row in rows
-    ]
+    return [Person.from_person_row(row) for row in rows]
 
 
 async def load_slugs_of_campaigns(connection: AsyncConnection) -> list[str]:

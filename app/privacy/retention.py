@@ -6,28 +6,50 @@ interrupted is continued by the next one: it finds what is left.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
-from sqlalchemy import TextClause, select, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import (
+    Boolean,
+    Column,
+    ColumnElement,
+    Delete,
+    Table,
+    Update,
+    delete,
+    literal_column,
+    select,
+    text,
+    tuple_,
+    update,
+)
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+import app.database.privacy_tables
+import app.database.quality_tables
+import app.database.sharing_tables
+import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import SERVER_ACTOR, log_change
+from app.database.schema import metadata
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
-from app.privacy.inventory import ERASED_PREFIX, PERSONAL_TABLES, RANDOM_ID_SQL
+from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
 from app.record.deletion import delete_campaign_and_all_its_data
+
+log = logging.getLogger(__name__)
 
 RETENTION_PAUSE_SECONDS = 600.0
 ROWS_PER_RETENTION_BATCH = 1_000
 BATCH_PAUSE_SECONDS = 0.05
 WARNING_TIME = timedelta(days=7)
+TIME_BETWEEN_RUNS = timedelta(days=1)
 
 RetentionPeriod = Literal["identifiers", "free_text", "telemetry", "everything"]
 PERIOD_TITLES: dict[RetentionPeriod, str] = {
@@ -37,10 +59,38 @@ PERIOD_TITLES: dict[RetentionPeriod, str] = {
     "everything": "the whole campaign",
 }
 
+LOAD_LAST_RETENTION_RUN = text("""
+    SELECT ran_at, finished_at, counts FROM retention_runs WHERE campaign_id = :campaign AND kind = :kind
+    ORDER BY ran_at DESC LIMIT 1
+""")
 INSERT_RETENTION_RUN = text("""
-    INSERT INTO retention_runs (campaign_id, kind, ran_at, counts)
-    VALUES (:campaign, :kind, :now, CAST(:counts AS jsonb))
+    INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:campaign, :kind, :ran_at, '{}')
     ON CONFLICT (campaign_id, kind, ran_at) DO NOTHING
+""")
+NOTE_RETENTION_COUNTS = text("""
+    UPDATE retention_runs SET counts = CAST(:counts AS jsonb)
+    WHERE campaign_id = :campaign AND kind = :kind AND ran_at = :ran_at
+""")
+NOTE_FINISHED_RETENTION = text("""
+    UPDATE retention_runs SET finished_at = :now WHERE campaign_id = :campaign AND kind = :kind AND ran_at = :ran_at
+""")
+
+# A run that found nothing leaves the run before as the latest one. Without any ids, imports stay possible.
+DELETE_EMPTY_RETENTION_RUN = text("""
+    WITH earlier AS (
+        UPDATE retention_runs SET finished_at = :now WHERE campaign_id = :campaign AND kind = :kind AND ran_at = (
+            SELECT max(ran_at) FROM retention_runs
+            WHERE campaign_id = :campaign AND kind = :kind AND ran_at < :ran_at)
+        RETURNING ran_at)
+    DELETE FROM retention_runs WHERE campaign_id = :campaign AND kind = :kind AND ran_at = :ran_at
+    AND (kind = 'identifiers' OR EXISTS (SELECT FROM earlier))
+""")
+
+HAS_WARNED_BEFORE = text("""
+    SELECT EXISTS (
+        SELECT FROM alerts WHERE campaign_id = :campaign AND kind = 'retention' AND occasion = :occasion
+        AND raised_at <= :before
+    ) OR EXISTS (SELECT FROM campaigns WHERE id = :campaign AND rehearsal_of IS NOT NULL)
 """)
 
 TRY_RETENTION_LOCK = text("SELECT pg_try_advisory_lock(hashtext('easel.retention'))")
@@ -82,49 +132,74 @@ def list_retention_dues(campaign: Campaign, max_days: int | None) -> list[Retent
     ]
 
 
-def retention_statements(kind: RetentionKind) -> Iterator[tuple[str, TextClause]]:
-    """Yield the name of each table and a statement that erases the next rows of it; the inventory says what."""
-    for table in PERSONAL_TABLES:
-        if table.retention == kind:
-            yield table.name, batch_statement(f"DELETE FROM {table.name}", table.name, "")
+@dataclass(frozen=True)
+class RetentionStep:
+    """Erasure of one kind of data from one table.
+
+    Attributes:
+        table: The table.
+        values: SQL of the new value by column; empty if the rows are deleted.
+        left: SQL condition on the rows that are not erased yet.
+
+    """
+
+    table: Table
+    values: Mapping[str, str]
+    left: str
+
+    @property
+    def key_columns(self) -> list[Column[Any]]:
+        return [*self.table.primary_key.columns]
+
+    def conditions(self, campaign_id: int, after: Sequence[Any]) -> list[ColumnElement[bool]]:
+        """Return conditions on the rows that are left; `after` is the key of the last row of the batch before."""
+        conditions = [self.table.c.campaign_id == campaign_id, literal_column(f"({self.left})", Boolean)]
+        return [*conditions, tuple_(*self.key_columns) > tuple_(*after)] if after else conditions
+
+    async def erase_next_batch(
+        self, connection: AsyncConnection, campaign_id: int, after: Sequence[Any]
+    ) -> tuple[int, Sequence[Any]]:
+        """Erase the next rows, and return how many they were and the key of the last; empty if no more are left."""
+        conditions = self.conditions(campaign_id, after)
+        batch = select(*self.key_columns).where(*conditions).order_by(*self.key_columns).limit(ROWS_PER_RETENTION_BATCH)
+        keys = (await connection.execute(batch)).all()
+        if not keys:
+            return 0, ()
+        change: Update | Delete = delete(self.table)
+        if self.values:
+            change = update(self.table).values({name: literal_column(value) for name, value in self.values.items()})
+        in_batch = tuple_(*self.key_columns) <= tuple_(*keys[-1])
+        changed = (await connection.execute(change.where(*conditions, in_batch))).rowcount
+        return changed, tuple(keys[-1]) if len(keys) == ROWS_PER_RETENTION_BATCH else ()
+
+
+def retention_steps(kind: RetentionKind) -> Iterator[RetentionStep]:
+    """Yield what is erased from each table; the inventory says it."""
+    for personal in PERSONAL_TABLES:
+        table = metadata.tables[personal.name]
+        if personal.retention == kind:
+            yield RetentionStep(table, {}, "true")
             continue
         values = {
             name: column.anonymised
-            for column in table.columns
+            for column in personal.columns
             if column.retention == kind and column.anonymised
             for name in column.names
         }
         if values:
-            left = " OR ".join(
-                f"NOT starts_with(\"{name}\", '{ERASED_PREFIX}')"
-                if value == RANDOM_ID_SQL
-                else f'"{name}" IS DISTINCT FROM {value}'
-                for name, value in values.items()
-            )
-            changes = ", ".join(f'"{name}" = {value}' for name, value in values.items())
-            yield table.name, batch_statement(f"UPDATE {table.name} SET {changes}", table.name, f"AND ({left})")
+            left = " OR ".join(f'"{name}" IS DISTINCT FROM {value}' for name, value in values.items())
+            yield RetentionStep(table, values, f"({personal.about_any_annotator}) AND ({left})")
 
 
-def batch_statement(change: str, table: str, condition: str) -> TextClause:
-    return text(f"""
-        {change} WHERE ctid = ANY(ARRAY(
-            SELECT ctid FROM {table} WHERE campaign_id = :campaign {condition} LIMIT {ROWS_PER_RETENTION_BATCH}))
-    """)
+RETENTION_STEPS: dict[str, list[RetentionStep]] = {kind: [*retention_steps(kind)] for kind in get_args(RetentionKind)}
 
 
-RETENTION_STATEMENTS: dict[str, list[tuple[str, TextClause]]] = {
-    kind: [*retention_statements(kind)] for kind in get_args(RetentionKind)
-}
-
-
-async def refuse_import_without_identifiers(engine: AsyncEngine, campaign: Campaign) -> None:
+async def refuse_import_without_identifiers(connection: AsyncConnection, campaign: Campaign) -> None:
     """Raise `Conflict` (`identifiers_erased`) if no import can tell any more which answers are stored already."""
-    async with engine.connect() as connection:
-        has_erased = (await connection.execute(HAS_ERASED_IDENTIFIERS, {"campaign": campaign.id})).scalar_one()
-    if has_erased:
+    if (await connection.execute(HAS_ERASED_IDENTIFIERS, {"campaign": campaign.id})).scalar_one():
         raise Conflict(
             f"The ids of the annotators of “{campaign.name}” were erased, so Easel cannot tell which answers of a file "
-            "it already has. Nothing was imported.",
+            "it already has. Nothing more was imported.",
             code="identifiers_erased",
         )
 
@@ -145,11 +220,26 @@ async def erase_outdated_data(engine: AsyncEngine, *, now: datetime, max_days: i
             rows = await connection.execute(select(campaigns).where(campaigns.c.status == "finished").order_by("id"))
             finished = [Campaign.from_columns(row) for row in rows.mappings()]
         for campaign in finished:
-            for due in list_retention_dues(campaign, max_days):
-                if due.due_at <= now:
-                    await erase_period(engine, campaign, due.period, now=now)
-                elif due.due_at - WARNING_TIME <= now:
-                    await store_retention_alert(engine, campaign, due)
+            try:
+                await erase_outdated_data_of_campaign(engine, campaign, now=now, max_days=max_days)
+            except Exception:
+                log.exception("Retention of the campaign %s failed, and is tried again.", campaign.slug)
+
+
+async def erase_outdated_data_of_campaign(
+    engine: AsyncEngine, campaign: Campaign, *, now: datetime, max_days: int | None
+) -> None:
+    """Erase what is due in a campaign, and raise alerts about what will be. No campaign is deleted without one."""
+    for due in list_retention_dues(campaign, max_days):
+        if due.due_at - WARNING_TIME > now:
+            continue
+        if due.period == "everything":
+            await store_retention_alert(engine, campaign, due, now=now)
+            await delete_campaign_if_still_due(engine, campaign, due, now=now)
+        elif due.due_at <= now:
+            await erase_period(engine, campaign, due, now=now, max_days=max_days)
+        else:
+            await store_retention_alert(engine, campaign, due, now=now)
 
 
 @asynccontextmanager
@@ -167,48 +257,94 @@ async def hold_retention_lock_if_free(engine: AsyncEngine) -> AsyncIterator[bool
             await connection.invalidate()
 
 
-async def erase_period(engine: AsyncEngine, campaign: Campaign, period: RetentionPeriod, *, now: datetime) -> None:
-    """Erase one kind of data of a campaign, and log how many rows that changed."""
-    if period == "everything":
-        async with engine.begin() as connection:
-            await delete_campaign_and_all_its_data(connection, campaign.id)
-            before = {"name": campaign.name, "because": PERIOD_TITLES[period]}
-            await log_change(connection, "campaign.deleted", campaign, before=before, actor=SERVER_ACTOR)
+async def lock_campaign_if_still_due(
+    connection: AsyncConnection, campaign: Campaign, due: RetentionDue, max_days: int | None = None
+) -> bool:
+    """Lock a campaign, and return whether its data is still due: it may run again, or have other periods meanwhile."""
+    statement = select(campaigns).where(campaigns.c.id == campaign.id).with_for_update()
+    row = (await connection.execute(statement)).mappings().one_or_none()
+    return row is not None and due in list_retention_dues(Campaign.from_columns(row), max_days)
+
+
+async def delete_campaign_if_still_due(
+    engine: AsyncEngine, campaign: Campaign, due: RetentionDue, *, now: datetime
+) -> None:
+    """Delete a campaign whose time is over, if its alert is old enough. Rehearsals have no alerts."""
+    if due.due_at > now:
         return
-    counts: dict[str, int] = {}
-    for table, statement in RETENTION_STATEMENTS[period]:
-        changed = ROWS_PER_RETENTION_BATCH
-        while changed == ROWS_PER_RETENTION_BATCH:
+    async with engine.begin() as connection:
+        if not await lock_campaign_if_still_due(connection, campaign, due):
+            return
+        alert = {"campaign": campaign.id, "occasion": alert_occasion(due), "before": now - WARNING_TIME}
+        if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
+            return
+        await delete_campaign_and_all_its_data(connection, campaign.id)
+        before = {"name": campaign.name, "because": PERIOD_TITLES[due.period]}
+        await log_change(connection, "campaign.deleted", campaign, before=before, actor=SERVER_ACTOR)
+
+
+async def erase_period(
+    engine: AsyncEngine, campaign: Campaign, due: RetentionDue, *, now: datetime, max_days: int | None
+) -> None:
+    """Erase one kind of data of a campaign, and log how many rows that changed.
+
+    The run is committed before the first row is erased, so that no import takes an erased id for a new one, and each
+    batch with its counts. A period that is done is looked through again after `TIME_BETWEEN_RUNS` for new rows.
+    """
+    key: dict[str, Any] = {"campaign": campaign.id, "kind": due.period}
+    async with engine.begin() as connection:
+        if not await lock_campaign_if_still_due(connection, campaign, due, max_days):
+            return
+        last = (await connection.execute(LOAD_LAST_RETENTION_RUN, key)).one_or_none()
+        if last is not None and last.finished_at is not None and last.finished_at > now - TIME_BETWEEN_RUNS:
+            return
+        is_continued = last is not None and last.finished_at is None
+        run = key | {"ran_at": last.ran_at if last is not None and is_continued else now}
+        counts: dict[str, int] = dict(last.counts) if last is not None and is_continued else {}
+        await connection.execute(INSERT_RETENTION_RUN, run)
+    for step in RETENTION_STEPS[due.period]:
+        after: Sequence[Any] = ()
+        is_left = True
+        while is_left:
             async with engine.begin() as connection:
-                changed = (await connection.execute(statement, {"campaign": campaign.id})).rowcount
-            counts[table] = counts.get(table, 0) + changed
-            if changed == ROWS_PER_RETENTION_BATCH:
+                changed, after = await step.erase_next_batch(connection, campaign.id, after)
+                if changed:
+                    counts[step.table.name] = counts.get(step.table.name, 0) + changed
+                    await connection.execute(NOTE_RETENTION_COUNTS, run | {"counts": json.dumps(counts)})
+            if is_left := bool(after):
                 await asyncio.sleep(BATCH_PAUSE_SECONDS)
-    counts = {table: count for table, count in counts.items() if count}
-    if counts:
-        async with engine.begin() as connection:
-            run = {"campaign": campaign.id, "kind": period, "now": now, "counts": json.dumps(counts)}
-            await connection.execute(INSERT_RETENTION_RUN, run)
-            await log_change(
-                connection,
-                "people.retention",
-                campaign,
-                about=PERIOD_TITLES[period],
-                after=counts,
-                actor=SERVER_ACTOR,
-            )
+    async with engine.begin() as connection:
+        await connection.execute(NOTE_FINISHED_RETENTION, run | {"now": now})
+        if not counts:
+            await connection.execute(DELETE_EMPTY_RETENTION_RUN, run | {"now": now})
+            return
+        await log_change(
+            connection,
+            "people.retention",
+            campaign,
+            about=PERIOD_TITLES[due.period],
+            after=counts,
+            actor=SERVER_ACTOR,
+        )
 
 
-async def store_retention_alert(engine: AsyncEngine, campaign: Campaign, due: RetentionDue) -> None:
+def alert_occasion(due: RetentionDue) -> str:
+    return f"{due.period} {due.due_at.date()}"
+
+
+async def store_retention_alert(engine: AsyncEngine, campaign: Campaign, due: RetentionDue, *, now: datetime) -> None:
     """Raise an alert that data will be erased, once for each day on which that would happen."""
+    day = max(due.due_at, now + WARNING_TIME) if due.period == "everything" else due.due_at
     async with engine.begin() as connection:
         await store_alert_unless_known(
             connection,
             campaign.id,
             "retention",
-            f"{due.period} {due.due_at.date()}",
+            alert_occasion(due),
             about=PERIOD_TITLES[due.period],
-            because=f"On {due.due_at:%Y-%m-%d}, {pluralize(WARNING_TIME.days, 'day')} after this alert at the latest.",
+            because=f"On {day:%Y-%m-%d}, {pluralize(WARNING_TIME.days, 'day')} after this alert at the latest."
+            if due.period != "everything"
+            else f"On {day:%Y-%m-%d}, at least {pluralize(WARNING_TIME.days, 'day')} after this alert.",
         )
 
 

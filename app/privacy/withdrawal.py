@@ -88,9 +88,7 @@ async def withdraw_annotator(
         )
     state = await load_withdrawal_state(connection, campaign, assignment_id)
     key = {"campaign": campaign.id, "annotator": state.annotator_id}
-    await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
-    block = {"reason": WITHDRAWN_REASON, "by": BY_ANNOTATOR_NAME, "now": now}
-    await connection.execute(BLOCK_WITHDRAWN_ANNOTATOR, key | block)
+    # In the order of all erasures: the request, HITs, the annotator.
     erasure = await store_erasure(
         connection,
         campaign,
@@ -100,6 +98,9 @@ async def withdraw_annotator(
         now=now,
         due_at=now + timedelta(hours=UNDO_HOURS),
     )
+    await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
+    block = {"reason": WITHDRAWN_REASON, "by": BY_ANNOTATOR_NAME, "now": now}
+    await connection.execute(BLOCK_WITHDRAWN_ANNOTATOR, key | block)
     await log_change(connection, "people.withdrew", campaign, about=erasure.receipt, actor=ANNOTATOR_ACTOR)
     return erasure
 

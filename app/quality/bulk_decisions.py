@@ -147,7 +147,7 @@ async def apply_decisions_unless_annotator_state_changed(
     return True
 
 
-CODES_OF_OTHER_STATE = frozenset(("already_held", "already_excluded", "not_held", "not_excluded"))
+CODES_OF_OTHER_STATE = frozenset(("already_held", "already_excluded", "already_erased", "not_held", "not_excluded"))
 
 
 def refuse_none_or_too_many_annotators(names: Sequence[str]) -> None:

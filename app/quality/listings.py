@@ -32,7 +32,8 @@ LIST_ANNOTATORS_TO_REVIEW = text("""
     SELECT DISTINCT ON (f.annotator_id) n.name, f.said
     FROM findings f JOIN named_annotators n ON n.campaign_id = f.campaign_id AND n.id = f.annotator_id
     JOIN annotators a ON a.campaign_id = f.campaign_id AND a.id = f.annotator_id
-    WHERE f.campaign_id = :campaign AND a.barred IS DISTINCT FROM 'excluded' ORDER BY f.annotator_id, f.id DESC
+    WHERE f.campaign_id = :campaign AND coalesce(a.barred, '') NOT IN ('excluded', 'erased')
+    ORDER BY f.annotator_id, f.id DESC
 """)
 
 LIST_CHECKS_WITH_REPORTS = text("""
@@ -90,7 +91,7 @@ async def load_newest_findings(
 
 
 async def load_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
-    """Return the annotators with a finding who are not excluded, each with `name` and the newest finding, `said`."""
+    """Return annotators with a finding, neither excluded nor erased, with `name` and the newest finding, `said`."""
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
 
 

@@ -40,6 +40,7 @@ CREATE_TABLES = """
         campaign_id bigint NOT NULL REFERENCES campaigns (id) ON DELETE CASCADE,
         kind text NOT NULL,
         ran_at timestamptz NOT NULL,
+        finished_at timestamptz,
         counts jsonb NOT NULL,
         CONSTRAINT retention_runs_pkey PRIMARY KEY (campaign_id, kind, ran_at)
     )

@@ -1,6 +1,7 @@
 """A campaign whose annotators left all that Easel can store about people, in words that a dump can be searched for."""
 
 import asyncio
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,8 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
+from app.privacy.erasures import Erasure, erase_person
+from app.privacy.person_search import require_person
 from app.quality import decisions
 from app.record.campaign import load_campaign_by_slug
 from app.record.replay import verify_by_replay
@@ -102,6 +105,13 @@ async def create_person_with_link(engine: AsyncEngine, campaign: Campaign, name:
         await create_missing_links_and_count_them(connection, campaign, [name], now=NOW)
     number = await fetch_value(engine, "SELECT number FROM personal_links WHERE name = :name", name=name)
     return await create_annotator(engine, campaign, str(number), "personal")
+
+
+async def erase_found(engine: AsyncEngine, campaign: Campaign, term: str, rule: str, *, now: datetime) -> Erasure:
+    """Erase the one person whom a term names, as the page does after a search."""
+    async with engine.begin() as connection:
+        person = await require_person(connection, campaign, term)
+    return await erase_person(engine, campaign.slug, person.name, rule, now=now)
 
 
 async def dump_database(engine: AsyncEngine, folder: Path) -> str:

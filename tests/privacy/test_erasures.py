@@ -6,14 +6,20 @@ from datetime import timedelta
 
 import pytest
 
+from app.annotation.hits.remarks import SELECT_FLAGGED_ITEMS
+from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
 from app.errors import Conflict, Gone, Invalid, NotFound
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_person
+from app.privacy.retention import RetentionDue, lock_campaign_if_still_due
+from app.quality import decisions
+from app.quality.listings import load_annotators_to_review
 from app.record.revisions import revise_posteriors
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
@@ -24,10 +30,12 @@ from tests.privacy.people import (
     SUBMISSION_ID,
     TRACES,
     WORKER_ID,
+    annotator_id_of,
     answer_hits,
     create_answered_campaign,
     create_person_with_link,
     dump_database,
+    erase_found,
     posterior_rows,
     verification_is_clean,
 )
@@ -37,7 +45,7 @@ RULES = ("anonymise", "remove")
 
 
 async def erase_completely(engine, campaign, term, rule):
-    erasure = await erase_person(engine, campaign.slug, term, rule, now=LATER)
+    erasure = await erase_found(engine, campaign, term, rule, now=LATER)
     await finish_open_erasures(engine, now=LATER)
     return erasure
 
@@ -92,7 +100,7 @@ async def test_removed_answers_count_as_those_of_an_excluded_annotator_do(engine
 
 async def test_removed_values_are_overwritten_only_after_no_revision_needs_them(engine):
     campaign, _ = await create_answered_campaign(engine)
-    await erase_person(engine, campaign.slug, WORKER_ID, "remove", now=LATER)
+    await erase_found(engine, campaign, WORKER_ID, "remove", now=LATER)
     assert await verification_is_clean(engine, campaign)
     await revise_posteriors(engine, campaign.id, now=LATER)
     assert await verification_is_clean(engine, campaign)
@@ -165,7 +173,7 @@ async def test_what_cannot_be_erased_is_refused_and_changes_nothing(engine, term
     for name in ("cleo", "dan"):
         await create_annotator(engine, campaign, name, "prolific", assignment="shared")
     with pytest.raises(kind) as refusal:
-        await erase_person(engine, campaign.slug, term, rule, now=LATER)
+        await erase_found(engine, campaign, term, rule, now=LATER)
     assert refusal.value.code == code
     assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
 
@@ -175,3 +183,84 @@ async def test_only_the_reason_of_a_line_of_the_log_can_be_erased(engine):
     for change in ("who = 'me'", "after = '{}'", 'after = after || \'{"reason": "other"}\''):
         with pytest.raises(Exception, match="neither changed nor taken out"):
             await fetch_rows(engine, f"UPDATE audit_log SET {change} RETURNING id")
+
+
+async def test_a_name_on_the_pages_is_not_taken_for_an_id_that_reads_alike(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await create_annotator(engine, campaign, "A2", "prolific")
+    await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    ids = [worker for (worker,) in await fetch_rows(engine, "SELECT worker_id FROM annotators ORDER BY id")]
+    assert [worker.startswith("erased:") for worker in ids] == [False, True, False]
+
+
+@pytest.mark.own_database
+async def test_one_erasure_that_fails_stops_no_other(engine, caplog):
+    campaign, _ = await create_answered_campaign(engine)
+    failing = await erase_person(engine, campaign.slug, "A1", "remove", now=LATER)
+    other = await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    await execute_sql(
+        engine,
+        """CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$;""",
+    )
+    await execute_sql(
+        engine,
+        f"""CREATE TRIGGER fails BEFORE UPDATE ON erasures FOR EACH ROW
+            WHEN (NEW.receipt = '{failing.receipt}') EXECUTE FUNCTION fail()""",
+    )
+    await finish_open_erasures(engine, now=LATER, receipt=other.receipt)
+    assert failing.receipt in caplog.text
+    with pytest.raises(Exception, match="disk full"):
+        await finish_open_erasures(engine, now=LATER, receipt=failing.receipt)
+    rows = await fetch_rows(engine, "SELECT receipt FROM erasures WHERE finished_at IS NOT NULL")
+    assert rows == [(other.receipt,)]
+
+
+async def test_the_last_step_draws_no_other_id_or_pseudonym(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    await erase_found(engine, campaign, WORKER_ID, "remove", now=LATER)
+    drawn = (
+        "SELECT a.worker_id, a.pseudonym, s.external_id FROM annotators a JOIN assignments s ON a.id = s.annotator_id"
+    )
+    before = await fetch_rows(engine, drawn + " ORDER BY a.id, s.id")
+    await finish_open_erasures(engine, now=LATER)
+    assert await fetch_rows(engine, drawn + " ORDER BY a.id, s.id") == before
+
+
+async def test_an_open_page_of_an_erased_person_stores_no_answers_to_questions(engine):
+    campaign, person = await create_answered_campaign(engine)
+    await erase_completely(engine, campaign, "A1", "anonymise")
+    stored = await fetch_rows(engine, "SELECT * FROM visits")
+    async with engine.begin() as connection:
+        annotator = await annotator_id_of(engine, person)
+        key = {"campaign": campaign.id, "annotator": annotator, "step": "questions", "version": 2, "now": LATER}
+        said = {"outcome": "passed", "said": '{"language": "my mother tongue"}'}
+        await connection.execute(STORE_STEP_RESULT, key | said)
+    assert await fetch_rows(engine, "SELECT * FROM visits") == stored
+
+
+async def test_an_excluded_person_who_is_anonymised_stays_excluded_from_flags_and_reviews(engine):
+    campaign, person = await create_answered_campaign(engine, flag_on="both", flag_people=1)
+    annotator = await annotator_id_of(engine, person)
+    key = {"campaign": campaign.id, "seq": await fetch_value(engine, "SELECT min(seq) FROM responses")}
+    async with engine.begin() as connection:
+        assert (await connection.execute(SELECT_FLAGGED_ITEMS, key)).all()
+        await decisions.exclude_annotator(connection, campaign, annotator, reason="careless", now=NOW)
+    await execute_sql(
+        engine,
+        """INSERT INTO findings (campaign_id, annotator_id, rule, action, seen, said, found_at)
+           VALUES (:campaign, :annotator, 'fast', 'flag', '{}', 'too fast', :now)""",
+        campaign=campaign.id,
+        annotator=annotator,
+        now=NOW,
+    )
+    await erase_completely(engine, campaign, "A1", "anonymise")
+    async with engine.connect() as connection:
+        assert await load_annotators_to_review(connection, campaign.id) == []
+        assert (await connection.execute(SELECT_FLAGGED_ITEMS, key)).all() == []
+
+
+async def test_a_campaign_that_runs_again_is_not_due_any_more(engine):
+    campaign = await create_running_campaign(engine)
+    due = RetentionDue("everything", NOW)
+    async with engine.begin() as connection:
+        assert not await lock_campaign_if_still_due(connection, campaign, due)

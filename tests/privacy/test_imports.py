@@ -8,9 +8,8 @@ import pytest
 from app.errors import Conflict
 from app.imports.responses_import import import_responses_from_file
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_person
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_value
-from tests.privacy.people import verification_is_clean
+from tests.privacy.people import erase_found, verification_is_clean
 
 LATER = NOW + timedelta(hours=1)
 
@@ -35,7 +34,7 @@ async def campaign(engine):
 
 @pytest.mark.parametrize("rule", ["anonymise", "remove"])
 async def test_the_same_file_is_refused_after_its_people_were_erased(engine, campaign, rule):
-    await erase_person(engine, campaign.slug, "Ann", rule, now=LATER)
+    await erase_found(engine, campaign, "Ann", rule, now=LATER)
     await finish_open_erasures(engine, now=LATER)
     with pytest.raises(Conflict) as refusal:
         await import_answers(engine, campaign, "Ann", "Ben")
@@ -44,7 +43,7 @@ async def test_the_same_file_is_refused_after_its_people_were_erased(engine, cam
 
 
 async def test_others_in_the_file_are_imported_and_the_receipt_counts_the_erased(engine, campaign):
-    await erase_person(engine, campaign.slug, "Ann", "anonymise", now=LATER)
+    await erase_found(engine, campaign, "Ann", "anonymise", now=LATER)
     receipt = await import_answers(engine, campaign, "Ann", "Ben", "Cleo")
     assert (receipt.erased, receipt.known, receipt.responses) == (1, 1, 1)
     assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE worker_id = 'Ann'") == 0
@@ -53,6 +52,6 @@ async def test_others_in_the_file_are_imported_and_the_receipt_counts_the_erased
 
 async def test_an_earlier_export_does_not_bring_a_person_back_under_the_pseudonym(engine, campaign):
     pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE worker_id = 'Ann'")
-    await erase_person(engine, campaign.slug, "Ann", "remove", now=LATER)
+    await erase_found(engine, campaign, "Ann", "remove", now=LATER)
     receipt = await import_answers(engine, campaign, pseudonym, "Cleo")
     assert (receipt.erased, receipt.responses) == (1, 1)

@@ -10,7 +10,16 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
 from app.privacy.retention import erase_outdated_data
-from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value, store_settings
+from app.privacy.withdrawal import store_withdrawal_code
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    store_settings,
+)
 from tests.privacy.people import (
     TRACES,
     WORKER_ID,
@@ -25,7 +34,6 @@ from tests.privacy.test_imports import import_answers
 DAY = timedelta(days=1)
 ALL_KINDS = {"identifiers_days": 30, "free_text_days": 30, "telemetry_days": 30}
 OF_IDENTIFIERS = {WORKER_ID, "session-6e1f", "study-77aa", "Ada Lovelace"}
-OF_RETENTION = set(TRACES) - {"typed by a researcher"}
 
 
 async def create_finished_campaign(engine, **settings):
@@ -48,7 +56,7 @@ async def test_nothing_goes_before_its_time_and_all_of_it_afterwards(engine, tmp
     await erase_outdated_data(engine, now=NOW + 30 * DAY - timedelta(seconds=1))
     assert await traces_left(engine, tmp_path) == set(TRACES)
     await erase_outdated_data(engine, now=NOW + 30 * DAY)
-    assert await traces_left(engine, tmp_path) & OF_RETENTION == set()
+    assert await traces_left(engine, tmp_path) == set()
     assert await posterior_rows(engine) == before
     assert await verification_is_clean(engine, campaign)
 
@@ -64,7 +72,7 @@ async def test_each_kind_of_data_has_a_time_of_its_own(engine, tmp_path):
 async def test_the_limit_of_the_server_holds_where_the_campaign_says_more_or_nothing(engine, tmp_path):
     await create_finished_campaign(engine, identifiers_days=90)
     await erase_outdated_data(engine, now=NOW + 30 * DAY, max_days=30)
-    assert await traces_left(engine, tmp_path) & OF_RETENTION == set()
+    assert await traces_left(engine, tmp_path) == set()
 
 
 @pytest.mark.parametrize("action", ["running", "paused"])
@@ -101,8 +109,24 @@ async def test_an_alert_comes_a_week_before_and_once(engine):
     assert alerts == [("ids and names of annotators",)]
 
 
+async def warn_of_deletion(engine, *, warned_at):
+    """Let the server look once, and set back its alert to this time."""
+    await erase_outdated_data(engine, now=warned_at)
+    await execute_sql(engine, "UPDATE alerts SET raised_at = :at WHERE kind = 'retention'", at=warned_at)
+
+
+async def test_no_campaign_is_deleted_before_its_alert_is_a_week_old(engine):
+    await create_finished_campaign(engine, everything_days=30)
+    await warn_of_deletion(engine, warned_at=NOW + 90 * DAY)
+    await erase_outdated_data(engine, now=NOW + 97 * DAY - timedelta(seconds=1))
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 1
+    await erase_outdated_data(engine, now=NOW + 97 * DAY)
+    assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
+
+
 async def test_the_whole_campaign_is_deleted_and_the_log_keeps_a_line(engine):
     await create_finished_campaign(engine, everything_days=365)
+    await warn_of_deletion(engine, warned_at=NOW + 358 * DAY)
     await erase_outdated_data(engine, now=NOW + 365 * DAY)
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
@@ -111,6 +135,7 @@ async def test_the_whole_campaign_is_deleted_and_the_log_keeps_a_line(engine):
 
 async def test_two_processes_at_once_delete_and_log_once(engine):
     await create_finished_campaign(engine, everything_days=365)
+    await warn_of_deletion(engine, warned_at=NOW + 358 * DAY)
     await asyncio.gather(*(erase_outdated_data(engine, now=NOW + 365 * DAY) for _ in range(3)))
     assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
 
@@ -132,6 +157,61 @@ async def test_an_import_that_could_store_answers_twice_is_refused(engine):
     with pytest.raises(Conflict) as refusal:
         await import_answers(engine, campaign, "Ann")
     assert refusal.value.code == "identifiers_erased"
+
+
+@pytest.mark.own_database
+async def test_an_interrupted_run_already_refuses_imports_and_is_continued(engine):
+    campaign = await create_finished_campaign(engine, identifiers_days=1)
+    await execute_sql(
+        engine, "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'killed'; END $$"
+    )
+    await execute_sql(
+        engine, "CREATE TRIGGER killed BEFORE UPDATE ON annotators FOR EACH STATEMENT EXECUTE FUNCTION fail()"
+    )
+    await erase_outdated_data(engine, now=NOW + DAY)
+    with pytest.raises(Conflict) as refusal:
+        await import_answers(engine, campaign, "Ann")
+    assert refusal.value.code == "identifiers_erased"
+    await execute_sql(engine, "DROP TRIGGER killed ON annotators")
+    await erase_outdated_data(engine, now=NOW + DAY + timedelta(minutes=10))
+    (run,) = await fetch_rows(
+        engine, "SELECT counts ? 'assignments', counts ? 'annotators', ran_at FROM retention_runs"
+    )
+    assert run == (True, True, NOW + DAY)
+
+
+@pytest.mark.own_database
+async def test_a_campaign_that_fails_stops_no_other(engine, caplog):
+    failing = await create_finished_campaign(engine, identifiers_days=1)
+    other = await create_running_campaign(engine, identifiers_days=1)
+    await create_annotator(engine, other, "cleo", "prolific")
+    async with engine.begin() as connection:
+        await lifecycle.change_campaign_status_or_refuse(connection, other.slug, "finish", now=NOW)
+    await execute_sql(
+        engine, "CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$"
+    )
+    await execute_sql(
+        engine,
+        f"""CREATE TRIGGER fails BEFORE UPDATE ON annotators FOR EACH ROW WHEN (NEW.campaign_id = {failing.id})
+            EXECUTE FUNCTION fail()""",
+    )
+    await erase_outdated_data(engine, now=NOW + DAY)
+    assert failing.slug in caplog.text
+    left = "SELECT DISTINCT campaign_id FROM annotators WHERE NOT starts_with(worker_id, 'erased:')"
+    assert await fetch_rows(engine, left) == [(failing.id,)]
+
+
+async def test_no_code_is_stored_after_the_ids_are_erased(engine):
+    campaign = await create_finished_campaign(engine, identifiers_days=1)
+    await erase_outdated_data(engine, now=NOW + DAY)
+    annotator = await fetch_value(engine, "SELECT min(id) FROM annotators")
+    async with engine.begin() as connection:
+        await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
+    assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 0
+    await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
+    async with engine.begin() as connection:
+        await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
+    assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 1
 
 
 @pytest.mark.parametrize("days", [0, -1, 36_501, 1.5, "soon"])

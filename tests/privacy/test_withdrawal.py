@@ -5,8 +5,11 @@ from datetime import timedelta
 
 import pytest
 
+from app.annotation.platforms.approvals import list_ids_of_approvable_submissions
+from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Conflict, Forbidden
 from app.privacy.erasure_work import finish_open_erasures
+from app.privacy.erasures import erase_person
 from app.privacy.person_search import find_people
 from app.privacy.withdrawal import undo_withdrawal, withdraw_annotator
 from tests.annotation.hits.campaigns import (
@@ -135,3 +138,21 @@ async def test_a_withdrawal_that_is_not_offered_is_refused(engine):
         with pytest.raises(Forbidden) as refusal:
             await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
     assert refusal.value.code == "withdrawal_not_offered"
+
+
+async def test_a_researcher_can_erase_at_once_who_withdrew(engine):
+    campaign, _ = await withdrawn_person(engine)
+    receipt = await fetch_value(engine, "SELECT receipt FROM erasures")
+    with pytest.raises(Conflict) as refusal:
+        await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    assert refusal.value.code == "already_withdrawn"
+    assert (await erase_person(engine, campaign.slug, "A1", "remove", now=NOW)).receipt == receipt
+    assert await fetch_value(engine, "SELECT identifiers_erased_at FROM erasures") == NOW
+
+
+async def test_who_withdrew_can_be_paid_until_the_ids_are_erased(engine):
+    campaign, _ = await withdrawn_person(engine)
+    await execute_sql(engine, "UPDATE assignments SET completed_at = :now", now=NOW)
+    async with engine.connect() as connection:
+        listed = await list_ids_of_approvable_submissions(connection, campaign.id, PLATFORMS["prolific"])
+    assert len(listed) == 1

@@ -48,8 +48,9 @@ SELECT_FLAGGED_ITEMS = text(f"""
             FROM responses r WHERE r.campaign_id = :campaign AND r.extra ? '{REMARKS_KEY}'
             AND r.extra -> '{REMARKS_KEY}' -> said.about ? 'flag'
             AND (said.about = '{WHOLE_HIT}' OR r.segment IS NOT DISTINCT FROM mine.segment)
-            AND {ANSWER_NOT_WITHDRAWN} AND 'excluded' IS DISTINCT FROM (
-                SELECT a.barred FROM annotators a WHERE a.campaign_id = r.campaign_id AND a.id = r.annotator_id)
+            AND {ANSWER_NOT_WITHDRAWN} AND coalesce((
+                SELECT d.kind FROM decisions d WHERE d.campaign_id = :campaign AND d.annotator_id = r.annotator_id
+                ORDER BY d.seq DESC LIMIT 1), 'include') = 'include'
         ) AS o
     ) AS others
     WHERE r.campaign_id = :campaign AND r.seq = :seq AND told ? 'flag' AND others.people >= c.flag_people

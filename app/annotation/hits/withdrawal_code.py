@@ -20,8 +20,13 @@ SELECT_WITHDRAWAL_SETTING = text("""
     SELECT coalesce(visit_settings ->> 'withdrawal', 'ask') = 'self' AS is_self FROM campaigns WHERE id = :campaign
 """)
 
+# Retention deletes the codes of a finished campaign with the ids, so none is stored afterwards.
 STORE_CODE_HASH = text("""
-    INSERT INTO withdrawal_codes (campaign_id, annotator_id, code_hash) VALUES (:campaign, :annotator, :code_hash)
+    INSERT INTO withdrawal_codes (campaign_id, annotator_id, code_hash)
+    SELECT CAST(:campaign AS bigint), CAST(:annotator AS bigint), CAST(:code_hash AS bytea)
+    WHERE NOT EXISTS (
+        SELECT FROM retention_runs r JOIN campaigns c ON c.id = r.campaign_id
+        WHERE r.campaign_id = :campaign AND r.kind = 'identifiers' AND c.status = 'finished')
     ON CONFLICT (campaign_id, annotator_id) DO UPDATE SET code_hash = EXCLUDED.code_hash
     WHERE withdrawal_codes.code_hash <> EXCLUDED.code_hash
 """)

@@ -44,10 +44,14 @@ SELECT_VISITED_CAMPAIGN = text(f"""
     WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)
 
-# An annotator who declined may still agree; every other first result stays.
+# An annotator who declined may still agree; every other first result stays. Nothing is stored about an annotator who
+# was erased or is being erased, even from a page that was open before.
 STORE_STEP_RESULT = text("""
     INSERT INTO visits (campaign_id, annotator_id, step, version, outcome, said, taken_at)
-    VALUES (:campaign, :annotator, :step, :version, :outcome, CAST(:said AS jsonb), :now)
+    SELECT a.campaign_id, a.id, CAST(:step AS text), CAST(:version AS int), CAST(:outcome AS text),
+           CAST(:said AS jsonb), CAST(:now AS timestamptz)
+    FROM annotators a WHERE a.campaign_id = :campaign AND a.id = :annotator AND a.barred IS DISTINCT FROM 'erased'
+    FOR KEY SHARE OF a
     ON CONFLICT (campaign_id, annotator_id, step, version) DO UPDATE
     SET outcome = excluded.outcome, said = excluded.said, taken_at = excluded.taken_at
     WHERE visits.outcome = 'declined'

@@ -9,8 +9,8 @@ from app.annotation.platforms.registry import PLATFORMS
 LIST_APPROVABLE_SUBMISSIONS = text("""
     SELECT s.external_id FROM assignments s
     JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-    WHERE s.campaign_id = :campaign AND a.platform = :platform AND s.completed_at IS NOT NULL AND a.barred IS NULL
-    AND NOT starts_with(s.external_id, 'erased:')
+    WHERE s.campaign_id = :campaign AND a.platform = :platform AND s.completed_at IS NOT NULL
+    AND (a.barred IS NULL OR a.barred = 'erased') AND NOT starts_with(s.external_id, 'erased:')
     ORDER BY s.id
 """)
 
@@ -20,7 +20,10 @@ LIST_PLATFORMS_OF_ANNOTATORS = text("SELECT DISTINCT platform FROM annotators WH
 async def list_ids_of_approvable_submissions(
     connection: AsyncConnection, campaign_id: int, platform: Platform
 ) -> list[str]:
-    """Return the ids of completed submissions whose annotators are neither held nor excluded, in order of arrival."""
+    """Return the ids of completed submissions whose annotators are neither held nor excluded, in order of arrival.
+
+    Those who withdrew have worked, and can be paid until their ids are erased.
+    """
     parameters = {"campaign": campaign_id, "platform": platform.name}
     return [*(await connection.execute(LIST_APPROVABLE_SUBMISSIONS, parameters)).scalars()]
 

@@ -12,7 +12,7 @@ from app.http.dependencies import Database, FormFields, Now, Transaction, conten
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
 from app.privacy.erasures import RULE_SENTENCES, erase_person, list_erasures, load_erasure
 from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import MAX_PEOPLE_FOUND, Person, find_people, require_person
+from app.privacy.person_search import MAX_PEOPLE_FOUND, Person, find_people, load_person_by_name
 from app.record.campaign import load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -65,7 +65,7 @@ async def render_privacy_page(
 async def download_person(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
     """Download all data about a person as a ZIP."""
     campaign = await load_campaign_for_page(connection, slug)
-    found = await require_person(connection, campaign, person)
+    found = await load_person_by_name(connection, campaign, person)
     content = await build_person_zip(connection, campaign, found, now=now)
     headers = content_disposition_header(slug, f"person-{found.name}", "zip", now=now) | {"Cache-Control": "no-store"}
     return Response(content, media_type="application/zip", headers=headers)
@@ -79,7 +79,7 @@ async def erase_person_from_form(
     if not form.get("sure"):
         raise Invalid("Tick the box that you are sure. Nothing was erased.", code="not_sure")
     erasure = await erase_person(database, slug, person, form.get("rule", ""), now=now)
-    await erasures.start_and_wait(erasure.campaign_id, now=now, wait_seconds=ERASURE_WAIT_SECONDS)
+    await erasures.start_and_wait(erasure, now=now, wait_seconds=ERASURE_WAIT_SECONDS)
     return RedirectResponse(f"/admin/campaigns/{slug}/privacy/receipts/{erasure.receipt}", status_code=303)
 
 
