@@ -212,6 +212,8 @@ async def store_erasure(
     """Store a request to erase an annotator, or let their open withdrawal be due now. `receipt` is the number of the
     request, if it has one already.
 
+    Requests about the same annotator wait for each other. The locks are taken in the order of answers: HITs first.
+
     Raises:
         Conflict: `already_erased`, also if answers are removed already, so that nothing is left to anonymise;
             `already_withdrawn`, if the annotator had asked for removal, which is not done yet.
@@ -219,6 +221,8 @@ async def store_erasure(
     """
     rules = ["remove"] if rule == "remove" else ["anonymise", "remove"]
     key = {"campaign": campaign.id, "annotator": annotator_id}
+    await connection.execute(LOCK_HITS_OF_ANNOTATOR, key)
+    await connection.execute(LOCK_PERSON, key)
     if due_at <= now:
         hastened = (await connection.execute(HASTEN_OPEN_ERASURE, {**key, "rule": rule, "due": due_at})).one_or_none()
         if hastened is not None:

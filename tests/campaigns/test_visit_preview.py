@@ -27,6 +27,7 @@ VISIT: dict[str, Any] = {
     "training": TABLE,
     "qualification": TABLE,
     "items_per_hit": 2,
+    "panel_title": "Panel",
     "panel_query": "who={{who}}",
 }
 PLATFORMS = pytest.mark.parametrize("platform", platforms_with_pages(), ids=lambda platform: platform.name)

@@ -149,6 +149,16 @@ async def test_two_requests_at_once_erase_once(engine):
     assert await fetch_value(engine, "SELECT count(*) FROM decisions WHERE kind = 'erased'") == 1
 
 
+async def test_requests_of_both_rules_at_once_wait_for_each_other(engine):
+    campaign, _ = await create_answered_campaign(engine)
+    rules = ["anonymise", "remove"] * 3
+    erasing = [erase_person(engine, campaign.slug, "A1", rule, now=LATER) for rule in rules]
+    outcomes = await asyncio.gather(*erasing, return_exceptions=True)
+    assert [one for one in outcomes if isinstance(one, BaseException) and not isinstance(one, Conflict)] == []
+    stored = await fetch_rows(engine, "SELECT rule FROM erasures ORDER BY id")
+    assert stored in ([("remove",)], [("anonymise",), ("remove",)])
+
+
 async def test_answers_can_be_removed_after_they_were_anonymised_but_not_the_other_way(engine):
     campaign, _ = await create_answered_campaign(engine)
     await erase_completely(engine, campaign, "A1", "anonymise")

@@ -37,6 +37,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     https_media: bool
     latex: bool
     frame_origins: list[str] | None
+    panel_title: str | None
     minutes_per_hit: float | None
     pay: str | None
     pay_per_hit: float | None
@@ -79,6 +80,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             design_name="design",
             criteria_settings="criteria",
             frame_origins="crowd_settings -> 'frame_origins'",
+            panel_title="crowd_settings ->> 'panel_title'",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",

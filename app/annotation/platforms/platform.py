@@ -58,7 +58,9 @@ class ArrivalParameters:
         """Return the values of all parameters. Raises `Invalid` (`arrival_incomplete`, `arrival_placeholder`)."""
         values = [parameters.get(name, "").strip() for name in self.names]
         for name, value in zip(self.names, values, strict=True):
-            if not value or len(value) > MAX_PLATFORM_ID_CHARACTERS or not value.isprintable():
+            # Bytes that are not UTF-8 have become U+FFFD, so that two people would have the same id.
+            is_damaged = not value.isprintable() or "\N{REPLACEMENT CHARACTER}" in value
+            if not value or len(value) > MAX_PLATFORM_ID_CHARACTERS or is_damaged:
                 raise self.unusable_identifier_error(
                     name, "It is missing, empty or damaged.", code="arrival_incomplete"
                 )

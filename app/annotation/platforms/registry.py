@@ -1,6 +1,7 @@
 """Registry of platforms by name. To add a platform, add a module with a `PLATFORM` and one line here."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from app.annotation.platforms import easel_results, link, panel, personal, programs, prolific
@@ -35,6 +36,12 @@ def platforms_of_campaign(crowd_settings: Mapping[str, Any]) -> list[Platform]:
     """Return the platforms for people that are set up in a campaign, in the order in which researchers see them."""
     platforms = [platform.for_campaign_or_none(crowd_settings) for platform in platforms_with_pages()]
     return [platform for platform in platforms if platform]
+
+
+def platform_with_title(name: str, panel_title: str | None) -> Platform:
+    """Return a platform as annotators read of it: one that a campaign describes has the campaign's title."""
+    platform = PLATFORMS[name]
+    return replace(platform, title=panel_title) if platform.set_up_by_campaign and panel_title else platform
 
 
 def platforms_of_experiment() -> list[Platform]:

@@ -56,6 +56,7 @@ def refuse_unknown_placeholders(template: str, known: Collection[str]) -> None:
     """Raise ValueError if a code or address has a placeholder that is not known, or one in its host."""
     for name in placeholders_of_template(template):
         if name not in known:
-            raise ValueError(f"nothing is known as {{{name}}}; known are {', '.join(f'{{{one}}}' for one in known)}")
+            places = ", ".join(f"{{{one}}}" for one in known) or "none, without the link parameters of a platform"
+            raise ValueError(f"there is no placeholder {{{name}}}; you can use {places}")
     if template.startswith("https://") and "{" in urlsplit(template).netloc:
         raise ValueError("the host of an address cannot have placeholders")

@@ -25,6 +25,11 @@ CODE_TEMPLATE_PATTERN = re.compile(r"(?=.{1,200}$)[A-Za-z0-9_-]*(\{[A-Za-z][A-Za
 # A host with an optional wildcard for its first part, and an optional port.
 FRAME_ORIGIN_PATTERN = re.compile(r"https://(\*\.)?([A-Za-z0-9-]{1,63}\.){1,10}[A-Za-z0-9-]{2,63}(:[0-9]{1,5})?")
 RETURN_URL_PATTERN = re.compile(r"https://[^\s\"'<>\\]{1,500}")
+# A host of letters, digits and dots, or an IPv6 address, with an optional port, before the path. Browsers skip further
+# slashes, so that a path would be read as a host.
+RETURN_HOST_PATTERN = re.compile(r"https://([^\W_]([\w.-]{0,252}\w)?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#]|$)")
+# Capitals of a preset that stand for what the researcher has to put in.
+UNFINISHED_PRESET_PATTERN = re.compile(r"//YOUR-SITE\.|=EXPERIMENT\b|=TOKEN\b")
 Currency = Literal["USD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "CHF", "INR", "BRL", "MXN", "SEK", "PLN", "CZK"]
 
 
@@ -39,7 +44,11 @@ CompletionCode = Annotated[str, StringConstraints(strip_whitespace=True), AfterV
 
 def validate_code_or_url(code_or_url: str) -> str:
     code_pattern = CODE_TEMPLATE_PATTERN if "{" in code_or_url else COMPLETION_CODE_PATTERN
-    if code_pattern.fullmatch(code_or_url) or RETURN_URL_PATTERN.fullmatch(code_or_url):
+    if code_pattern.fullmatch(code_or_url):
+        return code_or_url
+    if RETURN_URL_PATTERN.fullmatch(code_or_url):
+        if RETURN_HOST_PATTERN.match(code_or_url) is None:
+            raise ValueError("this address has no usable host; begin it as in https://example.org/")
         return code_or_url
     raise ValueError("enter a code of letters, digits, _ and -, or an address that begins with https://")
 
@@ -98,7 +107,7 @@ class CrowdSettings(InputModel):
     )  # fmt: skip
     panel_title: Annotated[str, StringConstraints(strip_whitespace=True, max_length=60), OneLine] = Field(
         default=Campaign.panel_title, title="Platform name", json_schema_extra=EDITABLE,
-        description="Name of another platform, for you, for example: SONA.",
+        description="Name of another platform that people come from, for example: SONA.",
     )  # fmt: skip
     panel_query: Annotated[
         str, StringConstraints(strip_whitespace=True), AfterValidator(validate_query_with_placeholders)
@@ -144,11 +153,18 @@ class CrowdSettings(InputModel):
         """Split a text into lines, as forms and the command line send it."""
         return [line for line in origins.splitlines() if line.strip()] if isinstance(origins, str) else origins
 
+    @field_validator("panel_query")
+    @classmethod
+    def require_panel_title(cls, query: str, info: ValidationInfo) -> str:
+        if query and not info.data.get("panel_title"):
+            raise ValueError("give the platform a name, too: people read it")
+        return query
+
     @field_validator("panel_submission")
     @classmethod
     def validate_panel_submission(cls, name: str | None, info: ValidationInfo) -> str | None:
         if name is not None and name not in (names := parameter_names_of_query(info.data.get("panel_query", ""))):
-            raise ValueError(f"this is not a parameter of the link; its parameters are {', '.join(names) or 'none'}")
+            raise ValueError(f"this is not a parameter of the link; its parameters are {', '.join(names) or 'not set'}")
         return name
 
     @field_validator("return_completed", "return_failed_checks", "return_screened_out", "return_nothing_left")
@@ -156,9 +172,13 @@ class CrowdSettings(InputModel):
     def validate_placeholders(cls, template: str | None, info: ValidationInfo) -> str | None:
         """Check that the link has what a template needs. Without a panel, braces in an address are no placeholders."""
         query: str = info.data.get("panel_query", "")
-        if template is None or (not query and template.startswith("https://")):
+        if template is None:
             return template
-        names = [PERSON_PLACEHOLDER, *parameter_names_of_query(query)] if query else []
+        if UNFINISHED_PRESET_PATTERN.search(template):
+            raise ValueError("put your own values in the places of YOUR-SITE, EXPERIMENT and TOKEN")
+        if not query and template.startswith("https://") and f"{{{PERSON_PLACEHOLDER}}}" not in template:
+            return template
+        names = [*dict.fromkeys([PERSON_PLACEHOLDER, *parameter_names_of_query(query)])] if query else []
         if query and info.data.get("panel_key"):
             names.append(VERIFICATION_PLACEHOLDER)
         if VERIFICATION_PLACEHOLDER in placeholders_of_template(template) and VERIFICATION_PLACEHOLDER not in names:

@@ -41,7 +41,7 @@ async def test_people_arrive_by_the_ids_of_the_link_and_return_with_the_code(cli
 
 
 async def test_without_a_parameter_of_the_submission_a_person_has_one_submission(client, engine):
-    campaign = await create_running_campaign(engine, panel_query="participant={{participant}}")
+    campaign = await create_running_campaign(engine, panel_title="Panel", panel_query="participant={{participant}}")
     for _ in range(2):
         assert (await client.get(f"/panel/{campaign.link_key}?participant=p1")).status_code == 200
     assert await fetch_rows(engine, "SELECT external_id FROM assignments") == [("p1",)]
@@ -53,6 +53,12 @@ async def test_an_address_gets_the_ids_encoded(client, engine):
     )
     end = await answer_one_hit(client, campaign, "participantId=p%26x%3D1&assignmentId=a%2F9")
     assert 'data-complete href="https://panel.example/end?who=p%26x%3D1&amp;as=a%2F9"' in end
+
+
+async def test_people_read_the_name_of_their_platform(client, engine):
+    campaign = await create_running_campaign(engine, hits_per_annotator=1, **CONNECT)
+    end = await answer_one_hit(client, campaign, ARRIVAL)
+    assert "finish on Connect’s own page" in end
 
 
 async def test_a_verification_code_proves_that_this_person_finished_this_campaign(client, engine):
@@ -73,6 +79,7 @@ def test_a_verification_code_is_the_start_of_an_hmac():
         ("participantId=p7", "arrival_incomplete"),
         ("participantId={{participantId}}&assignmentId=a9", "arrival_placeholder"),
         (f"{ARRIVAL}&participantId=p8", "arrival_doubled"),
+        ("participantId=%ff&assignmentId=a9", "arrival_incomplete"),
     ],
 )
 async def test_a_link_without_usable_ids_lets_nobody_in(client, engine, query, code):
@@ -123,6 +130,14 @@ async def test_other_platforms_show_no_code_with_placeholders(client, engine):
         ({"panel_query": "who={who}", "return_completed": "https://panel.example/{other}"}, "return_completed"),
         ({"panel_query": "who={who}", "return_completed": "https://{who}.example/"}, "return_completed"),
         ({"panel_query": "who={who}", "return_completed": "{verification_code}"}, "return_completed"),
+        ({"panel_title": "", "panel_query": "who={who}"}, "panel_query"),
+        ({"return_completed": "https://panel.example/{id}"}, "return_completed"),
+        ({"panel_query": "who={who}", "return_completed": "https:///{who}"}, "return_completed"),
+        ({"panel_query": "who={who}", "return_completed": "https://?{who}"}, "return_completed"),
+        ({"panel_query": "who={who}", "return_completed": "https://;example.org/{who}"}, "return_completed"),
+        ({"panel_query": "who={who}", "return_completed": "https://{who}"}, "return_completed"),
+        ({"return_completed": "https://a.example,b.example/"}, "return_completed"),
+        ({"panel_query": "who={who}", "return_completed": "https://YOUR-SITE.example/"}, "return_completed"),
         ({"frame_origins": ["http://survey.example"]}, "frame_origins"),
         ({"frame_origins": ["https://survey.example/path"]}, "frame_origins"),
         ({"frame_origins": ["https://survey.example; script-src *"]}, "frame_origins"),
@@ -131,7 +146,7 @@ async def test_other_platforms_show_no_code_with_placeholders(client, engine):
 )
 def test_a_description_that_cannot_work_is_refused_at_its_setting(settings, field):
     with pytest.raises(ValidationError) as refusal:
-        CampaignSettings.model_validate({"name": "N", "question": "Q?"} | settings)
+        CampaignSettings.model_validate({"name": "N", "question": "Q?", "panel_title": "Panel"} | settings)
     assert {error["loc"][0] for error in refusal.value.errors()} == {field}
 
 
@@ -150,7 +165,7 @@ async def test_the_share_page_has_the_link_of_a_panel(researcher, engine):
 
 
 async def test_parameters_that_the_platform_adds_itself_are_not_in_the_link(researcher, client, engine):
-    campaign = await create_running_campaign(engine, panel_query="participantId&assignmentId")
+    campaign = await create_running_campaign(engine, panel_title="Panel", panel_query="participantId&assignmentId")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
     assert f'value="http://easel.test/panel/{campaign.link_key}"' in page
     assert (await client.get(f"/panel/{campaign.link_key}?{ARRIVAL}")).status_code == 200
@@ -159,7 +174,11 @@ async def test_parameters_that_the_platform_adds_itself_are_not_in_the_link(rese
 @pytest.mark.parametrize("preset", PANEL_PRESETS.values(), ids=PANEL_PRESETS)
 def test_a_preset_is_a_description_that_works(preset):
     key = {"panel_key": "k"} if "verification_code" in preset.get("return_completed", "") else {}
-    settings = CampaignSettings.model_validate({"name": "N", "question": "Q?"} | key | preset)
+    own = {
+        name: value.replace("YOUR-SITE", "lab").replace("EXPERIMENT", "12").replace("TOKEN", "0a")
+        for name, value in preset.items()
+    }
+    settings = CampaignSettings.model_validate({"name": "N", "question": "Q?", "panel_title": "Panel"} | key | own)
     assert settings.panel_query == preset["panel_query"]
 
 

@@ -19,7 +19,7 @@ from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render
 from app.annotation.hits.pages.welcome import visitor_of_request
 from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
 from app.annotation.platforms.assignments import AssignmentId
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import platform_with_title
 from app.database.session import Driver, is_database_away
 from app.designs.content import RenderedItems
 from app.designs.item_names import rename_form_items_to_positions
@@ -103,7 +103,7 @@ async def render_next_hit(
 ) -> HTMLResponse:
     """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
     assignment = next_hit.assignment
-    platform = PLATFORMS[assignment.platform]
+    platform = platform_with_title(assignment.platform, assignment.panel_title)
     if next_hit.hit is not None:
         page_state = replace(page_state, form=rename_form_items_to_positions(page_state.form, next_hit.hit.items))
     allow_campaign_sources_and_frames(request, assignment)

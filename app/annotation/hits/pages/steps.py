@@ -15,7 +15,7 @@ from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import visit_progress
 from app.annotation.onboarding.steps import VISIT_STEPS, place_of_step_among_pages
 from app.annotation.platforms.assignments import WorkerTokens
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import platform_with_title
 from app.database.session import Driver
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.item_names import rename_form_items_to_positions
@@ -63,7 +63,7 @@ async def render_onboarding_step(
     request: Request, connection: Driver, assignment: AssignmentState, page_state: PageState
 ) -> HTMLResponse:
     """Return the page of the onboarding step that the annotator must pass before the work."""
-    platform = PLATFORMS[assignment.platform]
+    platform = platform_with_title(assignment.platform, assignment.panel_title)
     visit = await visit_progress.load_visit_or_refuse(connection, assignment.key)
     step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
     allow_campaign_sources_and_frames(request, assignment)
