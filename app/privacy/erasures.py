@@ -309,7 +309,7 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id})).one_or_none()
     if locked is None or locked.finished_at is not None:
         return
-    # What was leased or stored while the first step ran is erased, too. The ids of the person are erased already.
+    # Also erase HITs and answers that were stored while the first step ran. The ids are erased already.
     person = await close_hits_and_lock_person(connection, key, now=now)
     statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
     await run_erasing_statements(connection, statements_of_rows, key, person.name)

@@ -11,18 +11,18 @@ from app.privacy.inventory_types import PersonalTable, personal_column
 ERASED_PREFIX = "erased:"
 ERASED_REASON = "erased"
 HAS_REASON_SQL = "starts_with(action, 'answers.') AND after ? 'reason'"
-OF_OTHERS = "it names a researcher, not the person"
-OF_SECRETS = "a secret, of which only a hash is stored"
+NAMES_RESEARCHER = "it names a researcher, not the person"
+ONLY_HASH_STORED = "a secret; only its hash is stored"
 
-# Which items could not be judged, and which were flagged, counts; why, and in which words, is the person's.
+# The fact that an item could not be judged, or was flagged, stays: it counts. The reason and the comment are erased.
 EXTRA_WITHOUT_TEXT_SQL = f"""
     nullif(jsonb_strip_nulls(extra || jsonb_build_object(
         '{UNJUDGED_KEY}', (SELECT jsonb_object_agg(item, CAST('' AS text))
             FROM jsonb_object_keys(extra -> '{UNJUDGED_KEY}') AS unjudged (item)),
         '{UNJUDGED_CHECKS_KEY}', (SELECT jsonb_object_agg(item, CAST('' AS text))
             FROM jsonb_object_keys(extra -> '{UNJUDGED_CHECKS_KEY}') AS unjudged (item)),
-        '{REMARKS_KEY}', (SELECT jsonb_object_agg(about, told - 'comment')
-            FROM jsonb_each(extra -> '{REMARKS_KEY}') AS remark (about, told) WHERE told ? 'flag')
+        '{REMARKS_KEY}', (SELECT jsonb_object_agg(about, remark - 'comment')
+            FROM jsonb_each(extra -> '{REMARKS_KEY}') AS remarks (about, remark) WHERE remark ? 'flag')
     )), '{{}}')"""
 
 
@@ -58,7 +58,7 @@ PERSONAL_TABLES = (
         BY_ANNOTATOR,
         (
             personal_column(
-                "code_hash", "hash of the withdrawal code", "identifier", fate="deleted", withheld=OF_SECRETS
+                "code_hash", "hash of the withdrawal code", "identifier", fate="deleted", withheld=ONLY_HASH_STORED
             ),
             personal_column("campaign_id annotator_id", "whose it is", "technical", fate="deleted"),
         ),
@@ -175,7 +175,7 @@ PERSONAL_TABLES = (
                 anonymised="NULL",
                 fate="emptied",
                 retention="identifiers",
-                withheld=OF_SECRETS,
+                withheld=ONLY_HASH_STORED,
             ),
             personal_column(
                 "not_applicable",
@@ -241,7 +241,7 @@ PERSONAL_TABLES = (
                 fate="overwritten",
                 retention="free_text",
             ),
-            personal_column("decided_by", "who decided", "technical", withheld=OF_OTHERS),
+            personal_column("decided_by", "who decided", "technical", withheld=NAMES_RESEARCHER),
             personal_column("kind decided_at", "whether answers count", "conduct"),
             personal_column("campaign_id seq annotator_id response_seq", "place in the record", "technical"),
         ),
@@ -264,7 +264,7 @@ PERSONAL_TABLES = (
         "campaign_id = :campaign AND about = :name",
         (
             personal_column("about because kind raised_at", "alerts that name them, as A7", "conduct"),
-            personal_column("seen_at seen_by", "who saw it", "technical", withheld=OF_OTHERS),
+            personal_column("seen_at seen_by", "who saw it", "technical", withheld=NAMES_RESEARCHER),
             personal_column("campaign_id id occasion", "place in the list", "technical"),
         ),
     ),
@@ -280,7 +280,7 @@ PERSONAL_TABLES = (
                 fate="the reason is overwritten",
                 retention="free_text",
             ),
-            personal_column("who way", "who changed it", "technical", withheld=OF_OTHERS),
+            personal_column("who way", "who changed it", "technical", withheld=NAMES_RESEARCHER),
             personal_column("noted_at action about", "changes about them, as A7", "conduct"),
             personal_column("id campaign_id campaign before answers", "place in the log", "technical"),
         ),
@@ -338,7 +338,7 @@ PERSONAL_TABLES = (
                 fate="overwritten",
                 retention="free_text",
             ),
-            personal_column("barred_by", "who decided that", "technical", withheld=OF_OTHERS),
+            personal_column("barred_by", "who decided that", "technical", withheld=NAMES_RESEARCHER),
             personal_column("platform created_at barred barred_at", "where and when they came", "technical"),
             personal_column("campaign_id id admitted", "place in the list", "technical"),
         ),
@@ -351,9 +351,9 @@ PERSONAL_TABLES = (
                 "person_hashes",
                 "hashes of the former ids, by which imports skip them and a restored backup erases them again",
                 "identifier",
-                withheld=OF_SECRETS,
+                withheld=ONLY_HASH_STORED,
             ),
-            personal_column("requested_by", "who asked for the erasure", "technical", withheld=OF_OTHERS),
+            personal_column("requested_by", "who asked for the erasure", "technical", withheld=NAMES_RESEARCHER),
             personal_column(
                 "receipt rule requested_at due_at identifiers_erased_at finished_at counts", "receipt", "technical"
             ),

@@ -1,7 +1,7 @@
 """Erase data of finished campaigns whose time is over, as each campaign's settings and the server say.
 
-What is due is erased in batches, each in a transaction of its own, so that nobody waits for long. A run that was
-interrupted is continued by the next one: it finds what is left.
+Due data are erased in batches, each in a transaction of its own, so that other requests do not wait for long. The next
+run continues an interrupted one: it finds what is left.
 """
 
 import asyncio

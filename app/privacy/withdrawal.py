@@ -18,7 +18,7 @@ BY_ANNOTATOR_NAME = "the annotator"
 ANNOTATOR_ACTOR = Actor(BY_ANNOTATOR_NAME, "page")
 WITHDRAWN_REASON = "withdrawn"
 
-# While the annotator can take it back, they get no HITs. Whom a researcher blocked stays as they are.
+# While the annotator can take it back, they get no HITs. An annotator whom a researcher blocked stays blocked.
 BLOCK_WITHDRAWN_ANNOTATOR = text("""
     UPDATE annotators SET barred = 'erased', barred_reason = :reason, barred_by = :by, barred_at = :now
     WHERE campaign_id = :campaign AND id = :annotator AND barred IS NULL

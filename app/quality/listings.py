@@ -16,7 +16,6 @@ from app.quality.check_expectations import CriterionDesigns, criterion_designs, 
 from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes, values_of_check
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import numbers_of_probably_wrong_checks
-from app.quality.registry import QUALITY_RULES
 from app.quality.value_histograms import histogram_bin_count, value_count_by_bin
 
 MAX_FINDINGS_SHOWN = 200
@@ -68,7 +67,7 @@ class CheckLine:
         failed: Number of failed answers.
         probably_wrong: Whether most annotators failed the check, so that it is probably wrong itself.
         not_loaded: Number of annotators who reported that its file did not load.
-        histograms: Of the given answers, for each criterion that expects one; none where the answer is a place.
+        histograms: Histogram of the answers by each criterion that expects one; none where the answer is a place.
 
     """
 
@@ -93,11 +92,6 @@ async def load_newest_findings(
 async def load_annotators_to_review(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return annotators with a finding, neither excluded nor erased, with `name` and the newest finding, `said`."""
     return (await connection.execute(LIST_ANNOTATORS_TO_REVIEW, {"campaign": campaign_id})).all()
-
-
-def title_of_quality_rule(rule_name: str) -> str:
-    """Return the title of a rule; its name if the rule does not exist any more."""
-    return QUALITY_RULES[rule_name].title if rule_name in QUALITY_RULES else rule_name
 
 
 async def load_check_lines_with_outcome_counts(connection: AsyncConnection, campaign: Campaign) -> list[CheckLine]:

@@ -124,6 +124,15 @@ async def test_a_day_later_the_answers_are_removed_and_nothing_brings_them_back(
     assert refusal.value.code == "withdrawal_final"
 
 
+async def test_the_receipt_of_a_withdrawal_that_is_not_due_claims_no_erasure(researcher, engine):
+    campaign, _ = await withdrawn_person(engine)
+    receipt = await fetch_value(engine, "SELECT receipt FROM erasures")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/privacy/receipts/{receipt}")).text
+    assert "Nothing is erased yet" in page
+    assert "What will be erased" in page
+    assert "<dt>Answers</dt>" not in page
+
+
 async def test_after_taking_it_back_the_annotator_works_on(engine):
     campaign, person = await withdrawn_person(engine)
     async with engine.begin() as connection:

@@ -119,7 +119,7 @@ def derivatives_of_performances_by_parameter(
 
 
 def _covariance_given_unit(covariance: Array, unit_slope: Array) -> Array:
-    """Return the covariance of Normal variables, (P, P), of which the sum with these weights, (P,), is known.
+    """Return the covariance of Normal variables, (P, P), given the value of their sum with these weights, (P,).
 
     The weights are the derivative of half the sum of squares of performances, by which the unit is chosen.
     """
