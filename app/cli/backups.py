@@ -22,6 +22,12 @@ from app.text.postgres_address import AddressProblem, parse_postgres_address
 
 KEY_REMINDER = "EASEL_SECRET_KEY is set: it is not in the backup. Keep it, too."
 
+SENTENCE_BY_STATE = {
+    "erased": "Erased again, because they were erased after this backup",
+    "open": "Withdrawn again, because they withdrew after this backup",
+    "undone": "Not withdrawn any more, because they took it back after this backup",
+}
+
 
 @click.command()
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path), required=False)
@@ -59,7 +65,7 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
     "--erasures",
     "erasure_list",
     type=click.Path(dir_okay=False, path_type=Path),
-    help=f"List of people to erase again. Default: {ERASURE_LIST_NAME} next to the dump, if there is one.",
+    help=f"List of erasures and withdrawals to apply again. Default: {ERASURE_LIST_NAME} next to the dump, if any.",
 )
 @click.option("--no-verify", "is_unverified", is_flag=True, help="Do not replay the campaigns afterwards.")
 def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unverified: bool) -> None:
@@ -83,7 +89,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
 
 
 async def write_erasure_list(url: str, path: Path) -> None:
-    """Write the list of all erasures, which only its owner can read; nothing if no one was erased."""
+    """Write the list of all erasures and withdrawals, which only its owner can read; nothing if there are none."""
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         erasures = await load_erasure_list(connection)
     if not erasures:
@@ -95,11 +101,12 @@ async def write_erasure_list(url: str, path: Path) -> None:
 
 
 async def erase_listed_people_again(url: str, path: Path) -> None:
-    """Erase the people of a list in a restored database."""
+    """Apply the erasures and withdrawals of a list in a restored database."""
     async with open_engine_of_own_process(url) as engine:
-        count = await reapply_erasures(engine, await read_erasure_list(path), now=current_utc_time())
-    if count:
-        click.echo(f"Erased again, because they were erased after this backup: {pluralize(count, 'annotator')}.")
+        count_by_state = await reapply_erasures(engine, await read_erasure_list(path), now=current_utc_time())
+    for state, sentence in SENTENCE_BY_STATE.items():
+        if count := count_by_state.get(state):
+            click.echo(f"{sentence}: {pluralize(count, 'annotator')}.")
 
 
 async def print_comparison_and_list_problems(url: str, manifest: Manifest, *, is_unverified: bool) -> list[str]:

@@ -43,6 +43,16 @@ erasures = Table(
     index_where_condition_holds("finished_at IS NULL", "erasures_open_idx", "due_at"),
 )
 
+# Withdrawals that annotators took back, so that no restored backup carries them out. They name no person.
+undone_withdrawals = Table(
+    "undone_withdrawals",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("receipt", Text, nullable=False),
+    Column("undone_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "receipt"),
+)
+
 # Hashes of the codes that annotators see at the end, by which they can be found without an id.
 withdrawal_codes = Table(
     "withdrawal_codes",

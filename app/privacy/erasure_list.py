@@ -1,7 +1,7 @@
 """Hashes of erased people's former ids, by which they are recognised without storing the ids.
 
-An import skips these people. A file with the list is kept next to backups: a restored backup, in which they still are,
-erases them again (`erasure_reapplication`).
+An import skips these people. A file next to backups lists erasures, open withdrawals, and withdrawals that were taken
+back: a restored backup applies again those that are later than it (`erasure_reapplication`).
 """
 
 import hashlib
@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+BY_ANNOTATOR_NAME = "the annotator"
 ERASURE_LIST_NAME = "erasures.jsonl"  # the file next to backups
 
 LIST_PERSON_HASHES = text("SELECT DISTINCT unnest(person_hashes) FROM erasures WHERE campaign_id = :campaign")
@@ -35,26 +36,50 @@ async def load_person_hashes(connection: AsyncConnection, campaign_id: int) -> f
     return frozenset(await connection.scalars(LIST_PERSON_HASHES, {"campaign": campaign_id}))
 
 
-LIST_ERASURES_OF_SERVER = text("""
-    SELECT c.slug AS campaign, e.receipt, e.rule, e.requested_by, e.requested_at, e.person_hashes
+# Where the row a is an annotator and c their campaign.
+SQL_OF_ID_HASH = "sha256(convert_to(concat(c.link_key, E'\\n', a.platform, E'\\n', a.worker_id), 'UTF8'))"
+SQL_OF_PSEUDONYM_HASH = "sha256(convert_to(concat(c.link_key, E'\\n\\n', a.pseudonym), 'UTF8'))"
+
+# An open withdrawal has no hashes yet: those of the present ids, and of erasures before it.
+LIST_ERASURES_OF_SERVER = text(f"""
+    SELECT c.slug AS campaign, 'erased' AS state, e.receipt, e.rule, e.requested_by, e.requested_at, e.due_at,
+        e.person_hashes, e.requested_at AS asked_at, e.id
     FROM erasures e JOIN campaigns c ON c.id = e.campaign_id WHERE e.identifiers_erased_at IS NOT NULL
-    ORDER BY e.requested_at, e.id
+    UNION ALL
+    SELECT c.slug, 'open', e.receipt, e.rule, e.requested_by, e.requested_at, e.due_at,
+        ARRAY(SELECT {SQL_OF_ID_HASH} UNION SELECT {SQL_OF_PSEUDONYM_HASH} UNION SELECT unnest(earlier.person_hashes)
+            FROM erasures earlier WHERE earlier.campaign_id = e.campaign_id AND earlier.annotator_id = e.annotator_id),
+        e.requested_at, e.id
+    FROM erasures e JOIN campaigns c ON c.id = e.campaign_id
+    JOIN annotators a ON a.campaign_id = e.campaign_id AND a.id = e.annotator_id
+    WHERE e.identifiers_erased_at IS NULL
+    UNION ALL
+    SELECT c.slug, 'undone', u.receipt, 'remove', '{BY_ANNOTATOR_NAME}', u.undone_at, u.undone_at, '{{}}',
+        u.undone_at, 0
+    FROM undone_withdrawals u JOIN campaigns c ON c.id = u.campaign_id
+    ORDER BY asked_at, id
 """)
 
 
 class ListedErasure(BaseModel):
-    """One line of the file: an erasure, with hashes of the former ids in hexadecimal digits."""
+    """One line of the file: a request to erase a person, with hashes of their former ids in hexadecimal digits.
+
+    `state` is `erased`; `open` for a withdrawal that the annotator can take back until `due_at`; or `undone` for one
+    that was taken back at `requested_at`, which has no hashes.
+    """
 
     campaign: str
+    state: Literal["erased", "open", "undone"] = "erased"  # lists of earlier versions know no other
     receipt: str
     rule: Literal["anonymise", "remove"]
     requested_by: str
     requested_at: datetime
+    due_at: datetime | None = None
     person_hashes: list[Annotated[str, Field(pattern="^[0-9a-f]{64}$")]]
 
 
 async def load_erasure_list(connection: AsyncConnection) -> Sequence[ListedErasure]:
-    """Return all erasures of the server, oldest first."""
+    """Return all erasures, open withdrawals and withdrawals taken back of the server, in the order of the requests."""
     return [
         ListedErasure.model_validate({**row, "person_hashes": [part.hex() for part in row["person_hashes"]]})
         for row in (await connection.execute(LIST_ERASURES_OF_SERVER)).mappings()

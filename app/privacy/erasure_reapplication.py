@@ -1,8 +1,9 @@
-"""Erase people again in a restored backup that is older than their erasure."""
+"""Apply erasures and withdrawals again in a restored backup that is older than they are."""
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -10,25 +11,27 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.errors import Conflict, NotFound, StartupProblem
-from app.privacy.erasure_list import ListedErasure
+from app.privacy.erasure_list import SQL_OF_ID_HASH, SQL_OF_PSEUDONYM_HASH, ListedErasure
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_identifiers, store_erasure
+from app.privacy.withdrawal import delete_open_withdrawal, store_withdrawal
 from app.record.campaign import load_campaign_by_slug
 
 log = logging.getLogger(__name__)
 
 # Annotators whose id or pseudonym has one of the hashes, then those who were erased before and had one then; no one if
-# the erasure is in the database.
-FIND_ANNOTATORS_BY_HASH = text("""
+# the database knows the request and what became of it.
+FIND_ANNOTATORS_BY_HASH = text(f"""
     SELECT matching.id FROM (
         SELECT a.id, 1 AS place FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
-        WHERE a.campaign_id = :campaign AND (
-            sha256(convert_to(concat(c.link_key, E'\\n', a.platform, E'\\n', a.worker_id), 'UTF8')) = ANY(:hashes)
-            OR sha256(convert_to(concat(c.link_key, E'\\n\\n', a.pseudonym), 'UTF8')) = ANY(:hashes))
+        WHERE a.campaign_id = :campaign AND ({SQL_OF_ID_HASH} = ANY(:hashes) OR {SQL_OF_PSEUDONYM_HASH} = ANY(:hashes))
         UNION ALL SELECT e.annotator_id, 2 FROM erasures e
         WHERE e.campaign_id = :campaign AND e.person_hashes && CAST(:hashes AS bytea[])
     ) AS matching
-    WHERE NOT EXISTS (SELECT FROM erasures e WHERE e.receipt = :receipt)
+    WHERE NOT EXISTS (
+        SELECT FROM erasures e
+        WHERE e.receipt = :receipt AND (e.identifiers_erased_at IS NOT NULL OR :state = 'open'))
+    AND NOT EXISTS (SELECT FROM undone_withdrawals u WHERE u.campaign_id = :campaign AND u.receipt = :receipt)
     ORDER BY matching.place, matching.id LIMIT 1
 """)
 
@@ -53,25 +56,29 @@ async def read_erasure_list(path: Path) -> Sequence[ListedErasure]:
     return [*erasures.values()]
 
 
-async def reapply_erasures(engine: AsyncEngine, erasures: Sequence[ListedErasure], *, now: datetime) -> int:
-    """Erase everyone on the list who is not erased in this database, and return how many that were.
+async def reapply_erasures(
+    engine: AsyncEngine, erasures: Sequence[ListedErasure], *, now: datetime
+) -> Mapping[str, int]:
+    """Apply the requests of a list that this database does not know, and return their numbers by state.
 
-    A campaign that the database does not have is passed over. An erasure that is refused, such as `anonymise` after
+    People are erased, withdrawals are open again until they are due, and withdrawals that were taken back are closed.
+    A campaign that the database does not have is passed over. A request that is refused, such as `anonymise` after
     `remove`, is logged with its receipt, and the next ones follow.
     """
-    erased_count = 0
+    count_by_state: Counter[str] = Counter()
     for listed in erasures:
         try:
             async with engine.begin() as connection:
-                erased_count += await reapply_erasure_if_missing(connection, listed, now=now)
+                if await reapply_if_missing(connection, listed, now=now):
+                    count_by_state[listed.state] += 1
         except Conflict as refusal:
             log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
     await finish_open_erasures(engine, now=now)
-    return erased_count
+    return count_by_state
 
 
-async def reapply_erasure_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
-    """Erase ids and names as an erasure on the list did; return False if there is no one to erase.
+async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
+    """Apply a request of a list; return False if there is nothing to change.
 
     Raises:
         Conflict: `already_erased`.
@@ -81,12 +88,22 @@ async def reapply_erasure_if_missing(connection: AsyncConnection, listed: Listed
         campaign = await load_campaign_by_slug(connection, listed.campaign)
     except NotFound:
         return False
+    if listed.state == "undone":
+        return await delete_open_withdrawal(
+            connection, campaign, listed.receipt, now=listed.requested_at, is_after_restore=True
+        )
     hashes = [bytes.fromhex(part) for part in listed.person_hashes]
-    parameters = {"campaign": campaign.id, "receipt": listed.receipt, "hashes": hashes}
+    parameters = {"campaign": campaign.id, "receipt": listed.receipt, "hashes": hashes, "state": listed.state}
     annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
     if annotator_id is None:
         return False
     await connection.execute(DELETE_OPEN_ERASURE, {"campaign": campaign.id, "annotator": annotator_id})
+    due_at = listed.due_at or listed.requested_at
+    if listed.state == "open":
+        await store_withdrawal(
+            connection, campaign, annotator_id, now=listed.requested_at, due_at=due_at, receipt=listed.receipt
+        )
+        return True
     erasure = await store_erasure(
         connection,
         campaign,
@@ -94,7 +111,7 @@ async def reapply_erasure_if_missing(connection: AsyncConnection, listed: Listed
         listed.rule,
         requested_by=listed.requested_by,
         now=listed.requested_at,
-        due_at=listed.requested_at,
+        due_at=due_at,
         receipt=listed.receipt,
     )
     await erase_identifiers(connection, campaign, erasure, now=now, known_hashes=hashes)

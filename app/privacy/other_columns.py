@@ -67,5 +67,6 @@ OTHER_TABLES = {
     ),
     "visit_refusals": other_table("counts by day", "campaign_id day refused"),
     "crowds": other_table("simulated annotators", "campaign_id described led_until"),
+    "undone_withdrawals": other_table("receipts of withdrawals that were taken back", "campaign_id receipt undone_at"),
     "retention_runs": other_table("counts of what retention erased", "campaign_id kind ran_at finished_at counts"),
 }

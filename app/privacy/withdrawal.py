@@ -10,11 +10,11 @@ from app.annotation.hits.withdrawal_code import STORE_CODE_HASH, withdrawal_code
 from app.database.audit_log import Actor, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Forbidden, NotFound
+from app.privacy.erasure_list import BY_ANNOTATOR_NAME
 from app.privacy.erasures import FIND_EARLIER_ERASURE, Erasure, store_erasure
 from app.quality.decisions import RELEASE_LEASES_OF_ANNOTATOR
 
 UNDO_HOURS = 24
-BY_ANNOTATOR_NAME = "the annotator"
 ANNOTATOR_ACTOR = Actor(BY_ANNOTATOR_NAME, "page")
 WITHDRAWN_REASON = "withdrawn"
 
@@ -29,8 +29,13 @@ UNBLOCK_WITHDRAWN_ANNOTATOR = text("""
 """)
 
 DELETE_OPEN_WITHDRAWAL = text("""
-    DELETE FROM erasures WHERE campaign_id = :campaign AND annotator_id = :annotator AND rule = 'remove'
-    AND requested_by = :by AND identifiers_erased_at IS NULL AND due_at > :now RETURNING receipt
+    DELETE FROM erasures WHERE campaign_id = :campaign AND receipt = :receipt AND rule = 'remove'
+    AND requested_by = :by AND identifiers_erased_at IS NULL AND (due_at > :now OR :is_after_restore)
+    RETURNING annotator_id
+""")
+NOTE_UNDONE_WITHDRAWAL = text("""
+    INSERT INTO undone_withdrawals (campaign_id, receipt, undone_at) VALUES (:campaign, :receipt, :now)
+    ON CONFLICT DO NOTHING
 """)
 
 FIND_ANNOTATOR_OF_ASSIGNMENT = text("""
@@ -87,16 +92,34 @@ async def withdraw_annotator(
             "Here only the researcher can remove answers. Nothing was changed.", code="withdrawal_not_offered"
         )
     state = await load_withdrawal_state(connection, campaign, assignment_id)
-    key = {"campaign": campaign.id, "annotator": state.annotator_id}
+    return await store_withdrawal(
+        connection, campaign, state.annotator_id, now=now, due_at=now + timedelta(hours=UNDO_HOURS)
+    )
+
+
+async def store_withdrawal(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    annotator_id: int,
+    *,
+    now: datetime,
+    due_at: datetime,
+    receipt: str | None = None,
+) -> Erasure:
+    """Stop giving HITs to an annotator, and remove their answers when that is due. `receipt` is the number of the
+    withdrawal, if it has one already. Raises `Conflict` as `store_erasure`.
+    """
+    key = {"campaign": campaign.id, "annotator": annotator_id}
     # In the order of all erasures: the request, HITs, the annotator.
     erasure = await store_erasure(
         connection,
         campaign,
-        state.annotator_id,
+        annotator_id,
         "remove",
         requested_by=BY_ANNOTATOR_NAME,
         now=now,
-        due_at=now + timedelta(hours=UNDO_HOURS),
+        due_at=due_at,
+        receipt=receipt,
     )
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
     block = {"reason": WITHDRAWN_REASON, "by": BY_ANNOTATOR_NAME, "now": now}
@@ -116,10 +139,25 @@ async def undo_withdrawal(
 
     """
     state = await load_withdrawal_state(connection, campaign, assignment_id)
-    key = {"campaign": campaign.id, "annotator": state.annotator_id}
-    deleted = {"by": BY_ANNOTATOR_NAME, "now": now}
-    receipt = (await connection.execute(DELETE_OPEN_WITHDRAWAL, key | deleted)).scalar_one_or_none()
-    if receipt is None:
+    if state.erasure is None or not await delete_open_withdrawal(connection, campaign, state.erasure.receipt, now=now):
         raise Conflict("This can no longer be taken back. Nothing was changed.", code="withdrawal_final")
-    await connection.execute(UNBLOCK_WITHDRAWN_ANNOTATOR, key | {"reason": WITHDRAWN_REASON})
+
+
+async def delete_open_withdrawal(
+    connection: AsyncConnection, campaign: Campaign, receipt: str, *, now: datetime, is_after_restore: bool = False
+) -> bool:
+    """Take back a withdrawal, and return False if it is not open.
+
+    A restored backup may have it open though its time is over: with `is_after_restore` it is taken back all the same.
+    """
+    key = {"campaign": campaign.id, "receipt": receipt, "now": now}
+    parameters = {**key, "by": BY_ANNOTATOR_NAME, "is_after_restore": is_after_restore}
+    annotator_id = (await connection.execute(DELETE_OPEN_WITHDRAWAL, parameters)).scalar_one_or_none()
+    if annotator_id is not None or is_after_restore:
+        await connection.execute(NOTE_UNDONE_WITHDRAWAL, key)
+    if annotator_id is None:
+        return False
+    unblocked = {"campaign": campaign.id, "annotator": annotator_id, "reason": WITHDRAWN_REASON}
+    await connection.execute(UNBLOCK_WITHDRAWN_ANNOTATOR, unblocked)
     await log_change(connection, "people.withdrawal_undone", campaign, about=receipt, actor=ANNOTATOR_ACTOR)
+    return True

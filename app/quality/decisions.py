@@ -242,6 +242,8 @@ async def set_annotator_blocked_state(
             f"{blocked_state.name} is already {blocked_state.barred}. Nothing was changed.",
             code=f"already_{blocked_state.barred}",
         )
+    # Also a HIT that was leased or renewed before the annotator's row was locked.
+    await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
 
 
 async def clear_annotator_blocked_state(

@@ -50,9 +50,9 @@ async def test_removal_after_anonymising_is_applied_again_and_the_list_stays_com
         await erase_person(engine, campaign.slug, "A1", rule, now=LATER)
     erasures = await list_and_bring_back(engine, person)
     for _ in range(2):
-        assert await reapply_erasures(engine, erasures, now=LATER) == 2
+        assert await reapply_erasures(engine, erasures, now=LATER) == {"erased": 2}
         assert await fetch_rows(engine, "SELECT rule FROM erasures ORDER BY id") == [("anonymise",), ("remove",)]
-        assert await reapply_erasures(engine, erasures, now=LATER) == 0
+        assert await reapply_erasures(engine, erasures, now=LATER) == {}
         erasures = await list_and_bring_back(engine, person)
 
 
@@ -64,7 +64,7 @@ async def test_people_who_were_erased_after_retention_are_found_by_their_pseudon
     await erase_outdated_data(engine, now=NOW + timedelta(days=1))
     await erase_person(engine, campaign.slug, "A1", "remove", now=NOW + timedelta(days=2))
     erasures = await list_and_bring_back(engine, person)
-    assert await reapply_erasures(engine, erasures, now=NOW + timedelta(days=3)) == 1
+    assert await reapply_erasures(engine, erasures, now=NOW + timedelta(days=3)) == {"erased": 1}
 
 
 @pytest.mark.parametrize("rule", ["anonymise", "remove"])
@@ -86,7 +86,7 @@ async def test_a_withdrawal_that_was_open_in_the_backup_gives_way_to_the_listed_
     ann = (await list_and_bring_back(engine, first))[0]
     async with engine.begin() as connection:
         await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
-    assert await reapply_erasures(engine, [ann, ben], now=LATER) == 2
+    assert await reapply_erasures(engine, [ann, ben], now=LATER) == {"erased": 2}
     assert await fetch_value(engine, second_hashes) == 1
     receipts = await fetch_rows(engine, "SELECT receipt, rule FROM erasures ORDER BY id")
     assert receipts == [(ann.receipt, rule), (ben.receipt, "anonymise")]
@@ -101,5 +101,5 @@ async def test_an_erasure_that_is_refused_stops_none_after_it(engine, caplog):
     await execute_sql(engine, "UPDATE annotators SET worker_id = 'ben' WHERE id = (SELECT max(id) FROM annotators)")
     await erase_person(engine, campaign.slug, "A1", "remove", now=LATER)
     await finish_open_erasures(engine, now=LATER)
-    assert await reapply_erasures(engine, [anonymised, other], now=LATER) == 1
+    assert await reapply_erasures(engine, [anonymised, other], now=LATER) == {"erased": 1}
     assert anonymised.receipt in caplog.text

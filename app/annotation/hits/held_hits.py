@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from app.annotation.hits import check_placement
 from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
-from app.annotation.hits.lease_sql import items_with_judgment_limit, try_to_renew_lease
+from app.annotation.hits.lease_sql import CAMPAIGN_IS_RUNNING, items_with_judgment_limit, try_to_renew_lease
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_replies import (
     complete_if_finished_and_build_refusal,
@@ -37,7 +37,7 @@ SELECT_HELD_ITEMS, SELECT_HELD_OUTPUTS = (
 
 CLOSE_HELD_HIT = text(f"""
     UPDATE hits SET closed_at = :now, untouched_by = NULL
-    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
+    WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND {CAMPAIGN_IS_RUNNING}
       AND (expires_at <= {DATABASE_TIME} OR {HAS_FULLY_JUDGED_ITEM})
 """)
 

@@ -42,7 +42,6 @@ LEASES_PARAMETER_TYPES = {
     "wanted": "int",
     "people": "int",
     "few_open": "boolean",
-    "counted": "bigint[]",
     "all_capped": "int[]",
     "annotators": "bigint[]",
     "assignments": "bigint[]",
@@ -92,6 +91,7 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     DECLARE
+        blocked bigint[];  -- annotators who get no HIT
         time_after_locks timestamptz;
         rooms int[];  -- for each of the capped items: how many more HITs may hold it
         leads boolean[];  -- for each of the capped items: whether it leads an open HIT
@@ -103,11 +103,11 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     BEGIN
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
         PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        IF cardinality(:counted) > 0 THEN
-            PERFORM FROM (SELECT annotator FROM unnest(:counted) AS annotator ORDER BY annotator) AS one, LATERAL (
-                SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
-            ) AS locked;
-        END IF;
+        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL) INTO blocked
+        FROM (SELECT DISTINCT annotator FROM unnest(:annotators) AS annotator ORDER BY annotator) AS one, LATERAL (
+            SELECT a.id, a.barred FROM annotators a
+            WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
+        ) AS locked;
         PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
         time_after_locks := clock_timestamp();
         IF NOT {CAMPAIGN_IS_RUNNING} THEN
@@ -119,6 +119,7 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
             RETURN;
         END IF;
         FOR place IN 1 .. cardinality(:annotators) LOOP
+            CONTINUE WHEN :annotators[place] = ANY(blocked);
             leader_spot := array_position(:all_capped, :leaders[place]);
             CONTINUE WHEN leads[leader_spot] AND NOT :shared_leaders[place];
             spots := '{{}}';
@@ -215,7 +216,7 @@ async def try_to_lease_hits(
 ) -> dict[int, LeasedHit]:
     """Lease the proposed items as new HITs of one campaign, and return these by their place in `leases`, from 1.
 
-    A HIT is missing if another request took some of its items first.
+    A HIT is missing if another request took some of its items first, or if its annotator is blocked meanwhile.
 
     Args:
         connection: Connection in no transaction.
@@ -227,11 +228,6 @@ async def try_to_lease_hits(
     assignments, proposals = [lease.assignment for lease in leases], [lease.proposal for lease in leases]
     campaign = assignments[0]
     capped = [items_with_judgment_limit(campaign, proposal.items) for proposal in proposals]
-    counted = {
-        assignment.annotator_id
-        for assignment in assignments
-        if assignment.hits_per_annotator is not None or assignment.one_hit
-    }
     parameters = {
         "campaign": campaign_id,
         "repeat_items": campaign.repeat_items,
@@ -239,7 +235,6 @@ async def try_to_lease_hits(
         "wanted": campaign.judgments_per_item,
         "people": campaign.unjudged_people,
         "few_open": few_open,
-        "counted": sorted(counted),
         "all_capped": sorted({item for items in capped for item in items}),
         "annotators": [assignment.annotator_id for assignment in assignments],
         "assignments": [assignment.assignment_id for assignment in assignments],

@@ -7,11 +7,13 @@ Races, and how each is decided:
   locks, counts open leases.
 - Two visits of one person that would exceed the HITs per annotator, or two answers of an assignment that is one HIT:
   the annotator's row is locked first.
+- A lease and an erasure, a withdrawal or a block of its annotator: each locks the annotator's row, and the lease then
+  reads whether they are blocked. A block that comes second releases the lease.
 - A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
   posteriors are then locked out of order.
 - Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
 - A lease and a new revision of the posteriors: the right to store is taken first, so the revision stays until the end.
-- A lease and a pause: the statement that leases reads the campaign's status once more, after its locks.
+- A lease and a pause: the statement that leases or renews reads the campaign's status once more, after its locks.
 - A lease and a correction of a text: the same right is taken first, and a function with a snapshot of its own reads the
   texts afterwards.
 
@@ -44,8 +46,9 @@ LOCK_POSTERIORS_SQL = f"""
 
 LOCK_HIT_POSTERIORS = text(LOCK_POSTERIORS_SQL)
 
-LOCK_ANNOTATOR_SQL = """
-    SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"""
+LOCK_ANNOTATOR_ROW = text(
+    "SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR NO KEY UPDATE"
+)
 
 
 def open_leases_sql(items: str) -> str:
@@ -153,13 +156,12 @@ INSERT_LEASE = f"""
 
 LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit FOR NO KEY UPDATE")
 
-LOCK_ANNOTATOR_ROW = text(LOCK_ANNOTATOR_SQL)
-
 RENEW_LEASE = text(f"""
     UPDATE hits SET expires_at = {DATABASE_TIME} + make_interval(mins => :lease_minutes)
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
       AND (SELECT barred IS NULL FROM annotators
            WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
+      AND {CAMPAIGN_IS_RUNNING}
       AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at
 """)
@@ -213,7 +215,7 @@ async def try_to_renew_lease(
     async with connection.transaction():
         await lock_revision_and_law_state(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
-        await lock_posteriors_and_annotator_if_limited(connection, parameters)
+        await lock_annotator_and_posteriors(connection, parameters)
         expires_at: datetime | None = await fetch_value(connection, RENEW_LEASE, parameters)
     return expires_at
 
@@ -235,8 +237,7 @@ async def lock_revision_and_law_state(connection: Driver, campaign_id: int) -> N
         await execute_statement(connection, statement, {"campaign": campaign_id})
 
 
-async def lock_posteriors_and_annotator_if_limited(connection: Driver, parameters: HoldParameters) -> None:
-    """Lock the posteriors of the capped items, and before them the annotator's row if their HITs are counted."""
-    if parameters.hits_per_annotator is not None or parameters.one_hit:
-        await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
+async def lock_annotator_and_posteriors(connection: Driver, parameters: HoldParameters) -> None:
+    """Lock the annotator's row, then the posteriors of the capped items."""
+    await execute_statement(connection, LOCK_ANNOTATOR_ROW, parameters)
     await execute_statement(connection, LOCK_HIT_POSTERIORS, parameters)

@@ -2,9 +2,10 @@
 
 Locks are always taken in the same order: the right to store (which a new revision of the posteriors blocks for a
 moment), the law's state of the campaign (a row that not every law has), the rows of the HITs by id, the annotator's row
-(if a lease or a late answer counts their HITs), then the posterior rows by item number. So two batches that share
-items, two posts of one HIT, and a concurrent renewal of a lease wait for each other instead of deadlocking. With
-several criteria the posteriors by the first one are locked first, and their locks also protect those by the others.
+(for a lease, its renewal or a late answer, not for an answer in time), then the posterior rows by item number. So two
+batches that share items, two posts of one HIT, and a concurrent renewal of a lease wait for each other instead of
+deadlocking. With several criteria the posteriors by the first one are locked first, and their locks also protect those
+by the others.
 """
 
 from collections.abc import Sequence

@@ -22,7 +22,7 @@ from app.annotation.hits.lease_parameters import HoldParameters
 from app.annotation.hits.lease_sql import (
     ANNOTATOR_MAY_HOLD_HIT,
     HAS_ROOM_IN_EVERY_ITEM,
-    lock_posteriors_and_annotator_if_limited,
+    lock_annotator_and_posteriors,
     lock_revision_and_law_state,
 )
 from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers
@@ -192,7 +192,7 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
         wanted=hit.judgments_per_item,
     )
     # All items, not only those with a limit: an answer in time locks them in this order, too.
-    await lock_posteriors_and_annotator_if_limited(connection, replace(parameters, capped=hit.hit_items))
+    await lock_annotator_and_posteriors(connection, replace(parameters, capped=hit.hit_items))
     if not await fetch_value(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
     locked = await lock_hits_of_answers(connection, key.campaign, [answer], late=True)

@@ -15,6 +15,7 @@ from app.annotation.hits.next_hit import NextHit
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import begin_transaction, borrow_autocommit_driver
 from app.errors import NotFound
+from app.quality.decisions import hold_annotator
 from tests.annotation.hits.campaigns import (
     NOW,
     begin_session_with_short_lock_timeout,
@@ -178,3 +179,70 @@ async def test_what_an_annotator_answered_is_read_once_and_followed_whoever_stor
         if step > 20:
             assert known.own_items is None
         await submit_scores(engine, me, await try_to_lease_hit(engine, me, cache=cache))
+
+
+BLOCK = "UPDATE annotators SET barred = $1, barred_reason = $1, barred_by = 'ann', barred_at = now()"
+
+
+@pytest.mark.parametrize(("state", "reason"), [("erased", "erased"), ("held", "held"), ("excluded", "held")])
+async def test_no_hit_is_leased_once_a_block_is_committed(engine, state, reason):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    async with begin_transaction(engine) as blocking:
+        await blocking.execute("SELECT FROM annotators FOR UPDATE")
+        asking = asyncio.create_task(ask_together(engine, campaign, [me]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await blocking.execute(BLOCK, state)
+    ((work,), _) = await asking
+    assert (work.hit, work.reason) == (None, reason)
+    assert await fetch_value(engine, "SELECT count(*) FROM hits") == 0
+
+
+async def test_a_block_of_one_annotator_takes_no_hit_from_the_others_of_a_batch(engine):
+    campaign = await create_running_campaign(engine, items=60)
+    crowd = await create_crowd(engine, campaign, 3)
+    async with begin_transaction(engine) as blocking:
+        await blocking.execute(f"{BLOCK} WHERE id = (SELECT min(id) FROM annotators)", "held")
+        asking = asyncio.create_task(ask_together(engine, campaign, crowd))
+        await wait_until(engine, requests_are_waiting_sql(1))
+    (outcomes, _) = await asking
+    assert [outcome.hit is not None for outcome in outcomes] == [False, True, True]
+
+
+async def test_no_lease_is_renewed_once_a_pause_is_committed_and_the_hit_is_kept(engine):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    await try_to_lease_hit(engine, me)
+    await expire_leases(engine)
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        asking = asyncio.create_task(ask_together(engine, campaign, [me]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
+    ((work,), _) = await asking
+    assert (work.hit, work.reason) == (None, "paused")
+    kept = "SELECT count(*) FROM hits WHERE closed_at IS NULL AND expires_at < now()"
+    assert await fetch_value(engine, kept) == 1
+
+
+@pytest.mark.parametrize("is_renewal", [False, True])
+async def test_a_block_releases_the_hit_that_is_leased_while_it_is_decided(engine, is_renewal):
+    campaign = await create_running_campaign(engine)
+    me = await create_annotator(engine, campaign)
+    if is_renewal:
+        await try_to_lease_hit(engine, me)
+        await expire_leases(engine)
+    annotator_id = await fetch_value(engine, "SELECT id FROM annotators")
+
+    async def hold():
+        async with engine.begin() as connection:
+            await hold_annotator(connection, campaign, annotator_id, reason="too fast", now=NOW)
+
+    async with begin_transaction(engine) as holding:
+        await holding.execute("SELECT FROM posteriors FOR NO KEY UPDATE")
+        asking = asyncio.create_task(ask_together(engine, campaign, [me]))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        deciding = asyncio.create_task(hold())
+        await wait_until(engine, requests_are_waiting_sql(2))
+    await asyncio.gather(asking, deciding)
+    assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
