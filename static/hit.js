@@ -21,8 +21,6 @@ import { words } from "./hit/words.js";
 // Texts have no pictures: see parts.js.
 const zoom = document.querySelector("link[href*='pictures.css']") ? await import("./hit/zoom.js") : null;
 
-const RETURN_DELAY_MS = 3_000;
-
 let hit = null;                // the HIT on the page, or null
 let design;                    // what is made of it
 let waiting;                   // the timer of a page without one
@@ -33,7 +31,7 @@ function start() {
   document.dispatchEvent(new Event("easel:replaced"));
   const fieldset = document.querySelector(".hit");
   if (fieldset) begin(parts.read(fieldset, design));
-  else waitOrReturn(document.querySelector(".no-hit"));
+  else lookLater(document.querySelector(".no-hit"));
   visit.remember();
   rest.begin();
 }
@@ -88,13 +86,8 @@ function tellOfEarlyPress() {
   document.querySelector("#main form")?.append(line);
 }
 
-function waitOrReturn(section) {
-  if (document.querySelector(".preview-bar")) return;
-  const form = section?.querySelector("form.complete");
-  const link = section?.querySelector("a[data-complete]");
-  if (form) form.submit();
-  if (link) waiting = setTimeout(() => location.assign(link.href), RETURN_DELAY_MS);
-  if (!section?.dataset.retrySeconds) return;
+function lookLater(section) {
+  if (!section?.dataset.retrySeconds || document.querySelector(".preview-bar")) return;
   section.querySelector("[data-retry]").addEventListener("click", (event) => { event.preventDefault(); look(section); });
   waiting = setTimeout(() => look(section), 1000 * section.dataset.retrySeconds);
 }

@@ -60,7 +60,7 @@ async def test_the_thanks_stay_until_the_researcher_goes_on(visit: Any, cookie: 
     for platform in [one.name for one in platforms_with_pages()]:
         await page.goto(f"{address}?at=thanks&platform={platform}")
         await is_at(page, "Thanks")
-        await page.locator("[data-complete], .complete button").press("Enter")
+        await page.locator(".no-hit .button.primary, .no-hit form button.primary").press("Enter")
         await is_at(page, "Way back: completed")
         await expect(page.get_by_role("heading", name="The participant leaves Easel here")).to_be_visible()
         await page.get_by_role("link", name="Back", exact=True).press("Enter")

@@ -268,3 +268,13 @@ async def test_viewers_may_preview_without_codes_and_strangers_may_not(app, clie
     assert "EXAMPLE" in thanks
     assert "SECRET7" not in thanks
     assert (await client.get(f"/admin/campaigns/{other.slug}/preview")).status_code == 404
+
+
+async def test_the_last_page_shows_an_example_of_the_code_that_finds_answers_later(app, researcher):
+    campaign = await create_running_campaign(app.state.database, hits_per_annotator=1, withdrawal="self")
+    address = f"/admin/campaigns/{campaign.slug}/preview"
+    thanks = (await researcher.get(address, params={"at": "thanks", "platform": "link"})).text
+    assert "Keep this code." in thanks
+    assert ">EXAMPLE</code>" in thanks
+    (link,) = re.findall(r'href="([^"]+)">Stop and have my answers removed', thanks)
+    assert (await researcher.get(address + html.unescape(link))).text == thanks

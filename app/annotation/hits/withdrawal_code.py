@@ -7,11 +7,12 @@ import base64
 import hashlib
 import hmac
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import NextHit
+from app.annotation.platforms.registry import PLATFORMS
 from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
 
 CODE_BITS, LETTERS_PER_GROUP = 50, 5
@@ -34,10 +35,11 @@ STORE_CODE_HASH = text("""
 
 @dataclass(frozen=True)
 class WithdrawalOffer:
-    """The code of an annotator, and whether their page lets them have their answers removed."""
+    """The code of an annotator, whether their page lets them have their answers removed, and the address for that."""
 
     code: str
     is_self: bool
+    address: str
 
 
 class WithdrawalCodes:
@@ -61,23 +63,19 @@ def withdrawal_code_hash(code: str) -> bytes:
 
 
 async def load_withdrawal_offer_at_end(
-    connection: Driver, codes: WithdrawalCodes, next_hit: NextHit
+    connection: Driver, codes: WithdrawalCodes, next_hit: NextHit, token: str
 ) -> WithdrawalOffer | None:
-    """Return the code to show at the end of a visit, and store its hash; None if there is nothing to find."""
+    """Return the code to show at the end of a visit, and store its hash; None if there is nothing to find. The token is
+    that of the annotator.
+    """
     assignment = next_hit.assignment
     if next_hit.reason != "withdrawn" and not (next_hit.is_finished and assignment.hits_answered):
         return None
-    return await load_withdrawal_offer(connection, codes, assignment)
-
-
-async def load_withdrawal_offer(
-    connection: Driver, codes: WithdrawalCodes, assignment: AssignmentState
-) -> WithdrawalOffer:
-    """Return the code of an annotator, whose hash is stored, and whether they may withdraw by themselves."""
     code = codes.code_of_annotator(assignment.campaign_id, assignment.annotator_id)
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
     await execute_statement(connection, STORE_CODE_HASH, {**key, "code_hash": withdrawal_code_hash(code)})
     row = await fetch_first_row_or_none(
         connection, SELECT_WITHDRAWAL_SETTING, {"campaign": assignment.campaign_id}, Record
     )
-    return WithdrawalOffer(code, bool(row and row["is_self"]))
+    entry_path = PLATFORMS[assignment.platform].entry_path(assignment.link_key)
+    return WithdrawalOffer(code, bool(row and row["is_self"]), f"{entry_path}/withdraw?{urlencode({'t': token})}")

@@ -15,6 +15,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.pages.hit_page import POLL_SECONDS
 from app.annotation.hits.pages.steps import PageState
+from app.annotation.hits.withdrawal_code import WithdrawalOffer
 from app.annotation.onboarding.passphrase import is_same_passphrase, passphrase_wrong_error
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
@@ -314,10 +315,13 @@ def hit_page_template_context(
         cast("AssignmentState", shown_campaign), cast("HitOnPage", hit) if page.hit_number else None, page.reason
     )
     outcome = completion.outcome_of_finished_visit_or_none(next_hit)
+    here = "?" + urlencode({"at": page.key, "platform": platform.name})
+    has_code = next_hit.is_finished and shown_campaign.hits_answered
     return {
         "next_hit": next_hit,
         "may_leave": completion.is_leaving_early_allowed(platform, campaign.leave_early, campaign.hits_per_annotator),
         "last": visit_preview.is_last_previewed_hit(campaign, platform, page),
+        "withdrawal": WithdrawalOffer(EXAMPLE_CODE, campaign.withdrawal == "self", here) if has_code else None,
         "look_again_seconds": POLL_SECONDS.get(page.reason),
         "outcome": outcome,
         "completion": build_preview_completion(settings, preview, outcome) if outcome else None,

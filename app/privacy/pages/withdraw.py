@@ -6,10 +6,14 @@ from typing import Any
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
+from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
+from app.annotation.hits.completion import load_completion_if_visit_is_over
+from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_token
 from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.platforms.assignments import WorkerToken, refuse_outdated_token
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import platform_with_title
+from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, Refusal
 from app.http.dependencies import (
@@ -88,13 +92,22 @@ async def render_withdrawal(
         code = codes.code_of_annotator(campaign.id, state.annotator_id)
         if state.erasure is None:
             await store_withdrawal_code(connection, campaign.id, state.annotator_id, code)
+        way_back = None
+        if state.can_be_undone:
+            driver = await driver_of(connection)
+            served = await load_assignment_and_update_cache(
+                driver, request.app.state.posterior_cache, AssignmentQuery(assignment)
+            )
+            way_back = await load_completion_if_visit_is_over(driver, NextHit(served, reason="withdrawn"))
     set_request_language(request, campaign)
-    platform = PLATFORMS[request.path_params["platform_name"]]
+    platform = platform_with_title(request.path_params["platform_name"], campaign.panel_title)
     token = request.app.state.worker_tokens.issue_token(platform.name, campaign.link_key, assignment)
     context: dict[str, Any] = {
         "campaign": campaign,
         "design": campaign.design,
         "token": token,
+        "platform": platform,
+        "completion": way_back,
         "task_path": f"{platform.entry_path(campaign.link_key)}?t={token}",
         "state": state,
         "hours_left": hours_until(state.erasure.due_at, now) if state.erasure else 0,

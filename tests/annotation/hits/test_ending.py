@@ -46,7 +46,7 @@ async def test_an_address_is_gone_to_instead(client, engine):
     )
     address = await by_link(client, campaign)
     end = (await client.post(address, data=form_fields((await client.get(address)).text))).text
-    assert 'data-complete href="https://panel.example/done?id=7"' in end
+    assert 'href="https://panel.example/done?id=7"' in end
     assert "Your code" not in end
 
 

@@ -52,7 +52,7 @@ async def test_an_address_gets_the_ids_encoded(client, engine):
         engine, hits_per_annotator=1, return_completed="https://panel.example/end?who={id}&as={assignmentId}", **CONNECT
     )
     end = await answer_one_hit(client, campaign, "participantId=p%26x%3D1&assignmentId=a%2F9")
-    assert 'data-complete href="https://panel.example/end?who=p%26x%3D1&amp;as=a%2F9"' in end
+    assert 'href="https://panel.example/end?who=p%26x%3D1&amp;as=a%2F9"' in end
 
 
 async def test_people_read_the_name_of_their_platform(client, engine):

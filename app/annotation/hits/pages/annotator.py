@@ -19,6 +19,7 @@ from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_platform_of_campaign_or_refuse
 from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.annotation.hits.pages.hit_page import (
     page_from_pieces_or_none,
     render_next_page,
@@ -203,10 +204,11 @@ async def store_answer_and_show_next_hit(
     page_state = PageState(notice=refusal, form=form if isinstance(refusal, Invalid) else {})
     if reply.receipt is not None:
         page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
-    if (page := page_from_pieces_or_none(request, next_hit, page_state)) is not None:
+    is_last = is_last_hit_as_far_as_known(state.posterior_cache, next_hit)
+    if (page := page_from_pieces_or_none(request, next_hit, page_state, is_last=is_last)) is not None:
         return page
     async with borrow_serving_connection(request) as connection:
-        return await render_next_page(request, connection, next_hit, page_state)
+        return await render_next_page(request, connection, next_hit, page_state, is_last=is_last)
 
 
 def checked_form_of_annotator(request: Request, form: Mapping[str, str]) -> Form:

@@ -55,9 +55,12 @@ async def show_next_hit(
 
 
 async def render_next_page(
-    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
+    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState, *, is_last: bool | None = None
 ) -> HTMLResponse:
-    """Return the page with the next HIT or onboarding step, or the reason why there is none."""
+    """Return the page with the next HIT or onboarding step, or the reason why there is none.
+
+    `is_last` is as `is_last_hit_as_far_as_known` returned it, if that was asked before.
+    """
     if next_hit.reason == "visit":
         return await render_onboarding_step(request, connection, next_hit.assignment, page_state)
     if next_hit.should_check_goal:
@@ -67,7 +70,7 @@ async def render_next_page(
         items = await render_campaign_items(
             connection, next_hit.assignment, hit.items, hit.texts, hit.source_and_reference
         )
-    return await render_next_hit(request, connection, next_hit, page_state, items)
+    return await render_next_hit(request, connection, next_hit, page_state, items, is_last=is_last)
 
 
 async def show_last_answer_to_change_it(
@@ -100,6 +103,8 @@ async def render_next_hit(
     next_hit: NextHit,
     page_state: PageState,
     items: RenderedItems | None = None,
+    *,
+    is_last: bool | None = None,
 ) -> HTMLResponse:
     """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
     assignment = next_hit.assignment
@@ -109,7 +114,9 @@ async def render_next_hit(
     allow_campaign_sources_and_frames(request, assignment)
     set_request_language(request, assignment)
     (instructions,) = await markdown_texts_to_safe_html(assignment.instructions, mark_formulas=assignment.latex)
-    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
+    if is_last is None:
+        is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
+    token = issue_page_token(request, assignment)
     context = {
         "next_hit": next_hit,
         "rendered": items,
@@ -117,7 +124,7 @@ async def render_next_hit(
         "design": assignment.design,
         "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
-        "token": issue_page_token(request, assignment),
+        "token": token,
         "may_leave": completion.may_end_visit_after_any_hit(assignment),
         "outcome": completion.outcome_of_finished_visit_or_none(next_hit),
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
@@ -126,7 +133,9 @@ async def render_next_hit(
         "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
-        "withdrawal": await load_withdrawal_offer_at_end(connection, request.app.state.withdrawal_codes, next_hit),
+        "withdrawal": await load_withdrawal_offer_at_end(
+            connection, request.app.state.withdrawal_codes, next_hit, token
+        ),
     }
     if is_script_request(request):
         page = render_page(request, "_work.html", context)
@@ -153,13 +162,14 @@ def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLRe
     return render_page(request, "_stored.html" if is_script_request(request) else "stored.html", context)
 
 
-def page_from_pieces_or_none(request: Request, next_hit: NextHit, page_state: PageState) -> HTMLResponse | None:
+def page_from_pieces_or_none(
+    request: Request, next_hit: NextHit, page_state: PageState, *, is_last: bool
+) -> HTMLResponse | None:
     """Return the part of the page that changes, if the pieces of pages like it are known; it needs no connection."""
     if next_hit.hit is None or not is_script_request(request) or not has_page_of_pieces(next_hit, page_state):
         return None
     allow_campaign_sources_and_frames(request, next_hit.assignment)
     set_request_language(request, next_hit.assignment)
-    is_last = is_last_hit_as_far_as_known(request.app.state.posterior_cache, next_hit)
     key = build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last)
     page_pieces: PagePiecesCache = request.app.state.page_pieces
     values = values_of_hit(
