@@ -7,6 +7,7 @@ from sqlalchemy import (
     Date,
     ForeignKey,
     Integer,
+    Interval,
     LargeBinary,
     PrimaryKeyConstraint,
     Table,
@@ -68,6 +69,7 @@ visit_allowances = Table(
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
     Column("address", LargeBinary, nullable=False),
     Column("full_at", Time, nullable=False, index=True),
+    Column("share", Interval),  # of the hour, that the latest use took
     PrimaryKeyConstraint("campaign_id", "address"),
 )
 

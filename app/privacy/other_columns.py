@@ -63,7 +63,7 @@ OTHER_TABLES = {
         SCORES, "campaign_id revision criterion subject state score variance judgments unjudged settled"
     ),
     "visit_allowances": other_table(
-        "network addresses as keyed hashes, kept for an hour", "campaign_id address full_at"
+        "network addresses as keyed hashes, kept for an hour", "campaign_id address full_at share"
     ),
     "visit_refusals": other_table("counts by day", "campaign_id day refused"),
     "crowds": other_table("simulated annotators", "campaign_id described led_until"),

@@ -1,4 +1,4 @@
-"""Withdrawals that annotators took back, and leases that no blocked annotator gets."""
+"""Withdrawals that annotators took back, leases that no blocked annotator gets, and raised limits on visits."""
 
 from alembic import op
 
@@ -280,7 +280,7 @@ FORMER_LEASE_HITS_FUNCTION = """
 
 
 def upgrade() -> None:
-    """Add the table, and replace the function."""
+    """Add the table and the column, and replace the function."""
     op.execute("""
         CREATE TABLE undone_withdrawals (
             campaign_id bigint NOT NULL REFERENCES campaigns (id) ON DELETE CASCADE,
@@ -289,12 +289,14 @@ def upgrade() -> None:
             CONSTRAINT undone_withdrawals_pkey PRIMARY KEY (campaign_id, receipt)
         )
     """)
+    op.execute("ALTER TABLE visit_allowances ADD COLUMN share interval")
     op.execute("DROP FUNCTION easel_lease_hits")
     op.execute(LEASE_HITS_FUNCTION)
 
 
 def downgrade() -> None:
-    """Take the table away, and make the earlier function again."""
+    """Take the table and the column away, and make the earlier function again."""
     op.execute("DROP TABLE undone_withdrawals")
+    op.execute("ALTER TABLE visit_allowances DROP COLUMN share")
     op.execute("DROP FUNCTION easel_lease_hits")
     op.execute(FORMER_LEASE_HITS_FUNCTION)

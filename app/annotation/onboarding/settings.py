@@ -32,8 +32,8 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
         default=None, title="New people per network address", json_schema_extra=EDITABLE,
-        description="Maximum number of new people per hour, for example from one school. Empty: the server’s "
-        "limit, usually 60.",
+        description="So many new people can start at once, for example a class in one school, and then as many per "
+        "hour. Empty: the server’s limit, usually 60.",
     )  # fmt: skip
     welcome: bool = Field(
         default=Campaign.welcome, title="Welcome page",

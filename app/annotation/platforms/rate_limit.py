@@ -2,6 +2,8 @@
 
 A count is one row with a time: when the whole allowance of a window is available again. A use moves the time by its
 share of the window, and the time may be at most a window ahead. So a use costs the same however many there were.
+
+If the allowance is raised, earlier uses count with their new, smaller share: what was added is available at once.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,6 +15,14 @@ from sqlalchemy import TextClause, text
 from app.database.session import Driver, fetch_first_column
 
 ALLOWANCE_WINDOW = timedelta(hours=1)
+
+
+def time_until_full_sql(share: str) -> str:
+    """Return SQL for the time until the whole allowance of the count v is available; `share` is SQL for a use's share
+    of the window.
+    """
+    return f"""(greatest(v.full_at - CAST(:now AS timestamptz), interval '0')
+            * CAST(least(1, coalesce(extract(epoch FROM {share}) / extract(epoch FROM v.share), 1)) AS float8))"""
 
 
 class AllowanceExhausted(Exception):
@@ -39,12 +49,13 @@ def statement_that_charges_if_all_counts_have_room(shares_sql: str) -> TextClaus
                 WHERE full_at < :now AND address NOT IN (SELECT address FROM shares)
                 LIMIT 100 FOR UPDATE SKIP LOCKED)
         )
-        INSERT INTO visit_allowances AS v (campaign_id, address, full_at)
-        SELECT :campaign, address, CAST(:now AS timestamptz) + share FROM shares
+        INSERT INTO visit_allowances AS v (campaign_id, address, full_at, share)
+        SELECT :campaign, address, CAST(:now AS timestamptz) + share, share FROM shares
         ON CONFLICT (campaign_id, address) DO UPDATE
-        SET full_at = greatest(v.full_at, CAST(:now AS timestamptz)) + (excluded.full_at - CAST(:now AS timestamptz))
-        WHERE greatest(v.full_at, CAST(:now AS timestamptz)) + (excluded.full_at - CAST(:now AS timestamptz))
-              <= CAST(:full AS timestamptz)
+        SET full_at = CAST(:now AS timestamptz) + {time_until_full_sql("excluded.share")} + excluded.share,
+            share = excluded.share
+        WHERE {time_until_full_sql("excluded.share")} + excluded.share
+              <= CAST(:window AS interval) + interval '1 millisecond'  -- shares are rounded
         RETURNING address
     """)
 
@@ -57,7 +68,7 @@ async def charge_all_allowances_or_refuse(
     Raises `AllowanceExhausted`.
     """
     async with connection.transaction():
-        times = {"now": now, "full": now + ALLOWANCE_WINDOW}
+        times = {"now": now, "window": ALLOWANCE_WINDOW}
         charged_keys: list[bytes] = await fetch_first_column(connection, statement, {**parameters, **times})
         if len(charged_keys) < count:
             raise AllowanceExhausted(charged_keys)  # rolls back what was charged

@@ -20,6 +20,7 @@ from app.annotation.platforms.rate_limit import (
     AllowanceExhausted,
     charge_all_allowances_or_refuse,
     statement_that_charges_if_all_counts_have_room,
+    time_until_full_sql,
 )
 from app.database.alerts import store_alert_unless_known
 from app.database.session import Driver, fetch_value
@@ -36,18 +37,17 @@ REFUSED_VISITS_ADVICE = (
 )
 
 # The campaign's own count has an empty address.
-CHARGE_VISIT = statement_that_charges_if_all_counts_have_room("""
+VISIT_SHARES_SQL = """
     SELECT CAST(:address AS bytea), CAST(:window AS interval) / coalesce(people_per_address, CAST(:per_address AS int))
     FROM campaigns WHERE id = :campaign
     UNION ALL SELECT '', CAST(:share_of_all AS interval)
-""")
+"""
+CHARGE_VISIT = statement_that_charges_if_all_counts_have_room(VISIT_SHARES_SQL)
 
-SELECT_NEXT_VISIT_TIME = text("""
-    SELECT max(v.full_at + CASE WHEN v.address = '' THEN CAST(:share_of_all AS interval) ELSE
-                           CAST(:window AS interval) / coalesce(c.people_per_address, CAST(:per_address AS int)) END)
-           AS room_at
-    FROM visit_allowances v JOIN campaigns c ON c.id = v.campaign_id
-    WHERE v.campaign_id = :campaign AND v.address IN (:address, '')
+SELECT_WAIT_FOR_NEXT_VISIT = text(f"""
+    WITH shares (address, share) AS ({VISIT_SHARES_SQL})
+    SELECT max({time_until_full_sql("shares.share")} + shares.share) - CAST(:window AS interval)
+    FROM visit_allowances v JOIN shares ON shares.address = v.address WHERE v.campaign_id = :campaign
 """)
 
 
@@ -84,8 +84,8 @@ class Visitor:
             await charge_all_allowances_or_refuse(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
             await count_refused_visit_and_alert(connection, campaign_id, now=now)
-            room_at: datetime = await fetch_value(connection, SELECT_NEXT_VISIT_TIME, visit)  # plus one window
-            raise too_many_visits_error(room_at - ALLOWANCE_WINDOW - now) from None
+            wait: timedelta = await fetch_value(connection, SELECT_WAIT_FOR_NEXT_VISIT, {**visit, "now": now})
+            raise too_many_visits_error(wait) from None
 
 
 async def count_refused_visit_and_alert(connection: Driver, campaign_id: int, *, now: datetime) -> None:

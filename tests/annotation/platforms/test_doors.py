@@ -2,6 +2,7 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
     create_running_campaign,
+    execute_sql,
     expire_leases,
     fetch_rows,
     fetch_value,
@@ -94,6 +96,48 @@ async def test_a_class_behind_one_address_comes_in_at_once_where_the_researcher_
         await visit(engine, other, f"a{k}", visitor)
     with pytest.raises(TooManyVisits):
         await visit(engine, other, "a2", visitor)
+
+
+async def let_in(engine, campaign, visitor, people, *, now=NOW):
+    """How many of so many new people come in."""
+    admitted = 0
+    for _ in range(people):
+        try:
+            await visit(engine, campaign, str(uuid4()), visitor, now=now)
+            admitted += 1
+        except TooManyVisits:
+            break
+    return admitted
+
+
+@pytest.mark.parametrize("people", [7, 11, 13, 23])
+async def test_as_many_people_come_in_at_once_as_the_researcher_said(engine, people):
+    campaign = await create_running_campaign(engine, people_per_address=people)
+    assert await let_in(engine, campaign, doors().visitor_of_ip_address("192.0.2.1"), 30) == people
+
+
+async def test_a_raised_number_of_people_counts_at_once(engine):
+    campaign = await create_running_campaign(engine, people_per_address=3)
+    visitor = doors(visits_per_address=1).visitor_of_ip_address("192.0.2.1")
+    assert await let_in(engine, campaign, visitor, 30) == 3
+    for raised in (7, 13):
+        await execute_sql(engine, "UPDATE campaigns SET people_per_address = :raised", raised=raised)
+        before = await fetch_value(engine, "SELECT count(*) FROM annotators")
+        assert before + await let_in(engine, campaign, visitor, 30) == raised
+    with pytest.raises(TooManyVisits) as refusal:
+        await visit(engine, campaign, "late", visitor)
+    assert refusal.value.details == {"retry_after_seconds": -(-3600 // 13)}
+
+
+async def test_a_lowered_number_of_people_does_not_close_the_door_for_longer_than_an_hour(engine):
+    campaign = await create_running_campaign(engine, people_per_address=12)
+    visitor = doors().visitor_of_ip_address("192.0.2.1")
+    assert await let_in(engine, campaign, visitor, 30) == 12
+    await execute_sql(engine, "UPDATE campaigns SET people_per_address = 2")
+    with pytest.raises(TooManyVisits) as refusal:
+        await visit(engine, campaign, "late", visitor)
+    assert refusal.value.details == {"retry_after_seconds": 1800}
+    assert await let_in(engine, campaign, visitor, 5, now=NOW + timedelta(hours=1)) == 2
 
 
 async def test_the_whole_class_gets_hits_before_anybody_has_touched_one(engine):
