@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, SecretStr, Validati
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from app.text.email_address import is_email_address
+from app.text.ports import PORT_PATTERN
 from app.text.postgres_address import parse_postgres_address
 
 PACKAGE_FOLDER = Path(__file__).resolve().parent
@@ -22,7 +23,7 @@ MIN_SECRET_CHARACTERS = 32
 SECRET_SETTINGS = ("database_url", "secret_key", "oidc_client_secret", "smtp_url", "metrics_token")
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
-ORIGIN_PATTERN = r"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::[0-9]{1,5})?"
+ORIGIN_PATTERN = rf"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::{PORT_PATTERN})?"
 
 
 class SettingsProblem(ValueError):
@@ -73,7 +74,7 @@ def _validate_issuer(address: str) -> str:
 
 
 def _validate_smtp_url(url: SecretStr) -> SecretStr:
-    if not re.fullmatch(r"smtps?://([^@/\s]+@)?[^@/:\s]+(:[0-9]{1,5})?/?", url.get_secret_value()):
+    if not re.fullmatch(rf"smtps?://([^@/\s]+@)?[^@/:\s]+(:{PORT_PATTERN})?/?", url.get_secret_value()):
         # The value may hold a password, so the message does not repeat it.
         raise ValueError("is not an address such as smtp://name:password@mail.example.org:587")
     return url

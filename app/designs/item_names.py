@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.designs.remarks import COMMENT_PREFIX, FLAG_PREFIX
+from app.errors import Invalid
 
 NAME_ENDING_IN_ITEM = re.compile(r"((?:.*-)?)([0-9]+)", re.DOTALL)  # a field or an entry that names an item at its end
 CHOICE_FIELDS = ("preferred", "best", "worst")  # fields whose value names an item
@@ -58,6 +59,16 @@ def item_number_of_page_name_or_none(name: str, items: Sequence[int]) -> int | N
     numbers_by_name = {str(item): item for item in items}
     numbers_by_name |= {str(one): item for one, item in zip(item_names(len(items)), items, strict=True)}
     return numbers_by_name.get(name)
+
+
+def reported_item_number(form: Mapping[str, str], items: Sequence[int]) -> int:
+    """Return the number of the item whose media the field `broken` reports. Raises `Invalid` (`item_not_shown`)."""
+    number = item_number_of_page_name_or_none(form["broken"], items)
+    if number is None:
+        raise Invalid(
+            "This report is about an item that this set does not show. Nothing was stored.", code="item_not_shown"
+        )
+    return number
 
 
 def position_name_by_item_number(items: Iterable[int]) -> dict[str, str]:

@@ -80,7 +80,8 @@ class Remark:
 def parse_remarks_by_subject(form: Mapping[str, str], items: Sequence[int]) -> dict[str, Remark]:
     """Return the remarks in a form's fields `comment-NAME`, `flag-NAME` and `comment-hit`, by subject.
 
-    The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks.
+    The subject is the name of an item, or `WHOLE_HIT`. Empty fields are no remarks. Raises `Invalid`
+    (`comment_too_long`).
     """
     remarks = {about: parse_remark_from_form(form, about) for about in (WHOLE_HIT, *map(str, items))}
     return {about: remark for about, remark in remarks.items() if remark != Remark()}
@@ -95,10 +96,16 @@ def parse_remark_from_form(form: Mapping[str, str], subject: str) -> Remark:
 
 
 def comment_without_invisible_characters(comment: str) -> str:
-    """Return a comment without invisible characters, cut to the maximum length."""
+    """Return a comment without invisible characters. Raises `Invalid` (`comment_too_long`)."""
     text = comment.replace("\r\n", "\n")
-    visible = (one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs"))
-    return "".join(visible).strip()[:MAX_COMMENT_CHARS]
+    visible = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()
+    if len(visible) > MAX_COMMENT_CHARS:
+        raise Invalid(
+            f"A comment has at most {MAX_COMMENT_CHARS} characters, and one of yours has {len(visible):,}. What you "
+            "entered is kept.",
+            code="comment_too_long",
+        )
+    return visible
 
 
 def is_remark_asked(target: RemarkTarget, subject: str) -> bool:

@@ -14,6 +14,7 @@ from app.quality.check_expectations import (
     columns_of_all_expectations,
     criterion_designs,
     expectation_cells,
+    expectation_columns,
     parse_expectations_or_refuse,
 )
 from app.quality.checks import refuse_if_hits_cannot_show_checks
@@ -60,9 +61,11 @@ def parse_check_of_row(
 ) -> NewCheck:
     """Return the check in a row.
 
-    Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`), with the line.
+    Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`,
+    `expected_misplaced`), with the line.
     """
-    cells = {name: format_cell(row.values.get(name)) for name in columns_of_all_expectations(designs)}
+    names = [*columns_of_all_expectations(designs), *expectation_columns("")]
+    cells = {name: format_cell(row.values.get(name)) for name in names}
     try:
         expected = expected_answers_json(kind, cells, designs)
     except Invalid as problem:

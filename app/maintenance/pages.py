@@ -3,6 +3,7 @@
 import hmac
 
 from fastapi import APIRouter, Request, Response
+from fastapi.security.utils import get_authorization_scheme_param
 
 from app.background.metrics import PROCESS_METRICS, prometheus_text
 from app.errors import Unauthenticated
@@ -17,8 +18,9 @@ router = APIRouter(include_in_schema=False)
 async def metrics_page(request: Request) -> Response:
     """Return the metrics of all server processes, added up."""
     token = request.app.state.settings.metrics_token
-    expected = f"Bearer {token.get_secret_value()}".encode()
-    if not hmac.compare_digest(request.headers.get("authorization", "").encode(), expected):
+    scheme, credentials = get_authorization_scheme_param(request.headers.get("authorization"))
+    is_token = hmac.compare_digest(credentials.encode(), token.get_secret_value().encode())
+    if scheme.lower() != "bearer" or not is_token:
         raise Unauthenticated("This page needs the bearer token of EASEL_METRICS_TOKEN.", code="metrics_token_wrong")
     values = PROCESS_METRICS.sum_over_processes(gauges_of_process(request.app.state))
     values.numbers.update(await load_gauges_of_database(request.app.state.database))

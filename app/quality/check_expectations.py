@@ -9,7 +9,7 @@ from typing import Any
 
 from app.designs.criteria import AskedCampaign
 from app.designs.design import Design
-from app.errors import Invalid, join_names
+from app.errors import Invalid, join_names, shorten_echo
 from app.quality.expected_answers import (
     ExpectedAnswer,
     Feedback,
@@ -63,9 +63,10 @@ def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, 
     """Return the expected answers in the cells of a row, as they are stored.
 
     Raises:
-        Invalid: `expected_missing`, `expected_unreadable`, `expected_impossible`.
+        Invalid: `expected_missing`, `expected_unreadable`, `expected_impossible`, `expected_misplaced`.
 
     """
+    refuse_expectations_in_other_columns(designs, cells)
     expected = {name: expected_answer_of_criterion_or_none(name, design, cells) for name, design in designs}
     missing = [expectation_columns(name)[0] for name, answer in expected.items() if answer is None]
     needs_all = designs[0][1].value_kind == "order"
@@ -78,6 +79,19 @@ def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, 
         raise Invalid(message, code="expected_missing")
     stored = {name: answer.model_dump(exclude_defaults=True) for name, answer in expected.items() if answer}
     return {BY_CRITERION_KEY: stored} if designs[0][0] else stored[""]
+
+
+def refuse_expectations_in_other_columns(designs: CriterionDesigns, cells: Mapping[str, str]) -> None:
+    """Raise `Invalid` (`expected_misplaced`) if a cell has an answer that this campaign would not read."""
+    columns = columns_of_all_expectations(designs)
+    for column, cell in cells.items():
+        if cell.strip() and column not in columns and column != SET_COLUMN:
+            raise Invalid(
+                f"This campaign has no use for “{shorten_echo(column)}”. It reads expected answers from "
+                f"{join_names(columns)}.",
+                code="expected_misplaced",
+                columns=columns,
+            )
 
 
 def expected_answer_of_criterion_or_none(name: str, design: Design, cells: Mapping[str, str]) -> ExpectedAnswer | None:

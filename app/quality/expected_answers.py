@@ -3,6 +3,7 @@
 An expectation is about the stored values of one HIT for one criterion. Items without an expectation may have any value.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Annotated, Literal, NamedTuple, Self
@@ -205,11 +206,10 @@ def expected_answer_of_cells_or_none(
     expected_text = expected_cell.strip()
     if not expected_text:
         return None
-    try:
-        margin = parse_strict_decimal(tolerance_cell.strip()) if tolerance_cell.strip() else None
-    except ValueError:
-        raise unreadable_expectation_error(tolerance_cell, "a tolerance is a number") from None
+    margin = parse_tolerance_or_none(tolerance_cell.strip())
     if design.value_kind == "order" or expected_text.startswith(PLACE_PREFIX):
+        if margin is not None:
+            raise unreadable_tolerance_error(tolerance_cell, "a place has none")
         place = parse_nonnegative_int_or_none(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
             raise unreadable_expectation_error(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
@@ -220,6 +220,19 @@ def expected_answer_of_cells_or_none(
         if design.classes
         else parse_expected_value(expected_text, margin),
     )
+
+
+def parse_tolerance_or_none(text: str) -> float | None:
+    """Parse a tolerance; None for an empty text. Raises `Invalid` (`expected_unreadable`)."""
+    if not text:
+        return None
+    try:
+        tolerance = parse_strict_decimal(text)
+    except ValueError:
+        raise unreadable_tolerance_error(text, "it must be a number from 0") from None
+    if not 0 <= tolerance < math.inf:
+        raise unreadable_tolerance_error(text, "it must be a number from 0")
+    return tolerance
 
 
 def answer_and_tolerance_cells(expected: ExpectedAnswer) -> tuple[str, str]:
@@ -281,3 +294,8 @@ def iterate_reasons_expectation_is_impossible(design: Design, expected: Expected
 def unreadable_expectation_error(text: str, reason: str) -> Invalid:
     """Return the refusal of a cell."""
     return Invalid(f"“{shorten_echo(text)}” cannot be an expected answer: {reason}.", code="expected_unreadable")
+
+
+def unreadable_tolerance_error(text: str, reason: str) -> Invalid:
+    """Return the refusal of a cell with a tolerance."""
+    return Invalid(f"“{shorten_echo(text)}” cannot be a tolerance: {reason}.", code="expected_unreadable")

@@ -112,6 +112,11 @@ async def test_metrics_need_the_token(measured, headers):
     assert reply.json()["error"]["code"] == "metrics_token_wrong"
 
 
+@pytest.mark.parametrize("scheme", ["Bearer", "bearer", "BEARER"])
+async def test_the_scheme_of_the_token_counts_in_any_case(measured, scheme):
+    assert (await measured.get("/metrics", headers={"authorization": f"{scheme} {TOKEN}"})).status_code == 200
+
+
 async def test_without_a_token_there_is_no_such_page(client):
     assert (await client.get("/metrics", headers=BEARER)).status_code == 404
 

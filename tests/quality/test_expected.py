@@ -144,7 +144,10 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
 def test_what_nobody_could_answer_cannot_be_expected(subtests):
     for design, cell, tolerance, code, words in (
         (Slider(), "high", "", "expected_unreadable", "“high” cannot be an expected answer: it is not a number."),
-        (Slider(), "70", "a lot", "expected_unreadable", "a tolerance is a number"),
+        (Slider(), "70", "a lot", "expected_unreadable", "“a lot” cannot be a tolerance: it must be a number from 0"),
+        (Slider(), "70", "-1", "expected_unreadable", "“-1” cannot be a tolerance: it must be a number from 0"),
+        (Ordinal(), "agree", "-1", "expected_unreadable", "“-1” cannot be a tolerance: it must be a number from 0"),
+        (Slider(), "#2", "5", "expected_unreadable", "“5” cannot be a tolerance: a place has none"),
         (Slider(), "#0", "", "expected_unreadable", "a place is a whole number from 1 to 10"),
         (Slider(), "101", "", "expected_impossible", "101 is not a possible score; it must be between 0 and 100."),
         (Categories(), "perhaps", "", "expected_impossible", "“perhaps” is none of the labels yes, no, unclear."),

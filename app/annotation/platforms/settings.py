@@ -15,6 +15,7 @@ from app.annotation.platforms.return_templates import (
 )
 from app.designs.campaign import Campaign
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
+from app.text.ports import PORT_PATTERN
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
@@ -23,11 +24,13 @@ COMPLETION_CODE_MESSAGE = "only letters, digits, _ and - can be in this code, 64
 # Braces enclose a placeholder, which a panel fills in.
 CODE_TEMPLATE_PATTERN = re.compile(r"(?=.{1,200}$)[A-Za-z0-9_-]*(\{[A-Za-z][A-Za-z0-9_]*\}[A-Za-z0-9_-]*)*")
 # A host with an optional wildcard for its first part, and an optional port.
-FRAME_ORIGIN_PATTERN = re.compile(r"https://(\*\.)?([A-Za-z0-9-]{1,63}\.){1,10}[A-Za-z0-9-]{2,63}(:[0-9]{1,5})?")
+FRAME_ORIGIN_PATTERN = re.compile(
+    rf"https://(\*\.)?([A-Za-z0-9-]{{1,63}}\.){{1,10}}[A-Za-z0-9-]{{2,63}}(:{PORT_PATTERN})?"
+)
 RETURN_URL_PATTERN = re.compile(r"https://[^\s\"'<>\\]{1,500}")
 # A host of letters, digits and dots, or an IPv6 address, with an optional port, before the path. Browsers skip further
 # slashes, so that a path would be read as a host.
-RETURN_HOST_PATTERN = re.compile(r"https://([^\W_]([\w.-]{0,252}\w)?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?([/?#]|$)")
+RETURN_HOST_PATTERN = re.compile(rf"https://([^\W_]([\w.-]{{0,252}}\w)?|\[[0-9A-Fa-f:.]+\])(:{PORT_PATTERN})?([/?#]|$)")
 # Capitals of a preset that stand for what the researcher has to put in.
 UNFINISHED_PRESET_PATTERN = re.compile(r"//YOUR-SITE\.|=EXPERIMENT\b|=TOKEN\b")
 Currency = Literal["USD", "EUR", "GBP", "JPY", "CNY", "CAD", "AUD", "CHF", "INR", "BRL", "MXN", "SEK", "PLN", "CZK"]

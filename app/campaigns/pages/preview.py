@@ -14,6 +14,7 @@ from app.campaigns import form_input, lifecycle, preview_hit, step_input
 from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, parse_step_name
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
+from app.designs.item_names import reported_item_number
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
@@ -97,9 +98,10 @@ async def check_preview_answer_and_show_next(
     set_request_language(request, campaign)
     number = min(parse_nonnegative_int_or_none(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
     hit = await preview_hit.preview_hit_of_random_items(connection, campaign, number)
-    if "broken" in form_values:
-        return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
     try:
+        if "broken" in form_values:
+            reported_item_number(form_values, hit.items)
+            return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
         preview_hit.refuse_impossible_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
         if is_script_request(request):

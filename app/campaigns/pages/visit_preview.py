@@ -26,7 +26,7 @@ from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreview
 from app.database.session import driver_of
 from app.designs.answer import Form
 from app.designs.content import SourceAndReference
-from app.designs.item_names import rename_form_items_to_positions
+from app.designs.item_names import rename_form_items_to_positions, reported_item_number
 from app.errors import Conflict, Invalid
 from app.http.dependencies import (
     AppSettings,
@@ -175,9 +175,10 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
         return preview.at_page(None if page.is_outcome else preview.neighbour(1))
     if "finish" in form:
         return preview.at_page(visit_preview.visit_page_or_first(preview.pages, "no-hit-stopped"))
-    if "broken" in form:
-        return replace(preview, reported=True, form=form)
     hit = await load_previewed_hit_or_example(connection, preview)
+    if "broken" in form:
+        reported_item_number(form, hit.items)
+        return replace(preview, reported=True, form=form)
     return preview.at_page(
         preview.neighbour(1), visit_preview.parse_answer_as_stored_json(preview.campaign, hit, Form(form, "form"))
     )

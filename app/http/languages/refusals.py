@@ -32,6 +32,7 @@ ANNOTATOR_REFUSALS = {
     "assignment_not_found": mark_message("This task no longer exists."),
     "campaign_not_found": mark_message("There is no task at this address. Please check that the link is complete."),
     "class_unknown": mark_message("One of the labels is not one of this task. What you entered is kept."),
+    "comment_too_long": mark_message("One of the comments is too long. What you entered is kept."),
     "consent_changed": mark_message(
         "The text has changed since you opened this page. Please read it once more, then answer."
     ),
@@ -45,6 +46,7 @@ ANNOTATOR_REFUSALS = {
     "http_error": mark_message("The server did not understand this. Nothing was stored."),
     "internal_error": mark_message("Something went wrong on our side. What you did before is safe; please try again."),
     "invalid": mark_message("The server did not understand this. Nothing was stored."),
+    "item_not_shown": mark_message("This report is about an item that this set does not show. Nothing was stored."),
     "judged_in_part": mark_message("An item that cannot be judged has no value for any criterion. Nothing was stored."),
     "link_closed": mark_message(
         "Only invited people can take part in this task. Please use the link that you were sent."

@@ -95,7 +95,8 @@ class ChecksRequest(BaseModel):
         | {
             404: "`campaign_not_found`, `item_not_found`",
             409: "`not_a_draft`, `no_checks_here`, `id_taken`",
-            422: "`expected_missing`, `expected_unreadable`, `expected_impossible`, `too_many_checks`",
+            422: "`expected_missing`, `expected_unreadable`, `expected_impossible`, `expected_misplaced`, "
+            "`too_many_checks`",
         }
     ),
 )

@@ -152,6 +152,11 @@ async def test_items_become_checks_by_criterion_on_the_page_and_by_a_program(res
         ("v2", {"criteria": {"fluency": {"value": 30.0}}}),
         ("v3", {"criteria": {"fluency": {"value": 10.0}}}),
     ]
+    for stray in ({"expected": "20"}, {"tolerance": "3"}, {"criteria": {"grace": {"expected": "1"}}}):
+        check = {"id": "v4", **stray, "criteria": {"fluency": {"expected": "10"}} | stray.get("criteria", {})}
+        address_of_api = f"/api/v1/campaigns/{campaign.slug}/items/checks"
+        refused = await api_client.post(address_of_api, json={"kind": "gold", "checks": [check]})
+        assert (refused.status_code, refused.json()["error"]["code"]) == (422, "expected_misplaced")
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert "adequacy: 75 to 85" in page
     await researcher.post(f"{address}/unmark", data={"item": "v1"})
@@ -159,6 +164,14 @@ async def test_items_become_checks_by_criterion_on_the_page_and_by_a_program(res
         "id": "v1",
         "text": "verb 1",
     }
+
+
+async def test_a_table_with_an_expected_answer_that_no_criterion_reads_is_refused(engine):
+    campaign = await create_draft(engine, criteria=criteria_settings(2))
+    table = "id,text,check,expected,expected fluency\nv1,one,,,\ng1,gold one,gold,50,40\n"
+    with pytest.raises(Invalid, match="no use for “expected”") as refusal:
+        await import_items(engine, campaign, table)
+    assert refusal.value.code == "expected_misplaced"
 
 
 async def test_a_campaign_file_keeps_expected_answers_by_criterion(api_client, engine):  # noqa: F811

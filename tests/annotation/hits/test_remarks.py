@@ -275,3 +275,17 @@ async def test_hits_are_flagged_as_such_and_one_alert_says_so(engine):
     for name in ("ann", "ann", "bob", "eve"):
         await flag(engine, campaign, name, about="hit")
     assert await fetch_rows(engine, ALERTS) == [("HITs", f"2 annotators: {BROKEN}")]
+
+
+async def test_a_comment_that_is_too_long_is_refused_with_the_limit_and_nothing_of_it_is_lost(engine, client):
+    campaign = await asking(engine)
+    address, page = await page_of(client, campaign)
+    long = {"comment-hit": "x" * 501}
+    refused = await client.post(address, data=form_fields(page) | long)
+    assert "at most 500 characters, and one of yours has 501" in refused.text
+    assert long["comment-hit"] in refused.text
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 0
+    stored = await client.post(address, data=form_fields(page) | {"comment-hit": "  " + "y" * 500 + "\r\n"})
+    assert stored.status_code == 200
+    kept = "SELECT length(extra #>> '{remarks,hit,comment}') FROM responses"
+    assert await fetch_value(engine, kept) == 500

@@ -142,6 +142,9 @@ async def test_other_platforms_show_no_code_with_placeholders(client, engine):
         ({"frame_origins": ["https://survey.example/path"]}, "frame_origins"),
         ({"frame_origins": ["https://survey.example; script-src *"]}, "frame_origins"),
         ({"frame_origins": ["https://*"]}, "frame_origins"),
+        ({"frame_origins": ["https://survey.example:99999"]}, "frame_origins"),
+        ({"frame_origins": ["https://survey.example:0"]}, "frame_origins"),
+        ({"return_completed": "https://survey.example:65536/done"}, "return_completed"),
     ],
 )
 def test_a_description_that_cannot_work_is_refused_at_its_setting(settings, field):

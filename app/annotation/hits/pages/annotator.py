@@ -50,7 +50,7 @@ from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.field_flags import InputModel
-from app.designs.item_names import item_number_of_page_name_or_none
+from app.designs.item_names import reported_item_number
 from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -257,13 +257,14 @@ async def store_media_report_and_show_hit(
 ) -> Response:
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
-    item = item_number_of_page_name_or_none(
-        form["broken"], await load_item_numbers_shown_on_page(connection, assignment, hit)
-    )
-    if item is not None:
-        await media_report.store_media_report(connection, assignment, hit, item, now=now)
-    else:
+    try:
+        item = reported_item_number(form, await load_item_numbers_shown_on_page(connection, assignment, hit))
+    except Invalid as refusal:
         await refuse_outdated_token(connection, token)
+        if is_script_request(request):
+            raise
+        return await show_next_hit(request, connection, assignment, PageState(notice=refusal, form=form), now=now)
+    await media_report.store_media_report(connection, assignment, hit, item, now=now)
     if is_script_request(request):
         return Response(status_code=204)
     return await show_next_hit(request, connection, assignment, PageState(reported=True, form=form), now=now)
