@@ -299,6 +299,7 @@ ROUTERS = (
         palette_api.router,
         remarks_api.router,
         visit_api.router,
+        visit_api.participants_router,
         stopping_api.router,
         campaigns_api.templates_router,
     ),

@@ -266,5 +266,5 @@ async def admit_program_by_token(connection: Driver, request: Request, token: st
     token_use = await load_token_and_note_its_use(
         connection, token, client_network_or_empty(request), slug=campaign_slug_in_url_or_none(request), now=now
     )
-    CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id))
+    CURRENT_ACTOR.set(Actor(token_use.user_name, "api", token_use.user_id, token_use.only_campaign))
     require_access_to_route(request, token_use.access)

@@ -90,7 +90,12 @@ FORM_FIELD_GROUPS = (
         ("consent", "questions", "training"),
         ("welcome", "qualification", "pass_percent", "qualification_tries"),
     ),
-    SettingGroup("visit", "Who can take part", ("open_link",), ("passphrase", "open_platforms", "people_per_address")),
+    SettingGroup(
+        "visit",
+        "Who can take part",
+        ("open_link",),
+        ("passphrase", "open_platforms", "people_per_address", "exclude_campaigns", "only_campaigns"),
+    ),
     SettingGroup(
         "visit", PAY_SECTION, ("pay_per_hit", "currency", "minutes_per_hit"), ("pay",), is_visible_to_annotators=True
     ),

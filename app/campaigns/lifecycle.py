@@ -14,6 +14,7 @@ from app.accounts.access import Access, visible_campaigns_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import check_items_and_create_posteriors
+from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
@@ -102,8 +103,11 @@ async def create_draft_campaign(
     """Create a draft, perhaps as the copy of a campaign or as its rehearsal.
 
     Its slug is made from the name, with a number if another campaign has that slug. The acting researcher owns the
-    draft; access to a rehearsal is as to its campaign.
+    draft; access to a rehearsal is as to its campaign. Raises what `refuse_campaigns_out_of_reach` raises, unless
+    it is a copy.
     """
+    if original is None:
+        await refuse_campaigns_out_of_reach(connection, settings)
     wanted_slug = slugify_campaign_name(settings.name)
     rehearsed_campaign_id = original.id if original is not None and rehearsal else None
     if rehearsal:

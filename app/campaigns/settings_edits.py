@@ -17,6 +17,7 @@ from app.campaigns.lifecycle import (
     require_draft,
     unchecked_settings_of_campaign,
 )
+from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.tags import TagSettings
 from app.database.audit_log import log_change, old_and_new_values_that_differ
@@ -56,8 +57,8 @@ async def store_changed_settings(
 
     They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
     noted links keep working. A change of a launched campaign applies to HITs handed out from then on. Raises what
-    `lock_and_load_campaign` and `refuse_changes_fixed_by_launch` raise, and `Conflict` (`step_changed`) if someone
-    changed the saved step after its form was opened.
+    `lock_and_load_campaign`, `refuse_campaigns_out_of_reach` and `refuse_changes_fixed_by_launch` raise, and `Conflict`
+    (`step_changed`) if someone changed the saved step after its form was opened.
     """
     campaign = await lock_and_load_campaign(connection, slug)
     old_settings = unchecked_settings_of_campaign(campaign)
@@ -65,6 +66,7 @@ async def store_changed_settings(
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
+    await refuse_campaigns_out_of_reach(connection, new_settings, old_settings)
     tags = {*TagSettings.model_fields}
     is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
     old_values, new_values = old_and_new_values_that_differ(old_settings.model_dump(), new_settings.model_dump())

@@ -26,6 +26,7 @@ from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
+from app.cli.participants import change_or_count_participants
 from app.cli.run_command import (
     current_utc_time,
     format_value_for_people,
@@ -77,6 +78,7 @@ def campaign() -> None:
 
 
 campaign.add_command(items_group)
+campaign.add_command(change_or_count_participants)
 
 
 @campaign.command()

@@ -47,6 +47,7 @@ ACTION_PHRASES = {
     "answers.hold": "held",
     "answers.release": "released",
     "people.added": "added people with personal links",
+    "people.listed": "changed who may take part: list",
     "people.downloaded": "downloaded data about people:",
     "people.searched": "searched for a person",
     "people.exported": "downloaded the data of one person:",
@@ -100,12 +101,14 @@ class Actor:
     """The person who makes a change, or the server itself.
 
     `name` is a login name on pages and in the API, and the operating system's user on the command line. It stays in the
-    log when the researcher is removed. `user_id` is that of a researcher.
+    log when the researcher is removed. `user_id` is that of a researcher, and `only_campaign_id` that of a token which
+    is for one campaign.
     """
 
     name: str
     way: ActorWay
     user_id: int | None = None
+    only_campaign_id: int | None = None
 
 
 SERVER_ACTOR = Actor("Easel", "server")

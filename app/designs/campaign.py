@@ -137,6 +137,8 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     open_platforms: bool | None
     passphrase: str
     people_per_address: int | None
+    exclude_campaigns: list[str] = field(default_factory=list, metadata=VISIT)
+    only_campaigns: list[str] = field(default_factory=list, metadata=VISIT)
     welcome: bool = field(default=True, metadata=VISIT)
     consent: str = field(default="", metadata=VISIT)
     questions: list[str] = field(default_factory=list, metadata=VISIT)

@@ -39,6 +39,33 @@ BY_ANNOTATOR = "campaign_id = :campaign AND annotator_id = :annotator"
 # In the order in which erasure changes them: a person's link is found by the id that is replaced last.
 PERSONAL_TABLES = (
     PersonalTable(
+        "participant_lists",
+        """campaign_id = :campaign AND worker_id = (
+            SELECT coalesce(l.name, a.worker_id) FROM annotators a
+            LEFT JOIN personal_links l ON l.campaign_id = a.campaign_id AND CAST(l.number AS text) = a.worker_id
+                AND a.platform = :personal_platform
+            WHERE a.campaign_id = :campaign AND a.id = :annotator)""",
+        (
+            personal_column(
+                "worker_id",
+                "the platform’s id on the lists of people who may take part, or may not",
+                "identifier",
+                anonymised="NULL",
+                fate="emptied on the block list, deleted on the allow list",
+                retention="identifiers",
+            ),
+            personal_column(
+                "person_hash",
+                "hash of that id, by which a block still holds",
+                "identifier",
+                fate="stays on the block list, deleted on the allow list",
+                withheld=ONLY_HASH_STORED,
+            ),
+            personal_column("campaign_id list added_at", "which list, and since when", "technical"),
+        ),
+        deleted_by_anonymise="list = 'allow'",
+    ),
+    PersonalTable(
         "personal_links",
         """campaign_id = :campaign AND CAST(number AS text) = (
             SELECT worker_id FROM annotators

@@ -16,6 +16,7 @@ OF_RESEARCHERS = (
     "annotation/platforms/cell_reading.py",
     "annotation/platforms/tool_formats.py",
     "annotation/onboarding/personal_links.py",
+    "annotation/onboarding/participant_lists.py",
     "annotation/onboarding/practice_sets.py",
 )  # tables of theirs
 OF_PROGRAMS = (

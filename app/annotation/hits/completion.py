@@ -1,6 +1,8 @@
 """End of a visit: its outcome, and how the annotator returns to the platform."""
 
+from collections.abc import Mapping
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import text
 
@@ -66,5 +68,18 @@ async def load_completion_for_outcome(
 ) -> Completion:
     row = await fetch_first_row_or_none(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
     assert row is not None  # noqa: S101  (the assignment was found in this campaign)
-    crowd_settings = dict(CrowdSettings.model_construct(**row["crowd_settings"])) | {"slug": row["slug"]}
-    return PLATFORMS[assignment.platform].build_completion(assignment.arrival, crowd_settings, outcome)
+    return build_completion_of_campaign(
+        PLATFORMS[assignment.platform], assignment.arrival, row["crowd_settings"], row["slug"], outcome
+    )
+
+
+def build_completion_of_campaign(
+    platform: Platform,
+    arrival_details: Mapping[str, str],
+    crowd_settings: Mapping[str, Any],
+    slug: str,
+    outcome: VisitOutcome,
+) -> Completion:
+    """Return the way back to a platform, as the campaign with these stored settings has it."""
+    return_settings = dict(CrowdSettings.model_construct(**crowd_settings)) | {"slug": slug}
+    return platform.build_completion(arrival_details, return_settings, outcome)

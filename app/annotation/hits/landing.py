@@ -15,7 +15,7 @@ from app.media.render_items import render_campaign_items
 # People cannot open a rehearsal: it is removed later, with all of its answers.
 SELECT_CAMPAIGN_BY_LINK = text(f"""
     SELECT {SERVED_CAMPAIGN_COLUMNS}, coalesce(open_platforms, open_link AND passphrase = '') AS platforms_open,
-           c.crowd_settings
+           c.crowd_settings, c.slug
     FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)
 SELECT_SAMPLE_ITEMS = text("""
@@ -38,6 +38,7 @@ class LinkedCampaign(ServedCampaign):
 
     platforms_open: bool
     crowd_settings: dict[str, Any]
+    slug: str
 
 
 class SampleItem(Record):

@@ -1,4 +1,4 @@
-"""API: people with personal links."""
+"""API: people with personal links, and the lists of people who may take part."""
 
 from datetime import datetime
 from typing import Annotated
@@ -7,12 +7,18 @@ from fastapi import Query, Request
 from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
-from app.annotation.onboarding import personal_links
+from app.annotation.onboarding import participant_lists, personal_links
+from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/people", "Campaigns", refusals={404: "`campaign_not_found`"})
+
+participants_router = program_router(
+    "/api/v1/campaigns/{slug}/participants", "Campaigns", refusals={404: "`campaign_not_found`"}
+)
 
 
 class PeopleRequest(BaseModel):
@@ -86,3 +92,72 @@ async def add_people(connection: Transaction, slug: str, request_body: PeopleReq
             connection, campaign, request_body.names, now=now
         )
     )
+
+
+class ParticipantCountSchema(BaseModel):
+    people: int
+    erased: int = Field(description="How many of them were erased: their ids are gone, and their blocks hold.")
+
+
+class ParticipantListSchema(ParticipantCountSchema):
+    ids: list[str]
+
+
+class ParticipantsRequest(BaseModel):
+    ids: Annotated[
+        list[Annotated[str, StringConstraints(max_length=MAX_PLATFORM_ID_CHARACTERS)]],
+        Field(
+            max_length=participant_lists.MAX_LISTED_PEOPLE,
+            description="Ids of the platform, names of people with personal links, or names that a program uses.",
+        ),
+    ]
+    action: ListAction = Field(
+        default="add", description="Whether to add these people, remove them, or let the list have only them."
+    )
+
+
+class ChangedParticipantsSchema(ParticipantCountSchema):
+    changed: int = Field(description="How many entries came or went.")
+
+
+@participants_router.get("")
+async def count_participants(connection: Transaction, slug: str) -> dict[ParticipantList, ParticipantCountSchema]:
+    """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`)."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    counts = await participant_lists.count_listed_people(connection, campaign.id)
+    return {name: ParticipantCountSchema(**count._asdict()) for name, count in counts.items()}
+
+
+@participants_router.get("/{list_name}")
+async def list_people_who_may_take_part(
+    connection: Transaction,
+    slug: str,
+    list_name: ParticipantList,
+    offset: Annotated[int, Query(ge=0, le=participant_lists.MAX_LISTED_PEOPLE)] = 0,
+    limit: Annotated[int, Query(ge=1, le=participant_lists.MAX_LISTED_PEOPLE)] = 1_000,
+) -> ParticipantListSchema:
+    """Return the ids on a list. The audit log records who reads the first page."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    if offset == 0:
+        await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
+    count = (await participant_lists.count_listed_people(connection, campaign.id))[list_name]
+    ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
+    return ParticipantListSchema(ids=list(ids), **count._asdict())
+
+
+@participants_router.post(
+    "/{list_name}",
+    responses=openapi_description_of_refusals(
+        {409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `person_id_wrong`"}
+    ),
+)
+async def change_participants(
+    connection: Transaction, slug: str, list_name: ParticipantList, request_body: ParticipantsRequest, now: Now
+) -> ChangedParticipantsSchema:
+    """Add people to a list, remove them, or replace the list. People who are in the campaign already stay."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    changed = await participant_lists.change_participant_list(
+        connection, campaign, list_name, request_body.ids, request_body.action, now=now
+    )
+    count = (await participant_lists.count_listed_people(connection, campaign.id))[list_name]
+    return ChangedParticipantsSchema(changed=changed, **count._asdict())

@@ -1,16 +1,17 @@
-"""Researchers' page of the people with personal links."""
+"""Researchers' pages of the people with personal links, and of those who may take part."""
 
 import csv
 from collections.abc import Iterable
 from io import BytesIO, StringIO
-from typing import Annotated, Any
+from typing import Annotated, Any, cast, get_args
 
 from fastapi import Query, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 from starlette.datastructures import UploadFile
 
 from app.accounts.guards import researcher_router
-from app.annotation.onboarding import personal_links
+from app.annotation.onboarding import participant_lists, personal_links
+from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
 from app.database.audit_log import log_change
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
@@ -102,3 +103,72 @@ async def download_personal_links_csv(request: Request, connection: Transaction,
         )
     headers = content_disposition_header(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/participants")
+async def show_participant_lists(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    list_name: Annotated[ParticipantList, Query(alias="list")] = "allow",
+    number: Annotated[int, Query(alias="page", ge=1, le=participant_lists.MAX_LISTED_PEOPLE)] = 1,
+) -> HTMLResponse:
+    """Show who may take part."""
+    return await render_participant_lists(request, connection, slug, list_name, page_number=number)
+
+
+async def render_participant_lists(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    list_name: ParticipantList,
+    *,
+    page_number: int = 1,
+    refusal: Refusal | None = None,
+    entered: str = "",
+) -> HTMLResponse:
+    campaign = await load_campaign_for_page(connection, slug)
+    counts = await participant_lists.count_listed_people(connection, campaign.id)
+    page: Page[str] = Page(page_number, PEOPLE_PER_PAGE, counts[list_name].shown)
+    people = await participant_lists.list_participants(
+        connection, campaign.id, list_name, limit=page.size, offset=page.offset
+    )
+    context = {
+        "campaign": campaign,
+        "counts": counts,
+        "list_name": list_name,
+        "people": people,
+        "page": page,
+        "refusal": refusal,
+        "entered": entered,
+        "max_people": participant_lists.MAX_LISTED_PEOPLE,
+        "asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal),
+    }
+    return render_page(request, "admin/participants.html", context, status=refusal.status if refusal else 200)
+
+
+@router.post("/participants")
+async def change_participant_list_from_form(
+    request: Request, database: Database, settings: AppSettings, slug: str, now: Now
+) -> Response:
+    """Change a list by the ids in an uploaded file, or on the lines of the form."""
+    form = await request.form()
+    file, typed = form.get("file"), str(form.get("people") or "")
+    list_name = cast("ParticipantList", form.get("list") if form.get("list") in get_args(ParticipantList) else "allow")
+    action = cast("ListAction", form.get("action") if form.get("action") in get_args(ListAction) else "add")
+    try:
+        people: Iterable[str] = typed.splitlines()
+        if isinstance(file, UploadFile) and file.filename:
+            content = BytesIO(await file.read())
+            read_options = ReadOptions(*(str(form.get(name) or "") or None for name in ("encoding", "quotes", "sheet")))
+            people = participant_lists.read_person_ids(
+                content, file.filename, max_mb=settings.max_upload_mb, read_options=read_options
+            )
+        async with database.begin() as connection:
+            campaign = await load_campaign_for_page(connection, slug)
+            await participant_lists.change_participant_list(connection, campaign, list_name, people, action, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_participant_lists(request, connection, slug, list_name, refusal=refusal, entered=typed)
+    return RedirectResponse(f"/admin/campaigns/{slug}/participants?list={list_name}&done=listed", status_code=303)

@@ -12,6 +12,11 @@ from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 
 MAX_TABLE_CHARACTERS = 100_000
 MAX_CONSENT_CHARACTERS = 20_000
+MAX_OTHER_CAMPAIGNS = 50
+CampaignNames = Annotated[
+    list[Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]],
+    Field(max_length=MAX_OTHER_CAMPAIGNS),
+]
 QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
 
 
@@ -34,6 +39,16 @@ class VisitSettings(InputModel):
         default=None, title="New people per network address", json_schema_extra=EDITABLE,
         description="So many new people can start at once, for example a class in one school, and then as many per "
         "hour. Empty: the server’s limit, usually 60.",
+    )  # fmt: skip
+    exclude_campaigns: CampaignNames = Field(
+        default=[], title="Nobody who took part in", json_schema_extra=EDITABLE,
+        description="Campaigns of this server by the names in their addresses, one per line. People who answered a "
+        "task there cannot take part.",
+    )  # fmt: skip
+    only_campaigns: CampaignNames = Field(
+        default=[], title="Only people who took part in", json_schema_extra=EDITABLE,
+        description="Campaigns of this server by the names in their addresses, one per line. Only people who answered "
+        "a task in one of them can take part.",
     )  # fmt: skip
     welcome: bool = Field(
         default=Campaign.welcome, title="Welcome page",
@@ -68,11 +83,11 @@ class VisitSettings(InputModel):
         description="After this many failed attempts, people are thanked and cannot take part.",
     )  # fmt: skip
 
-    @field_validator("questions", mode="before")
+    @field_validator("questions", "exclude_campaigns", "only_campaigns", mode="before")
     @classmethod
-    def split_question_lines(cls, questions: object) -> object:
+    def split_text_into_lines(cls, lines: object) -> object:
         """Split a text into lines, as forms and the command line send it."""
-        return [line for line in questions.splitlines() if line.strip()] if isinstance(questions, str) else questions
+        return [line for line in lines.splitlines() if line.strip()] if isinstance(lines, str) else lines
 
     @field_validator("questions")
     @classmethod

@@ -12,6 +12,7 @@ from cachetools import LRUCache
 from itsdangerous import BadSignature, URLSafeTimedSerializer
 from sqlalchemy import text
 
+from app.annotation.platforms.participant_check import refuse_person_who_may_not_take_part
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows, fetch_value
@@ -111,6 +112,7 @@ async def find_or_create_assignment(
         admitted: Version of the campaign's visit that a new annotator is admitted to.
 
     Raises:
+        Forbidden: `may_not_take_part`, if the person may not take part and has not arrived before.
         TooManyVisits: The first arrival exceeds the limit on new visits.
 
     """
@@ -121,6 +123,8 @@ async def find_or_create_assignment(
         "assignment_id": arrival.assignment_id,
     }
     row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
+    if row is None:
+        await refuse_person_who_may_not_take_part(connection, campaign_id, platform, arrival)
     if row is None and visitor is not None:
         try:
             await visitor.charge_visit_or_refuse(connection, campaign_id, now=now)

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from markupsafe import Markup
 
 from app.accounts.guards import CurrentAccess, researcher_router
+from app.annotation.onboarding import participant_lists
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_of_campaign,
@@ -87,6 +88,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "links": annotator_url_by_platform(*link_parts, platforms),
         "code": qr_code_svg(open_link_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
+        "listed_people": await participant_lists.count_listed_people(connection, campaign.id),
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
     }
     return render_page(request, "admin/share.html", context)

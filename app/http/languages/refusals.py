@@ -58,6 +58,7 @@ ANNOTATOR_REFUSALS = {
     "media_not_found": mark_message("There is no such file."),
     "method_not_allowed": mark_message("The server did not understand this. Nothing was stored."),
     "not_found": mark_message("There is no such page."),
+    "may_not_take_part": mark_message("This task is for other people, so it is not open to you."),
     "not_played": mark_message("Not everything was played yet. Play it, then submit again. What you entered is kept."),
     "nul_byte": mark_message("There is a character in what was sent that cannot be stored. Nothing was stored."),
     "passphrase_missing": mark_message("Enter the passphrase that came with the link."),

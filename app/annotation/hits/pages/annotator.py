@@ -30,6 +30,7 @@ from app.annotation.hits.pages.hit_page import (
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.pages.welcome import (
     check_passphrase_and_show_welcome,
+    render_may_not_take_part_page,
     render_passphrase_refusal_page,
     render_welcome,
     start_visit_and_redirect,
@@ -51,7 +52,7 @@ from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.field_flags import InputModel
 from app.designs.item_names import reported_item_number
-from app.errors import Conflict, Gone, Invalid, NotFound, Refusal
+from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
     Now,
@@ -141,9 +142,12 @@ async def show_annotator_page(
         return await render_welcome(request, platform, campaign, connection)
     if platform.has_personal_links:
         arrival = await personal_links.load_arrival_with_person_number(connection, campaign.id, arrival)
-    assignment = await find_or_create_assignment(
-        connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
-    )
+    try:
+        assignment = await find_or_create_assignment(
+            connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
+        )
+    except Forbidden as refusal:
+        return render_may_not_take_part_page(request, platform, campaign, arrival.details, refusal)
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 

@@ -10,7 +10,8 @@ from urllib.parse import urlencode
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
 
-from app.annotation.hits.landing import load_campaign_by_link_or_refuse, load_rendered_sample_items
+from app.annotation.hits import completion
+from app.annotation.hits.landing import LinkedCampaign, load_campaign_by_link_or_refuse, load_rendered_sample_items
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
@@ -21,7 +22,7 @@ from app.annotation.onboarding.visit_progress import VisitedCampaign
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
-from app.errors import Invalid, Refusal
+from app.errors import Forbidden, Invalid, Refusal
 from app.http.dependencies import (
     allow_campaign_sources_and_frames,
     client_network_or_empty,
@@ -73,6 +74,23 @@ def render_passphrase_refusal_page(
     context |= {"entered_passphrase": passphrase_text or ""}
     status = 200 if refusal.code == "passphrase_missing" else refusal.status
     return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
+
+
+def render_may_not_take_part_page(
+    request: Request,
+    platform: Platform,
+    campaign: LinkedCampaign,
+    arrival_details: Mapping[str, str],
+    refusal: Forbidden,
+) -> HTMLResponse:
+    """Return the page for a person who may not take part, with the way back of people who are screened out."""
+    allow_campaign_sources_and_frames(request, campaign)
+    set_request_language(request, campaign)
+    way_back = completion.build_completion_of_campaign(
+        platform, arrival_details, campaign.crowd_settings, campaign.slug, "screened_out"
+    )
+    context = {"campaign": campaign, "platform": platform, "completion": way_back, "ended_because": refusal.code}
+    return render_page(request, "may_not_take_part.html", context, status=refusal.status)
 
 
 async def render_welcome(
@@ -146,9 +164,19 @@ async def start_visit_and_redirect(
         form.get(start_form.FIELD),
         visit_progress.visit_version_to_admit_on_arrival_or_zero(campaign, platform),
     )
-    assignment = await start_form.find_or_create_assignment_of_start_press(
-        connection, campaign.id, platform.name, token, now=now, visitor=visitor_of_request(request), admitted=admitted
-    )
+    try:
+        assignment = await start_form.find_or_create_assignment_of_start_press(
+            connection,
+            campaign.id,
+            platform.name,
+            token,
+            now=now,
+            visitor=visitor_of_request(request),
+            admitted=admitted,
+        )
+    except Forbidden as refusal:
+        linked_campaign = await load_campaign_by_link_or_refuse(connection, link_key)
+        return render_may_not_take_part_page(request, platform, linked_campaign, {}, refusal)
     if answers_consent:
         visit = await visit_progress.load_visit_or_refuse(connection, assignment)
         await visit_progress.store_result_of_open_step(connection, visit, CONSENT_STEP, form, now=now)

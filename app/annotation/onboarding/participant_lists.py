@@ -1,0 +1,162 @@
+"""Allow list and block list of a campaign: changing, counting and listing the people on them.
+
+`participant_check` says what the lists do. A list holds ids of platforms, names of people with personal links, and
+names that programs use.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+from sqlalchemy import TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.platforms.participant_check import LISTED_PERSON_HASH
+from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
+from app.database.audit_log import log_change
+from app.designs.campaign import Campaign
+from app.errors import Conflict, Invalid, TooLarge, pluralize, shorten_echo
+from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
+
+ParticipantList = Literal["allow", "block"]
+ListAction = Literal["add", "remove", "replace"]
+MAX_LISTED_PEOPLE = 50_000
+USUAL_ID_COLUMNS = ("participant id", "participant_id", "worker id", "worker_id", "workerid", "id", "name", "mail")
+
+GIVEN_PEOPLE = f"""
+    SELECT {LISTED_PERSON_HASH.format(person_id="given.id")} AS person_hash, given.id
+    FROM campaigns c, unnest(CAST(:people AS text[])) AS given (id) WHERE c.id = :campaign
+"""
+
+LOCK_CAMPAIGN = text("SELECT 1 FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE")
+
+# A block whose id was erased gets its id back when a researcher lists the person again.
+ADD_PEOPLE = text(f"""
+    INSERT INTO participant_lists AS l (campaign_id, list, person_hash, worker_id, added_at)
+    SELECT :campaign, CAST(:list AS text), given.person_hash, given.id, CAST(:now AS timestamptz)
+    FROM ({GIVEN_PEOPLE}) AS given
+    ON CONFLICT (campaign_id, list, person_hash) DO UPDATE SET worker_id = excluded.worker_id
+    WHERE l.worker_id IS NULL
+    RETURNING 1
+""")
+
+REMOVE_PEOPLE = text(f"""
+    DELETE FROM participant_lists l USING ({GIVEN_PEOPLE}) AS given
+    WHERE l.campaign_id = :campaign AND l.list = :list AND l.person_hash = given.person_hash
+    RETURNING 1
+""")
+
+# Blocks of erased people stay: no file has their ids.
+REMOVE_OTHER_PEOPLE = text(f"""
+    DELETE FROM participant_lists l
+    WHERE l.campaign_id = :campaign AND l.list = :list AND l.worker_id IS NOT NULL
+      AND l.person_hash NOT IN (SELECT given.person_hash FROM ({GIVEN_PEOPLE}) AS given)
+    RETURNING 1
+""")
+
+COUNT_LISTED_PEOPLE = text("""
+    SELECT list, count(*) AS people, count(*) FILTER (WHERE worker_id IS NULL) AS erased FROM participant_lists
+    WHERE campaign_id = :campaign GROUP BY list
+""")
+
+LIST_PARTICIPANTS = text("""
+    SELECT worker_id FROM participant_lists WHERE campaign_id = :campaign AND list = :list AND worker_id IS NOT NULL
+    ORDER BY worker_id LIMIT :limit OFFSET :offset
+""")
+
+
+class ListCount(NamedTuple):
+    """Number of people on a list. The ids of `erased` ones are gone, and their blocks hold by a hash."""
+
+    people: int = 0
+    erased: int = 0
+
+    @property
+    def shown(self) -> int:
+        """Return the number of people whose ids are known."""
+        return self.people - self.erased
+
+
+async def change_participant_list(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    list_name: ParticipantList,
+    people: Iterable[str],
+    action: ListAction,
+    *,
+    now: datetime,
+) -> int:
+    """Add people to a list, remove them, or let the list have only them; return how many entries came or went.
+
+    Raises:
+        Invalid: `person_id_wrong`.
+        TooLarge: `too_many_people`.
+        Conflict: `is_a_rehearsal`.
+
+    """
+    if campaign.rehearsal_of is not None:
+        raise Conflict(f"“{campaign.name}” is a rehearsal. Its annotators are simulated.", code="is_a_rehearsal")
+    ids = [person for person in dict.fromkeys(person.strip() for person in people) if person]
+    for person in ids:
+        if len(person) > MAX_PLATFORM_ID_CHARACTERS or not person.isprintable():
+            raise Invalid(
+                f"“{shorten_echo(person)}” is not an id: use at most {MAX_PLATFORM_ID_CHARACTERS} visible characters, "
+                "and one id per line. Nothing was changed.",
+                code="person_id_wrong",
+            )
+    await connection.execute(LOCK_CAMPAIGN, {"campaign": campaign.id})
+    key = {"campaign": campaign.id, "list": list_name, "people": ids}
+    changed = 0
+    if action != "add":
+        changed += await count_changed_rows(
+            connection, REMOVE_PEOPLE if action == "remove" else REMOVE_OTHER_PEOPLE, key
+        )
+    if action != "remove":
+        changed += await count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
+    if (await count_listed_people(connection, campaign.id))[list_name].people > MAX_LISTED_PEOPLE:
+        raise TooLarge(
+            f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}. Nothing was changed.", code="too_many_people"
+        )
+    if changed:
+        await log_change(connection, "people.listed", campaign, about=list_name, after={action: changed})
+    return changed
+
+
+async def count_changed_rows(connection: AsyncConnection, statement: TextClause, parameters: dict[str, Any]) -> int:
+    return len((await connection.execute(statement, parameters)).all())
+
+
+async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[ParticipantList, ListCount]:
+    """Return the number of people on each list."""
+    rows = (await connection.execute(COUNT_LISTED_PEOPLE, {"campaign": campaign_id})).all()
+    counts: dict[ParticipantList, ListCount] = {"allow": ListCount(), "block": ListCount()}
+    return counts | {row.list: ListCount(row.people, row.erased) for row in rows}
+
+
+async def list_participants(
+    connection: AsyncConnection,
+    campaign_id: int,
+    list_name: ParticipantList,
+    *,
+    limit: int = MAX_LISTED_PEOPLE,
+    offset: int = 0,
+) -> Sequence[str]:
+    """Return the ids on a list in their order, without those of erased people."""
+    key = {"campaign": campaign_id, "list": list_name, "limit": limit, "offset": offset}
+    return (await connection.scalars(LIST_PARTICIPANTS, key)).all()
+
+
+def read_person_ids(
+    file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
+) -> list[str]:
+    """Return the ids in a table, from a usual column of ids or else the first one.
+
+    The file may also be only ids, one per line: the first line is read as an id unless it names a usual column. Raises
+    what `read_table` raises.
+    """
+    upload = read_table(file, file_name, max_mb=max_mb, read_options=read_options)
+    columns_by_name = {name.casefold(): name for name in reversed(upload.columns)}
+    usual_column = next((columns_by_name[name] for name in USUAL_ID_COLUMNS if name in columns_by_name), None)
+    column = usual_column or upload.columns[0]
+    ids = [format_cell(record.values.get(column)).strip() for record in upload.rows]
+    return ids if usual_column or len(upload.columns) > 1 else [column, *ids]

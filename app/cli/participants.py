@@ -1,0 +1,56 @@
+"""`easel campaign participants`: the lists of people who may take part in a campaign, or may not."""
+
+from pathlib import Path
+from typing import get_args
+
+import click
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.onboarding import participant_lists
+from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
+from app.cli.settings_options import READABLE_FILE
+from app.cli.text_table import print_text_table
+from app.record.campaign import load_campaign_by_slug
+from app.settings import read_settings
+
+
+@click.command("participants")
+@click.argument("slug")
+@click.argument("list_name", metavar="[LIST]", required=False, type=click.Choice(get_args(ParticipantList)))
+@click.argument("file", metavar="[FILE]", required=False, type=READABLE_FILE)
+@click.option(
+    "--action",
+    type=click.Choice(get_args(ListAction)),
+    default="add",
+    show_default=True,
+    help="Whether to add the people in FILE, remove them, or let the list have only them.",
+)
+@json_option
+def change_or_count_participants(
+    slug: str, list_name: ParticipantList | None, file: Path | None, *, action: ListAction, as_json: bool
+) -> None:
+    """Count the people who may take part in a campaign (LIST allow) and who may not (block), or change one of the
+    lists. FILE has one id of the platform per line, or is a table with a column of ids.
+    """
+    if (list_name is None) != (file is None):
+        raise click.UsageError("Give both LIST and FILE to change a list, or neither to count the people.")
+    people: list[str] = []
+    if file is not None:
+        with file.open("rb") as opened:
+            people = participant_lists.read_person_ids(opened, file.name, max_mb=read_settings().max_upload_mb)
+
+    async def work(connection: AsyncConnection) -> dict[ParticipantList, participant_lists.ListCount]:
+        campaign = await load_campaign_by_slug(connection, slug)
+        if list_name is not None:
+            await participant_lists.change_participant_list(
+                connection, campaign, list_name, people, action, now=current_utc_time()
+            )
+        return await participant_lists.count_listed_people(connection, campaign.id)
+
+    counts = run_in_transaction(work)
+    if as_json:
+        print_json({name: count._asdict() for name, count in counts.items()})
+        return
+    rows = [(name, f"{count.people:,}", f"{count.erased:,}") for name, count in counts.items()]
+    print_text_table(("List", "People", "Erased"), rows, right_columns={1, 2})

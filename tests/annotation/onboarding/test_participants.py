@@ -1,0 +1,289 @@
+"""Admission of people by lists, and by the campaigns that they took part in before."""
+
+import asyncio
+
+import pytest
+
+from app.accounts import tokens, users
+from app.annotation.onboarding import participant_lists, personal_links
+from app.campaigns import lifecycle
+from app.errors import Conflict, Forbidden, TooLarge
+from app.privacy.erasures import erase_person
+from app.record.campaign import load_campaign_by_slug
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    create_running_campaign,
+    fetch_rows,
+    fetch_value,
+    form_fields,
+    store_settings,
+    submit_scores,
+    try_to_lease_hit,
+)
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
+
+COUNT_ANNOTATORS = "SELECT count(*) FROM annotators WHERE campaign_id = :campaign"
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+def arrival_url(campaign, person, session="s1"):
+    return f"/prolific/{campaign.link_key}?PROLIFIC_PID={person}&STUDY_ID=st&SESSION_ID={session}"
+
+
+async def change_list(engine, campaign, list_name, *people, action="add"):
+    async with engine.begin() as connection:
+        return await participant_lists.change_participant_list(connection, campaign, list_name, people, action, now=NOW)
+
+
+async def answer_one_hit(engine, campaign, name, platform="prolific"):
+    assignment = await create_annotator(engine, campaign, name, platform)
+    await submit_scores(engine, assignment, await try_to_lease_hit(engine, assignment))
+
+
+async def statuses_of_arrivals(client, campaign, *people):
+    return [(await client.get(arrival_url(campaign, person))).status_code for person in people]
+
+
+async def test_everyone_may_take_part_without_lists(client, engine):
+    campaign = await create_running_campaign(engine)
+    assert await statuses_of_arrivals(client, campaign, "p1", "p2") == [200, 200]
+
+
+async def test_a_person_on_the_block_list_is_screened_out_and_leaves_no_row(client, engine):
+    campaign = await create_running_campaign(engine, return_screened_out="OTHERS1")
+    await change_list(engine, campaign, "block", "p1")
+    reply = await client.get(arrival_url(campaign, "p1"))
+    assert reply.status_code == 403
+    assert "Thank you for your interest" in reply.text
+    assert "OTHERS1" in reply.text
+    assert await fetch_value(engine, COUNT_ANNOTATORS, campaign=campaign.id) == 0
+    assert await statuses_of_arrivals(client, campaign, "p2") == [200]
+
+
+async def test_with_an_allow_list_only_its_people_may_take_part(client, engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1", "p2")
+    assert await statuses_of_arrivals(client, campaign, "p1", "p2", "p3") == [200, 200, 403]
+
+
+async def test_a_block_is_stronger_than_an_allowance(client, engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1")
+    await change_list(engine, campaign, "block", "p1")
+    assert await statuses_of_arrivals(client, campaign, "p1") == [403]
+
+
+async def test_a_person_who_is_in_already_keeps_on_in_a_new_submission(client, engine):
+    campaign = await create_running_campaign(engine)
+    page = (await client.get(arrival_url(campaign, "p1"))).text
+    await change_list(engine, campaign, "block", "p1")
+    assert form_fields((await client.get(arrival_url(campaign, "p1"))).text) == form_fields(page)
+    assert (await client.get(arrival_url(campaign, "p1", "s2"))).status_code == 200
+
+
+async def test_with_an_allow_list_the_open_link_starts_no_visit(client, engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1")
+    reply = await client.post(f"/link/{campaign.link_key}", data={})
+    assert reply.status_code == 403
+    assert "not open to you" in reply.text
+
+
+async def test_people_with_personal_links_are_listed_by_name(client, engine):
+    campaign = await create_running_campaign(engine)
+    async with engine.begin() as connection:
+        await personal_links.create_missing_links_and_count_them(connection, campaign, ["Ann", "Bea"], now=NOW)
+        rows = await personal_links.list_personal_links(connection, campaign.id)
+    await change_list(engine, campaign, "block", "Bea")
+    links = [personal_links.personal_link_url("", campaign.link_key, row.link) for row in rows]
+    assert [(await client.get(link)).status_code for link in links] == [200, 403]
+
+
+async def test_people_who_answered_in_an_excluded_campaign_cannot_take_part(client, engine):
+    earlier = await create_running_campaign(engine, name="Pilot")
+    await answer_one_hit(engine, earlier, "p1")
+    await create_annotator(engine, earlier, "p2", "prolific")  # who came and answered nothing
+    await answer_one_hit(engine, earlier, "p3", "mturk")  # another person: the platforms' ids are not the same
+    campaign = await create_running_campaign(engine, exclude_campaigns=[earlier.slug])
+    assert await statuses_of_arrivals(client, campaign, "p1", "p2", "p3") == [403, 200, 200]
+
+
+async def test_only_people_who_answered_in_one_of_the_campaigns_are_invited_again(client, engine):
+    first, second = [await create_running_campaign(engine, name=name) for name in ("One", "Two")]
+    await answer_one_hit(engine, first, "p1")
+    await answer_one_hit(engine, second, "p2")
+    campaign = await create_running_campaign(engine, only_campaigns=[first.slug, second.slug])
+    assert await statuses_of_arrivals(client, campaign, "p1", "p2", "p3") == [200, 200, 403]
+
+
+async def test_a_person_with_a_personal_link_is_known_by_name_in_other_campaigns(client, engine):
+    pilot, campaign = [await create_running_campaign(engine, name=name) for name in ("Pilot", "Main")]
+    links = {}
+    for one, names in ((pilot, ["Zoe", "Ann"]), (campaign, ["Ann", "Bea"])):
+        async with engine.begin() as connection:
+            await personal_links.create_missing_links_and_count_them(connection, one, names, now=NOW)
+            for row in await personal_links.list_personal_links(connection, one.id):
+                links[one.id, row.name] = personal_links.personal_link_url("", one.link_key, row.link)
+    page = await client.get(links[pilot.id, "Ann"])
+    await client.post(links[pilot.id, "Ann"], data=form_fields(page.text))
+    await store_settings(engine, exclude_campaigns=[pilot.slug])
+    assert [(await client.get(links[campaign.id, name])).status_code for name in ("Ann", "Bea")] == [403, 200]
+
+
+async def test_after_the_campaign_was_deleted_nobody_took_part_in_it(client, engine):
+    campaign = await create_running_campaign(engine)
+    await store_settings(engine, only_campaigns=["gone"])
+    assert await statuses_of_arrivals(client, campaign, "p1") == [403]
+
+
+async def test_simulated_annotators_need_no_invitation(engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1")
+    await create_annotator(engine, campaign, "s1", "simulation")
+    assert await fetch_value(engine, COUNT_ANNOTATORS, campaign=campaign.id) == 1
+    with pytest.raises(Forbidden, match="not open") as refused:
+        await create_annotator(engine, campaign, "s1", "api")
+    assert refused.value.code == "may_not_take_part"
+
+
+async def test_lists_count_each_person_once_and_say_what_changed(engine):
+    campaign = await create_running_campaign(engine)
+    assert await change_list(engine, campaign, "allow", "p1", " p2 ", "", "p1") == 2
+    assert await change_list(engine, campaign, "allow", "p2", "p3") == 1
+    assert await change_list(engine, campaign, "allow", "p1", "nobody", action="remove") == 1
+    assert await change_list(engine, campaign, "allow", "p3", "p4", action="replace") == 2
+    async with engine.begin() as connection:
+        assert await participant_lists.list_participants(connection, campaign.id, "allow") == ["p3", "p4"]
+
+
+async def test_two_uploads_at_once_keep_everyone(engine):
+    campaign = await create_running_campaign(engine)
+    await asyncio.gather(*(change_list(engine, campaign, "block", f"p{k}", "shared") for k in range(8)))
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 9
+
+
+async def test_the_settings_name_the_campaigns(engine):
+    earlier = await create_running_campaign(engine, name="Pilot")
+    campaign = await create_running_campaign(engine, exclude_campaigns=f"{earlier.slug}\n\n")
+    async with engine.begin() as connection:
+        assert (await load_campaign_by_slug(connection, campaign.slug)).exclude_campaigns == [earlier.slug]
+
+
+async def test_a_page_changes_the_lists_and_shows_them_to_researchers(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    reply = await researcher.post(address, data={"list": "block", "action": "add", "people": "p1\n p2 \n"})
+    assert reply.status_code == 303
+    page = (await researcher.get(f"{address}?list=block")).text
+    assert "<code>p1</code>" in page
+    assert "2 people" in page
+    await researcher.post(address, data={"list": "block", "action": "remove", "people": "p1"})
+    assert "1 person of the block list" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/share")).text
+    refused = await researcher.post(address, data={"list": "block", "action": "add", "people": "a\tb"})
+    assert refused.status_code == 422
+    assert "a\tb</textarea>" in refused.text
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("ids.txt", "p1\np2\n"),
+        ("export.csv", "Submission id,Participant id\ns1,p1\ns2,p2\n"),
+        ("workers.tsv", "nr\tWORKER_ID\n1\tp1\n2\tp2\n"),
+    ],
+)
+async def test_a_list_is_uploaded_as_lines_or_as_a_table(researcher, engine, name, content):
+    campaign = await create_running_campaign(engine)
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    reply = await researcher.post(address, data={"list": "allow", "action": "add"}, files={"file": (name, content)})
+    assert reply.status_code == 303
+    async with engine.begin() as connection:
+        assert await participant_lists.list_participants(connection, campaign.id, "allow") == ["p1", "p2"]
+
+
+async def test_programs_change_count_and_read_the_lists(api_client, engine):  # noqa: F811
+    campaign = await create_running_campaign(engine)
+    address = f"{API}/campaigns/{campaign.slug}/participants"
+    added = await api_client.post(f"{address}/allow", json={"ids": ["ann", "bea"]})
+    assert added.json() == {"people": 2, "erased": 0, "changed": 2}
+    assert (await api_client.get(address)).json()["allow"] == {"people": 2, "erased": 0}
+    assert (await api_client.get(f"{address}/allow")).json()["ids"] == ["ann", "bea"]
+    assert (await api_client.post(f"{address}/allow", json={"ids": [], "action": "replace"})).json()["people"] == 0
+    refused = await api_client.post(f"{address}/allow", json={"ids": ["x\x07"]})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "person_id_wrong")
+    assert (await api_client.get(f"{address}/other")).status_code == 422
+
+
+async def test_a_program_gets_no_hit_for_a_person_who_may_not_take_part(api_client, engine):  # noqa: F811
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "block", "bea")
+    hits = f"{API}/campaigns/{campaign.slug}/hits"
+    assert (await api_client.post(hits, json={"annotator": "ann"})).status_code == 200
+    reply = await api_client.post(hits, json={"annotator": "bea"})
+    assert reply.status_code == 403
+    assert reply.json()["error"]["code"] == "may_not_take_part"
+
+
+async def test_a_list_has_a_limit_and_a_rehearsal_has_no_list(engine, monkeypatch):
+    campaign = await create_running_campaign(engine)
+    monkeypatch.setattr(participant_lists, "MAX_LISTED_PEOPLE", 2)
+    with pytest.raises(TooLarge):
+        await change_list(engine, campaign, "allow", "p1", "p2", "p3")
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 0
+    async with engine.begin() as connection:
+        rehearsal = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW, rehearsal=True)
+    with pytest.raises(Conflict):
+        await change_list(engine, rehearsal, "allow", "p1")
+
+
+async def test_an_erased_person_leaves_the_allow_list_and_stays_blocked(client, engine):
+    campaign = await create_running_campaign(engine)
+    await create_annotator(engine, campaign, "p1", "prolific")
+    for list_name in ("allow", "block"):
+        await change_list(engine, campaign, list_name, "p1", "p2")
+    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    lists = "SELECT list, worker_id FROM participant_lists ORDER BY list, worker_id"
+    assert await fetch_rows(engine, lists) == [("allow", "p2"), ("block", "p2"), ("block", None)]
+    assert await statuses_of_arrivals(client, campaign, "p1") == [403]
+    async with engine.begin() as connection:
+        assert (await participant_lists.count_listed_people(connection, campaign.id))["block"].erased == 1
+
+
+async def test_a_replaced_block_list_keeps_the_blocks_of_erased_people(engine):
+    campaign = await create_running_campaign(engine)
+    await create_annotator(engine, campaign, "p1", "prolific")
+    await change_list(engine, campaign, "block", "p1")
+    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    await change_list(engine, campaign, "block", "p2", action="replace")
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 2
+
+
+async def test_settings_name_only_campaigns_whose_people_the_researcher_may_see(app, researcher, client, engine):
+    secret = await create_running_campaign(engine, name="Secret")
+    async with engine.begin() as connection:
+        user = await users.insert_user(connection, "bea", now=NOW, role="member")
+        token = await tokens.create_api_token(connection, user.id, "program", now=NOW)
+    headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
+    mine = {"name": "Mine", "question": "How?"}
+    created = await client.post(f"{API}/campaigns", json=mine | {"exclude_campaigns": [secret.slug]}, headers=headers)
+    assert (created.status_code, created.json()["error"]["code"]) == (422, "other_campaign_unknown")
+    assert (await client.post(f"{API}/campaigns", json=mine, headers=headers)).status_code == 201
+    change = await client.patch(f"{API}/campaigns/mine", json={"only_campaigns": [secret.slug]}, headers=headers)
+    assert change.json()["error"]["code"] == "other_campaign_unknown"
+    file = f"name: File\nquestion: How?\nexclude_campaigns: [{secret.slug}]\n"
+    sent = await client.post(f"{API}/campaigns/files", content=file, headers=headers)
+    assert sent.json()["error"]["code"] == "other_campaign_unknown"
+    form = {"exclude_campaigns": secret.slug, "only_campaigns": "nothing-like-this"}
+    page = await researcher.post("/admin/campaigns/mine/settings/visit", data=form)
+    assert page.status_code == 422
+    assert "There is no campaign “nothing-like-this”" in page.text
+    assert (
+        await researcher.post("/admin/campaigns/mine/settings/visit", data=form | {"only_campaigns": ""})
+    ).status_code == 303
+    # Who may not see that campaign keeps what is there, and changes other settings.
+    assert (await client.patch(f"{API}/campaigns/mine", json={"seed": 7}, headers=headers)).status_code == 200
