@@ -35,11 +35,13 @@ def finding_as_json(finding: InstallationFinding) -> dict[str, str]:
 def print_findings(findings: list[InstallationFinding]) -> None:
     """Print each finding, with its remedy below it, and a line with the numbers of faults and warnings."""
     width = terminal_width()
+    indent = " " * (max(len(severity.name) for severity in Severity) + 2)
     for finding in findings:
-        state = finding.severity.name.lower()
-        click.echo("\n".join(wrap_text_into_lines(f"{state}  {finding.check}: {finding.message}", width)))
+        state = finding.severity.name.lower().ljust(len(indent))
+        lines = wrap_text_into_lines(f"{finding.check}: {finding.message}", width, indent=indent)
         if finding.remedy:
-            click.echo("\n".join(wrap_text_into_lines(finding.remedy, width, indent="    ")))
+            lines += wrap_text_into_lines(finding.remedy, width, indent=indent)
+        click.echo("\n".join([state + lines[0].removeprefix(indent), *lines[1:]]))
     faults = sum(finding.severity is Severity.FAULT for finding in findings)
     warnings = sum(finding.severity is Severity.WARNING for finding in findings)
     click.echo(f"\n{pluralize(faults, 'fault')}, {pluralize(warnings, 'warning')}.")

@@ -140,10 +140,11 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFi
         f"Run `VACUUM FREEZE` in the database {facts.database_name}: PostgreSQL takes no writes once it runs out.",
     )
     hours = float(facts.transaction_hours or 0)
+    is_old = hours > MAX_TRANSACTION_HOURS
     yield finding_if(
         "long transactions",
-        f"The oldest transaction is {hours:.1f} hours old.",
-        Severity.WARNING if hours > MAX_TRANSACTION_HOURS else None,
+        f"The oldest transaction is {hours:.1f} hours old." if is_old else "No transaction is open for long.",
+        Severity.WARNING if is_old else None,
         "Find it in pg_stat_activity and end it: while it runs, PostgreSQL cannot reuse the space of old rows.",
     )
     is_collation_new = facts.collation_version != facts.actual_collation_version
@@ -237,7 +238,7 @@ async def check_alert_messages(connection: AsyncConnection) -> InstallationFindi
     count = await connection.scalar(COUNT_UNSENT_MESSAGES)
     return finding_if(
         "alert messages",
-        f"{pluralize(count or 0, 'message')} of alerts could not be sent.",
+        f"{pluralize(count, 'message')} of alerts could not be sent." if count else "All messages of alerts were sent.",
         Severity.WARNING if count else None,
         "The page All alerts says why: correct the addresses in the campaigns' settings, or EASEL_SMTP_URL.",
     )
@@ -259,7 +260,9 @@ async def check_newest_campaigns(engine: AsyncEngine) -> list[InstallationFindin
             "posteriors",
             f"The posteriors of {join_names(differing)} differ from a replay of their answers."
             if differing
-            else f"Of the newest campaigns, {len(verified)} were replayed, and their posteriors are the same.",
+            else f"{pluralize(len(verified), 'campaign')} replayed, the newest ones: all posteriors are the same."
+            if verified
+            else "Nothing was replayed: no campaign is launched, or the newest ones have too many responses.",
             Severity.FAULT if differing else None,
             f"Run {'; '.join(f'`easel verify {slug}`' for slug in differing)}, which says where they differ.",
         )

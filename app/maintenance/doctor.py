@@ -27,7 +27,12 @@ def examine_installation(clock: Callable[[], datetime]) -> list[InstallationFind
         message = f"There is no database in {settings.data_dir} yet, and DATABASE_URL is not set."
         return [
             *findings,
-            InstallationFinding("database", Severity.FAULT, message, "Run `easel serve`, or set one of the two."),
+            InstallationFinding(
+                "database",
+                Severity.FAULT,
+                message,
+                "Run `easel serve`, which makes one there, or set DATABASE_URL or EASEL_DATA_DIR.",
+            ),
         ]
     try:
         with database_url_in_any_state(settings) as url:

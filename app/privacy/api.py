@@ -37,14 +37,14 @@ class PersonSearch(BaseModel):
 
 
 class StoredPersonSchema(BaseModel):
-    """An annotator who was found."""
+    """A person who was found: an annotator, or someone on the list of personal links who has not opened theirs."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    name: str = Field(description="A1 for the first annotator, as on pages.")
-    pseudonym: str
+    name: str = Field(description="A1 for the first annotator, as on pages; L1 for the first link, if not opened yet.")
+    pseudonym: str = Field(description="Empty if the link was not opened yet.")
     platform: str
-    arrived_at: datetime
+    arrived_at: datetime = Field(description="When the annotator came, or the link was made.")
     answers: int = Field(description="Answered HITs.")
     receipt: str | None = Field(description="Receipt of the latest erasure; null if the person was not erased.")
     rule: ErasureRule | None

@@ -25,7 +25,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
 from app.privacy.inventory import ERASED_REASON, PERSONAL_TABLES
-from app.quality.decisions import find_annotator_id_or_refuse
+from app.privacy.invited_people import find_annotator_id_or_make_one_of_link
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import store_decision_and_return_number
 
@@ -170,7 +170,7 @@ async def erase_person(
     Args:
         engine: The database.
         slug: The campaign.
-        annotator: Name on pages, such as A7, or pseudonym in exports.
+        annotator: Name on pages, such as A7, or pseudonym in exports; or L3, for a link that was not opened.
         rule: `anonymise` or `remove`.
         now: The present time.
         requested_by: Who asked for it; by default the person behind the request or command.
@@ -185,7 +185,7 @@ async def erase_person(
         raise Invalid(f"The rule must be one of {join_names(get_args(ErasureRule))}.", code="rule_unknown")
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
+        annotator_id = await find_annotator_id_or_make_one_of_link(connection, campaign, annotator, now=now)
         erasure = await store_erasure(
             connection,
             campaign,

@@ -7,7 +7,7 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -47,6 +47,12 @@ SELECT_DOWNLOADS = text("""
     WHERE campaign_id = :campaign AND action = 'people.downloaded' AND noted_at >= :arrived ORDER BY id
 """)
 
+# All that is stored about a person who has not opened their personal link.
+TABLE_OF_UNOPENED_LINK = replace(
+    next(table for table in PERSONAL_TABLES if table.name == "personal_links"),
+    rows="campaign_id = :campaign AND number = :link_number",
+)
+
 README = """This is what Easel stores about you in one study.
 
 person.json has everything, with the meaning of each column. The folder "tables" has the same rows as CSV.
@@ -68,11 +74,13 @@ async def build_person_zip(connection: AsyncConnection, campaign: Campaign, pers
     key = {
         "campaign": campaign.id,
         "annotator": person.id,
+        "link_number": int(person.name[1:]) if person.id is None else None,
         "name": person.name,
         "personal_platform": PERSONAL_PLATFORM.name,
         "arrived": person.arrived_at,
     }
-    tables = [await load_exported_table(connection, table, key) for table in PERSONAL_TABLES]
+    tables_of_person = PERSONAL_TABLES if person.id is not None else (TABLE_OF_UNOPENED_LINK,)
+    tables = [await load_exported_table(connection, table, key) for table in tables_of_person]
     shown = {
         name: await load_rows_as_dicts(connection, statement, key)
         for name, statement in {

@@ -13,6 +13,7 @@ from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
+from app.privacy.invited_people import LINK_NAME_PATTERN, find_invited_people
 from app.quality.decisions import find_annotator_id_or_refuse
 
 MAX_TERM_CHARACTERS = 500
@@ -54,12 +55,13 @@ LIST_SLUGS = text("SELECT slug FROM campaigns ORDER BY id")
 
 @dataclass(frozen=True)
 class Person:
-    """An annotator who was found: how pages and exports call them, and whether they were erased.
+    """A person who was found: how pages and exports call them, and whether they were erased.
 
-    `receipt` and `rule` are those of the latest erasure, or None.
+    `receipt` and `rule` are those of the latest erasure, or None. A person who has not opened their personal link is no
+    annotator and has no `id` and no pseudonym; their name is L3, for the third link on the list.
     """
 
-    id: int
+    id: int | None
     name: str
     pseudonym: str
     platform: str
@@ -72,9 +74,13 @@ class Person:
     def from_person_row(cls, row: Row[Any]) -> "Person":
         return cls(row.id, row.name, row.pseudonym, row.platform, row.created_at, row.answers, row.receipt, row.rule)
 
+    @classmethod
+    def from_link_row(cls, row: Row[Any]) -> "Person":
+        return cls(None, row.name, "", PERSONAL_PLATFORM.name, row.added_at, 0, None, None)
+
 
 async def find_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
-    """Return the annotators whom a term names, and log the search without the term.
+    """Return the people whom a term names, and log the search without the term.
 
     Args:
         connection: A connection in a transaction.
@@ -117,12 +123,16 @@ async def require_person(connection: AsyncConnection, campaign: Campaign, term: 
 
 
 async def load_person_by_name(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> Person:
-    """Return an annotator by their name on pages, such as A7, or their pseudonym in exports; ids do not count.
+    """Return a person by their name on pages, such as A7, their pseudonym in exports, or L3; ids do not count.
 
     Raises:
         NotFound: `annotator_not_found`.
 
     """
+    if LINK_NAME_PATTERN.fullmatch(name_or_pseudonym):
+        invited = await find_invited_people(connection, campaign, name_or_pseudonym, limit=1)
+        if invited:
+            return Person.from_link_row(invited[0])
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, name_or_pseudonym)
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     return Person.from_person_row((await connection.execute(LOAD_PERSON, parameters)).one())
@@ -137,7 +147,9 @@ async def select_people(connection: AsyncConnection, campaign: Campaign, term: s
         "limit": MAX_PEOPLE_FOUND,
     }
     rows = await connection.execute(FIND_PEOPLE, parameters)
-    return [Person.from_person_row(row) for row in rows]
+    people = [Person.from_person_row(row) for row in rows]
+    invited = await find_invited_people(connection, campaign, term, limit=MAX_PEOPLE_FOUND - len(people))
+    return [*people, *(Person.from_link_row(row) for row in invited)]
 
 
 async def load_slugs_of_campaigns(connection: AsyncConnection) -> list[str]:

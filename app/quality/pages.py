@@ -39,7 +39,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 
 # Platforms stand above this room, so the application hands the function in.
 ListPlatformsToApprove = Annotated[
-    Callable[[Any, int], Awaitable[Sequence[Any]]], dependency_on_app_state("list_platforms_to_approve")
+    Callable[[Any, Any], Awaitable[Sequence[Any]]], dependency_on_app_state("list_platforms_to_approve")
 ]
 
 ANNOTATOR_ROWS_PER_PAGE = 50
@@ -93,7 +93,7 @@ async def annotators_page(
         "sortings": get_args(annotators.AnnotatorSort),
         "page": page,
         "left_early": left_early,
-        "platforms_to_approve": await list_platforms_to_approve(connection, campaign.id),
+        "platforms_to_approve": await list_platforms_to_approve(connection, campaign),
         "shows_all": shows_all,
         "query": urlencode(
             {"sort": sort} | ({"rising": "true"} if rising else {}) | ({"all": "true"} if shows_all else {})

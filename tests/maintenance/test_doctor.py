@@ -234,3 +234,20 @@ def test_alert_messages_that_cannot_be_sent_are_a_warning(findings, running, dat
         "SELECT campaign_id, id, 'webhook', '', 'It does not answer.' FROM alerts",
     )
     assert findings()["alert messages"]["severity"] == WARNING
+
+
+def test_lines_that_are_too_long_continue_below_the_message(tmp_path, monkeypatch):
+    monkeypatch.setenv("EASEL_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    *lines, _, numbers = CliRunner().invoke(command, ["doctor"]).stdout.splitlines()
+    assert {line[:9] for line in lines} <= {"ok       ", "warning  ", "fault    ", " " * 9}
+    assert numbers.startswith("1 fault")
+    assert "DATABASE_URL or EASEL_DATA_DIR" in " ".join(" ".join(lines).split())
+
+
+def test_what_is_all_right_is_said_without_zeros(findings):
+    found = findings()
+    assert found["alert messages"]["message"] == "All messages of alerts were sent."
+    assert found["long transactions"]["message"] == "No transaction is open for long."
+    assert found["posteriors"]["message"].startswith("Nothing was replayed")

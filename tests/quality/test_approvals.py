@@ -24,3 +24,11 @@ async def test_completed_submissions_of_annotators_in_good_standing_can_be_appro
     refused = await researcher.get(f"{address}/approvals/link.csv")
     assert (refused.status_code, "no_approval_list" in refused.text) == (404, True)
     assert "Prolific approval list" in (await researcher.get(f"{address}/annotators")).text
+
+
+async def test_the_list_is_named_after_the_platform_that_the_campaign_describes(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1, panel_title="SONA", panel_query="id=%SURVEY_CODE%")
+    await execute_sql(engine, "UPDATE annotators SET platform = 'panel'")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/annotators")).text
+    assert "SONA approval list (CSV)" in page
+    assert "Paste the ids into SONA’s bulk approval" in page

@@ -1,16 +1,25 @@
 """The quality inbox: annotators by rules, decisions about several at once, and rules as sentences."""
 
+import asyncio
 import re
 
 import pytest
 
+from app.database.session import begin_transaction
 from app.errors import Invalid
+from app.quality.bulk_decisions import decide_on_annotators
 from app.quality.inbox import AnnotatorWork, build_inbox_cell
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
 from app.quality.rule_sentences import custom_rule_lines_of_form, parts_of_rule_sentence
 from app.quality.settings import parse_all_rule_choices_by_name
-from tests.annotation.hits.campaigns import create_annotator, fetch_rows
+from tests.annotation.hits.campaigns import (
+    NOW,
+    create_annotator,
+    fetch_rows,
+    requests_are_waiting_sql,
+    wait_until,
+)
 from tests.campaigns.drafts import create_draft
 from tests.quality.deciding import answer_hits
 from tests.quality.test_reach import words
@@ -65,6 +74,21 @@ async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher
     ):
         assert refused.status_code == status
     assert await states_of(engine, campaign) == [None, None]
+
+
+@pytest.mark.parametrize("action", ["hold", "exclude"])
+async def test_whoever_is_erased_meanwhile_is_left_and_the_others_are_decided(engine, action):
+    campaign, _, _ = await answer_hits(engine, people=2)
+    async with begin_transaction(engine) as erasing:
+        await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")
+        deciding = asyncio.create_task(
+            decide_on_annotators(engine, campaign.slug, ["A1", "A2"], action, reason="too fast", now=NOW)
+        )
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await erasing.execute("UPDATE annotators SET barred = 'erased' WHERE id = (SELECT min(id) FROM annotators)")
+    outcome = await deciding
+    assert (dict(outcome.states_before), list(outcome.unchanged)) == ({"A2": "active"}, ["A1"])
+    assert await states_of(engine, campaign) == ["erased", "held" if action == "hold" else "excluded"]
 
 
 async def test_annotators_without_an_answer_are_only_counted(engine, researcher):

@@ -4,7 +4,8 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.platform import Platform
-from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.registry import PLATFORMS, platform_with_title
+from app.designs.campaign import Campaign
 
 LIST_APPROVABLE_SUBMISSIONS = text("""
     SELECT s.external_id FROM assignments s
@@ -28,7 +29,8 @@ async def list_ids_of_approvable_submissions(
     return [*(await connection.execute(LIST_APPROVABLE_SUBMISSIONS, parameters)).scalars()]
 
 
-async def list_platforms_to_approve(connection: AsyncConnection, campaign_id: int) -> list[Platform]:
+async def list_platforms_to_approve(connection: AsyncConnection, campaign: Campaign) -> list[Platform]:
     """Return the platforms that annotators came from and that take a list of submissions to approve."""
-    names = (await connection.execute(LIST_PLATFORMS_OF_ANNOTATORS, {"campaign": campaign_id})).scalars()
-    return [PLATFORMS[name] for name in names if name in PLATFORMS and PLATFORMS[name].approves_by_list]
+    names = (await connection.execute(LIST_PLATFORMS_OF_ANNOTATORS, {"campaign": campaign.id})).scalars()
+    platforms = [platform_with_title(name, campaign.panel_title) for name in names if name in PLATFORMS]
+    return [platform for platform in platforms if platform.approves_by_list]

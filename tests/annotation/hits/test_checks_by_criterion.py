@@ -152,8 +152,14 @@ async def test_items_become_checks_by_criterion_on_the_page_and_by_a_program(res
         ("v2", {"criteria": {"fluency": {"value": 30.0}}}),
         ("v3", {"criteria": {"fluency": {"value": 10.0}}}),
     ]
-    for stray in ({"expected": "20"}, {"tolerance": "3"}, {"criteria": {"grace": {"expected": "1"}}}):
-        check = {"id": "v4", **stray, "criteria": {"fluency": {"expected": "10"}} | stray.get("criteria", {})}
+    by_criterion = {"fluency": {"expected": "10"}}
+    strays: list[dict[str, object]] = [
+        {"expected": "20", "criteria": by_criterion},
+        {"tolerance": "3", "criteria": by_criterion},
+        {"criteria": by_criterion | {"grace": {"expected": "1"}}},
+    ]
+    for stray in strays:
+        check = {"id": "v4", **stray}
         address_of_api = f"/api/v1/campaigns/{campaign.slug}/items/checks"
         refused = await api_client.post(address_of_api, json={"kind": "gold", "checks": [check]})
         assert (refused.status_code, refused.json()["error"]["code"]) == (422, "expected_misplaced")
