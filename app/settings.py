@@ -72,6 +72,13 @@ def _validate_issuer(address: str) -> str:
     return address
 
 
+def _validate_service_url(address: str) -> str:
+    parts = urlsplit(_validate_public_url(address))
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
+        raise ValueError(f"'{address}' needs https://: it gets tokens that can spend money")
+    return address.rstrip("/")
+
+
 def _validate_smtp_url(url: SecretStr) -> SecretStr:
     if not re.fullmatch(r"smtps?://([^@/\s]+@)?[^@/:\s]+(:[0-9]{1,5})?/?", url.get_secret_value()):
         # The value may hold a password, so the message does not repeat it.
@@ -219,6 +226,10 @@ class Settings(BaseSettings):
     max_media_mb: int = Field(512, ge=1, le=10_240, description="Maximum total size of the files of a campaign, in MB.")
     mturk_submit_origins: OriginsSetting = Field(
         (), description="Origins that a HIT may be posted back to, in addition to MTurk's two; comma-separated."
+    )
+    prolific_api_url: Annotated[str, AfterValidator(_validate_service_url)] = Field(
+        "https://api.prolific.com/api/v1",
+        description="Address of Prolific’s API, which gets the tokens that researchers enter.",
     )
     frame_ancestors: OriginsSetting = Field(
         (), description="Origins that may frame the MTurk page, in addition to MTurk's own; comma-separated."
