@@ -9,17 +9,11 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from app.annotation.platforms.prolific import service as prolific_service
 from app.annotation.platforms.prolific.service import ProlificService, format_bonus_list, read_prolific_notice
 from app.annotation.platforms.service import Bonus, CallNotMade, CallOutcomeUnknown, CallRefused
-from tests.payments.fake_prolific import TOKEN, fake_prolific
+from tests.payments.fake_prolific import TOKEN
 
 SIGNED_BODY = (
     b'{"event_type":"submission.status.change","resource_id":"sub1","participant_id":"p1","status":"RETURNED"}'
 )
-
-
-@pytest.fixture
-def prolific():
-    with fake_prolific() as books:
-        yield books
 
 
 @pytest.fixture
