@@ -289,16 +289,16 @@ async def decide_on_payment(
 
     Raises:
         NotFound: `payment_not_found`.
-        Conflict: `payment_decided`, `too_early`, `over_budget`, `no_budget`.
+        Conflict: `payment_decided`, `too_early`, `over_budget`.
         Invalid: `invalid`.
 
     """
-    account = await load_account(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     key = {"campaign": campaign.id, "id": payment_id}
     payment = (await connection.execute(LOAD_PAYMENT, key)).one_or_none()
     if payment is None:
         raise NotFound(f"“{campaign.name}” has no payment {payment_id}.", code="payment_not_found")
+    account = await load_account(connection, campaign)
     refuse_decision_unless_possible(payment, decision, is_connected=has_token(account), now=now)
     if decision == "again" and payment.state == "failed":
         fits = await connection.execute(FITS_INTO_BUDGET, {"campaign": campaign.id, "amount": payment.amount})

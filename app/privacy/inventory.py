@@ -6,12 +6,17 @@ SQL expressions here may use the columns of their row and the parameters :campai
 
 from app.designs.remarks import REMARKS_KEY
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY
-from app.privacy.inventory_types import PersonalTable, personal_column
+from app.privacy.inventory_types import (
+    BY_ANNOTATOR,
+    ERASED_REASON,
+    NAMES_RESEARCHER,
+    PersonalTable,
+    personal_column,
+    random_id_sql,
+)
+from app.privacy.money_inventory import MONEY_TABLES
 
-ERASED_PREFIX = "erased:"
-ERASED_REASON = "erased"
 HAS_REASON_SQL = "starts_with(action, 'answers.') AND after ? 'reason'"
-NAMES_RESEARCHER = "it names a researcher, not the person"
 ONLY_HASH_STORED = "a secret; only its hash is stored"
 
 # The fact that an item could not be judged, or was flagged, stays: it counts. The reason and the comment are erased.
@@ -25,16 +30,6 @@ EXTRA_WITHOUT_TEXT_SQL = f"""
             FROM jsonb_each(extra -> '{REMARKS_KEY}') AS remarks (about, remark) WHERE remark ? 'flag')
     )), '{{}}')"""
 
-
-def random_id_sql(column: str) -> str:
-    """Return SQL of an id's value after erasure: a random id, unless it is one already."""
-    return (
-        f"CASE WHEN starts_with({column}, '{ERASED_PREFIX}') THEN {column} "
-        f"ELSE '{ERASED_PREFIX}' || gen_random_uuid() END"
-    )
-
-
-BY_ANNOTATOR = "campaign_id = :campaign AND annotator_id = :annotator"
 
 # In the order in which erasure changes them: a person's link is found by the id that is replaced last.
 PERSONAL_TABLES = (
@@ -286,67 +281,7 @@ PERSONAL_TABLES = (
         ),
         about_any_annotator=HAS_REASON_SQL,
     ),
-    PersonalTable(
-        "payments",
-        BY_ANNOTATOR,
-        (
-            personal_column(
-                "submission",
-                "the platform’s id of the submission that was paid",
-                "identifier",
-                anonymised=random_id_sql("submission"),
-                fate="replaced by a random one",
-                retention="identifiers",
-            ),
-            personal_column(
-                "reason",
-                "what a payment was for",
-                "free text",
-                anonymised=f"'{ERASED_REASON}'",
-                fate="overwritten",
-                retention="free_text",
-            ),
-            personal_column("created_by decided_by", "who paid", "technical", withheld=NAMES_RESEARCHER),
-            personal_column("amount currency state created_at sending_at settled_at", "what they were paid", "conduct"),
-            personal_column(
-                "campaign_id id annotator_id study request_key line batch bulk_id paid_before looked_at amounts_seen",
-                "how it was paid",
-                "technical",
-            ),
-            personal_column(
-                "problem",
-                "why a payment failed, as the platform says it",
-                "identifier",
-                anonymised="''",
-                fate="emptied",
-                retention="identifiers",
-            ),
-        ),
-    ),
-    PersonalTable(
-        "submissions",
-        BY_ANNOTATOR,
-        (
-            personal_column(
-                "external_id",
-                "the platform’s id of the submission",
-                "identifier",
-                anonymised=random_id_sql("external_id"),
-                fate="replaced by a random one",
-                retention="identifiers",
-            ),
-            personal_column("status seen_at", "what became of the submission at the platform", "conduct"),
-            personal_column(
-                "problem",
-                "why it was not approved, as the platform says it",
-                "identifier",
-                anonymised="''",
-                fate="emptied",
-                retention="identifiers",
-            ),
-            personal_column("campaign_id annotator_id study", "whose it is", "technical"),
-        ),
-    ),
+    *MONEY_TABLES,
     PersonalTable(
         "assignments",
         BY_ANNOTATOR,

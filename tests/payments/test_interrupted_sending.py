@@ -109,6 +109,7 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
         ]
         await make_due(study)
         account = await study.work.take_due_account()
+        assert account is not None
         await asyncio.gather(*(process.work_on_account(account) for process in processes), return_exceptions=True)
         minutes = chance.choice([0, 1, 6, 11])
         study.clock.advance(minutes=minutes)

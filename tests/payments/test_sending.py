@@ -185,6 +185,7 @@ async def test_two_processes_send_each_payment_once(engine, prolific):
     async with engine.begin() as connection:
         await tell_to_send(connection, study.campaign, now=study.clock.now)
     account = await study.work.take_due_account()
+    assert account is not None
     await asyncio.gather(*(study.work.work_on_account(account) for _ in range(4)))
     await study.work_again(minutes=10)
     assert prolific.paid_by_submission() == {f"s{number}": [100, 50] for number in range(1, 7)}
@@ -198,7 +199,7 @@ async def test_campaigns_of_one_workspace_pay_one_after_the_other(engine, prolif
     await execute_sql(engine, held, until=study.clock.now.replace(hour=10))
     await study.send()
     assert await study.states() == ["prepared"]
-    await study.work_again(hours=2)  # whoever held it has ended
+    await study.work_again(hours=2)  # the one that held it has ended
     assert await study.states() == ["sent"]
 
 
