@@ -215,8 +215,8 @@ async def ids_of(engine: AsyncEngine, campaign):
         id=campaign.id,
         now=NOW,
     )
-    payment = """INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key,
-                     line, created_by, created_at)
+    payment = """INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason,
+                     request_key, line, created_by, created_at)
                  SELECT campaign_id, min(id), 's1', '', 100, 'GBP', '', 'k', 1, 'ada', :now FROM annotators
                  WHERE campaign_id = :id GROUP BY campaign_id"""
     await execute_sql(engine, payment, id=campaign.id, now=NOW)
