@@ -96,7 +96,7 @@ async def test_the_page_shows_both_sides_of_an_unclear_payment_and_takes_a_decis
     await execute_sql(engine, sql)
     shown = words(await researcher.get(page))
     assert "Unclear: £4.25" in shown
-    assert "Prolific showed these bonuses for the submission: £1.00." in shown
+    assert "Prolific showed these bonuses for the submission: £1.00 (" in shown
     payment = await fetch_value(engine, "SELECT id FROM payments")
     await researcher.post(f"{page}/{payment}/decision", data={"decision": "sent"})
     assert await study.states() == ["sent"]
