@@ -87,6 +87,11 @@ from app.maintenance.server_gauges import gauges_of_process
 from app.media import pages as media
 from app.palette import api as palette_api
 from app.palette import pages as palette
+from app.payments import api as payments_api
+from app.payments.connections import ServiceConnector
+from app.payments.pages import ledger as payment_pages
+from app.payments.payment_work import PAYMENT_WORK_PAUSE_SECONDS, PaymentWork
+from app.payments.token_encryption import TokenCipher
 from app.planning import pages as planning
 from app.planning.forecast import ForecastRunner
 from app.privacy import api as privacy_api
@@ -173,6 +178,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_of_settings_or_none(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
+    state.payment_connector = ServiceConnector(settings, TokenCipher(key))
+    state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
     state.readiness = ReadinessChecks()
     state.readiness.register_check("accepting", check_process_is_not_ending)
@@ -221,6 +228,12 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
             "alerts",
             state.outbox.raise_silence_alerts_and_start_sending,
             pause_seconds=outbox.OUTBOX_PAUSE_SECONDS,
+            wait_first=True,
+        ),
+        BackgroundLoop(
+            "payments",
+            state.payment_work.work_on_due_campaigns,
+            pause_seconds=PAYMENT_WORK_PAUSE_SECONDS,
             wait_first=True,
         ),
     ]
@@ -278,6 +291,7 @@ ROUTERS = (
         alerts.router,
         quality.router,
         privacy.router,
+        payment_pages.router,
         approval_pages.router,
         visit.router,
     ),
@@ -296,6 +310,7 @@ ROUTERS = (
         annotators_api.router,
         quality_api.router,
         privacy_api.router,
+        payments_api.router,
         palette_api.router,
         remarks_api.router,
         visit_api.router,

@@ -21,6 +21,8 @@ IS_CHECKOUT = (PACKAGE_FOLDER.parent / "pyproject.toml").is_file()
 MIN_SECRET_CHARACTERS = 32
 # Each may also be in a file that `NAME_FILE` names, as container platforms provide secrets.
 SECRET_SETTINGS = ("database_url", "secret_key", "oidc_client_secret", "smtp_url", "metrics_token")
+# Variables whose names begin so may hold a token that researchers name instead of entering it.
+SERVICE_TOKEN_PREFIX = "EASEL_SERVICE_TOKEN_"  # noqa: S105  (a name, no token)
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
 # Strict, because origins are written into the Content-Security-Policy header, where a space or `;` has a meaning.
 ORIGIN_PATTERN = rf"https?://(?:[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*|\[[0-9A-Fa-f:]+\])(?::{PORT_PATTERN})?"
@@ -71,6 +73,13 @@ def _validate_issuer(address: str) -> str:
             f"'{address}' needs https://: otherwise someone who can change its replies can log in as anyone"
         )
     return address
+
+
+def _validate_service_url(address: str) -> str:
+    parts = urlsplit(_validate_public_url(address))
+    if parts.scheme != "https" and parts.hostname not in LOOPBACK_HOSTS:
+        raise ValueError(f"'{address}' needs https://: it gets tokens that can spend money")
+    return address.rstrip("/")
 
 
 def _validate_smtp_url(url: SecretStr) -> SecretStr:
@@ -221,6 +230,10 @@ class Settings(BaseSettings):
     mturk_submit_origins: OriginsSetting = Field(
         (), description="Origins that a HIT may be posted back to, in addition to MTurk's two; comma-separated."
     )
+    prolific_api_url: Annotated[str, AfterValidator(_validate_service_url)] = Field(
+        "https://api.prolific.com/api/v1",
+        description="Address of Prolific’s API, which gets the tokens that researchers enter.",
+    )
     frame_ancestors: OriginsSetting = Field(
         (), description="Origins that may frame the MTurk page, in addition to MTurk's own; comma-separated."
     )
@@ -279,6 +292,11 @@ class Settings(BaseSettings):
         if self.oidc_issuer and not (self.oidc_client_id and self.oidc_client_secret.get_secret_value()):
             raise ValueError("EASEL_OIDC_ISSUER needs EASEL_OIDC_CLIENT_ID and EASEL_OIDC_CLIENT_SECRET")
         return self
+
+
+def service_token_from_environment(variable: str) -> str | None:
+    """Return the token in an environment variable; None if it is empty, or is no variable for tokens."""
+    return environ.get(variable) or None if variable.startswith(SERVICE_TOKEN_PREFIX) else None
 
 
 def environment_variable_name(field: str) -> str:

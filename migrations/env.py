@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql.base import ischema_names
 
 import app.database.account_tables
 import app.database.content_tables
+import app.database.payment_tables
 import app.database.privacy_tables
 import app.database.quality_tables
 import app.database.sharing_tables

@@ -29,7 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.accounts import login, passwords, users
 from app.accounts.secrets import csrf_token_of_session
-from app.database import embedded, privacy_tables, quality_tables, session  # noqa: F401  (parts of the metadata)
+from app.database import embedded, payment_tables, privacy_tables, quality_tables, session  # noqa: F401  (parts of the metadata)
 from app.database.migrate import upgrade_schema
 from app.database.schema import metadata
 from app.database.session import create_engine

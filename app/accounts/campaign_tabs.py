@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from app.accounts.access import Access
-from app.accounts.roles import SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, SHARE_CAMPAIGN
+from app.accounts.roles import CHANGE_CAMPAIGN, SEE_CAMPAIGN, SEE_PEOPLE, SEE_SETTINGS, SHARE_CAMPAIGN
 from app.designs.campaign import Campaign
 
 
@@ -30,6 +30,7 @@ CAMPAIGN_TABS = (
     CampaignTab("log", "Log", "/log", SEE_PEOPLE),
     CampaignTab("members", "Members", "/members", SHARE_CAMPAIGN),
     CampaignTab("remarks", "Comments", "/remarks", SEE_PEOPLE),
+    CampaignTab("payments", "Payments", "/payments", CHANGE_CAMPAIGN),
 )
 
 
@@ -38,6 +39,7 @@ def list_campaign_tabs(access: Access, campaign: Campaign, current_tab: str = ""
     has_tab = {
         "share": campaign.rehearsal_of is None,
         "members": campaign.rehearsal_of is None,
+        "payments": False,  # reached from Share and Annotators, where the people from the platform are
         "remarks": campaign.flag_on != "none" or campaign.comment_on != "none",
     }
     return [

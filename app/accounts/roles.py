@@ -210,6 +210,14 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/annotators/decisions",
         f"POST {CAMPAIGN_API_PATH}/annotators/{{annotator}}/{{action}}",
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
+        *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("payments", "payments.csv")),
+        *(
+            f"POST {CAMPAIGN_PAGES_PATH}/payments/{act}"
+            for act in ("connection", "disconnect", "bonuses", "everyone", "send", "by-hand", "{payment}/decision")
+        ),
+        f"GET {CAMPAIGN_API_PATH}/payments",
+        f"POST {CAMPAIGN_API_PATH}/payments",
+        *(f"POST {CAMPAIGN_API_PATH}/payments/{act}" for act in ("connection", "send", "{payment}/decision")),
         f"POST {CAMPAIGN_PAGES_PATH}/privacy/{{person}}/erase",
         f"POST {CAMPAIGN_API_PATH}/persons/{{person}}/erasure",
     ),

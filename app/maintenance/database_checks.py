@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 import app.database.account_tables
 import app.database.content_tables
+import app.database.payment_tables
 import app.database.privacy_tables
 import app.database.quality_tables
 import app.database.sharing_tables

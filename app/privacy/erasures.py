@@ -24,7 +24,8 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
-from app.privacy.inventory import ERASED_REASON, PERSONAL_TABLES
+from app.privacy.inventory import PERSONAL_TABLES
+from app.privacy.inventory_types import ERASED_REASON
 from app.privacy.invited_people import find_annotator_id_or_make_one_of_link
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import store_decision_and_return_number

@@ -6,12 +6,17 @@ SQL expressions here may use the columns of their row and the parameters :campai
 
 from app.designs.remarks import REMARKS_KEY
 from app.designs.unjudged import UNJUDGED_CHECKS_KEY, UNJUDGED_KEY
-from app.privacy.inventory_types import PersonalTable, personal_column
+from app.privacy.inventory_types import (
+    BY_ANNOTATOR,
+    ERASED_REASON,
+    NAMES_RESEARCHER,
+    PersonalTable,
+    personal_column,
+    random_id_sql,
+)
+from app.privacy.money_inventory import MONEY_TABLES
 
-ERASED_PREFIX = "erased:"
-ERASED_REASON = "erased"
 HAS_REASON_SQL = "starts_with(action, 'answers.') AND after ? 'reason'"
-NAMES_RESEARCHER = "it names a researcher, not the person"
 ONLY_HASH_STORED = "a secret; only its hash is stored"
 
 # The fact that an item could not be judged, or was flagged, stays: it counts. The reason and the comment are erased.
@@ -25,16 +30,6 @@ EXTRA_WITHOUT_TEXT_SQL = f"""
             FROM jsonb_each(extra -> '{REMARKS_KEY}') AS remarks (about, remark) WHERE remark ? 'flag')
     )), '{{}}')"""
 
-
-def random_id_sql(column: str) -> str:
-    """Return SQL of an id's value after erasure: a random id, unless it is one already."""
-    return (
-        f"CASE WHEN starts_with({column}, '{ERASED_PREFIX}') THEN {column} "
-        f"ELSE '{ERASED_PREFIX}' || gen_random_uuid() END"
-    )
-
-
-BY_ANNOTATOR = "campaign_id = :campaign AND annotator_id = :annotator"
 
 # In the order in which erasure changes them: a person's link is found by the id that is replaced last.
 PERSONAL_TABLES = (
@@ -313,6 +308,7 @@ PERSONAL_TABLES = (
         ),
         about_any_annotator=HAS_REASON_SQL,
     ),
+    *MONEY_TABLES,
     PersonalTable(
         "assignments",
         BY_ANNOTATOR,

@@ -6,6 +6,11 @@ from typing import Literal
 DataKind = Literal["identifier", "about themselves", "answers", "free text", "telemetry", "conduct", "technical"]
 RetentionKind = Literal["identifiers", "free_text", "telemetry"]
 
+ERASED_PREFIX = "erased:"
+ERASED_REASON = "erased"
+NAMES_RESEARCHER = "it names a researcher, not the person"
+BY_ANNOTATOR = "campaign_id = :campaign AND annotator_id = :annotator"
+
 
 @dataclass(frozen=True)
 class PersonalColumn:
@@ -75,3 +80,11 @@ class PersonalTable:
     def exported_columns(self) -> list[str]:
         """Names of the columns that a person's export has."""
         return [name for column in self.columns if not column.withheld for name in column.names]
+
+
+def random_id_sql(column: str) -> str:
+    """Return SQL of an id's value after erasure: a random id, unless it is one already."""
+    return (
+        f"CASE WHEN starts_with({column}, '{ERASED_PREFIX}') THEN {column} "
+        f"ELSE '{ERASED_PREFIX}' || gen_random_uuid() END"
+    )

@@ -48,6 +48,13 @@ OTHER_TABLES = {
         decided iteration created_at launched_at finished_at archived_at step_versions newest_plan rehearsal_of
         """,
     ),
+    "payment_accounts": other_table(
+        "connections to platforms",
+        "campaign_id platform token token_variable workspace study currency budget approves hook_key hook_secret "
+        "send_through due_at checked_at problem connected_by connected_at",
+    ),
+    "payment_calls": other_table("calls that pay", "workspace batch held_until"),
+    "service_notices": other_table("notices of platforms", "campaign_id event_id received_at"),
     "experiment_arms": other_table("experiments", "experiment arm campaign_id link_key"),
     "consent_texts": other_table("texts to agree to", "campaign_id version markdown sha256 since"),
     "items": other_table(ITEMS, "campaign_id number external_id shown fields prior retired_at"),

@@ -29,6 +29,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+import app.database.payment_tables
 import app.database.privacy_tables
 import app.database.quality_tables
 import app.database.sharing_tables

@@ -44,6 +44,15 @@ UNNOTED = {
     ("POST", "/admin/campaigns/{slug}/try/consent-text"): "it stores nothing",
 }
 
+OF_PAYMENTS = "it takes annotators of a platform that pays (tests/payments/test_payment_pages.py)"
+UNNOTED |= {
+    ("POST", f"/admin/campaigns/{{slug}}/payments/{act}"): OF_PAYMENTS
+    for act in ("disconnect", "bonuses", "everyone", "send", "by-hand", "{payment}/decision")
+}
+UNNOTED |= {
+    ("POST", f"/api/v1/campaigns/{{slug}}/payments{act}"): OF_PAYMENTS for act in ("", "/send", "/{payment}/decision")
+}
+
 PASSWORD = "correct horse battery staple"
 CURRENT = {"current": PASSWORD}
 MANAGER = {"data": {"role": "manager"} | CURRENT}
@@ -134,6 +143,7 @@ CHANGES = [
     Change("POST", CAMPAIGN + "/annotators/{annotator}/answers/{answer}/{action}", REASON, ON_PAGE),
     page(CAMPAIGN + "/checks/decisions", action="release:A1", reason="looked at"),
     page(CAMPAIGN + "/checks/rules", **{"gold.action": "hold"}),
+    page(CAMPAIGN + "/payments/connection", budget="10"),
     page(CAMPAIGN + "/privacy", term="Ann"),
     Change(
         "POST", CAMPAIGN + "/privacy/{person}/erase", {"data": {"rule": "anonymise", "sure": "yes"}}, {"person": "A1"}
@@ -175,6 +185,7 @@ CHANGES = [
         {"slug": "adverbs"},
     ),
     Change("POST", API + "/answers/{answer}/{action}", WHY, ABOUT | {"action": "exclude"}),
+    Change("POST", API + "/payments/connection", {"json": {"budget": 1000}}, {"slug": "adverbs"}),
     Change("POST", API + "/persons/search", {"json": {"term": "Ann"}}, {"slug": "adverbs"}),
     Change(
         "POST",

@@ -186,7 +186,7 @@ async def test_what_belongs_to_another_campaign_is_not_found_under_this_one(app,
         for name in swapped:
             known = mine | {"action": "exclude", name: theirs[name]}
             headers = {"authorization": f"Bearer {token}"} if path.startswith("/api/") else {}
-            values = {"reason": "x", "rule": "remove"}
+            values = {"reason": "x", "rule": "remove", "decision": "sent"}
             body = {"json": values} if headers else {"data": values | {"role": "owner", "sure": "yes"}}
             sent = {} if method == "GET" else body
             response = await researcher.request(
@@ -215,6 +215,11 @@ async def ids_of(engine: AsyncEngine, campaign):
         id=campaign.id,
         now=NOW,
     )
+    payment = """INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason,
+                     request_key, line, created_by, created_at)
+                 SELECT campaign_id, min(id), 's1', '', 100, 'GBP', '', 'k', 1, 'ada', :now FROM annotators
+                 WHERE campaign_id = :id GROUP BY campaign_id"""
+    await execute_sql(engine, payment, id=campaign.id, now=NOW)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await fetch_value(engine, named_annotators, id=campaign.id),
@@ -222,6 +227,7 @@ async def ids_of(engine: AsyncEngine, campaign):
         "receipt": f"E-{campaign.id}",
         "answer": await fetch_value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
         "alert": await fetch_value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
+        "payment": await fetch_value(engine, "SELECT max(id) FROM payments WHERE campaign_id = :id", id=campaign.id),
         "invitation": await fetch_value(
             engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id
         ),

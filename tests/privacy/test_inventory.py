@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from app.database import privacy_tables, quality_tables, sharing_tables  # noqa: F401  (parts of the metadata)
+from app.database import payment_tables, privacy_tables, quality_tables, sharing_tables  # noqa: F401  (parts of the metadata)
 from app.database.schema import metadata
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.other_columns import OTHER_TABLES

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from app.annotation.platforms.result_format import ResultFileFormat
 from app.annotation.platforms.return_templates import placeholders_of_template
+from app.annotation.platforms.service import ServiceOfPlatform
 from app.errors import Invalid
 from app.http.languages.catalogue import mark_message
 from app.settings import Settings
@@ -146,6 +147,7 @@ class Platform:
             ids together identify an answer.
         approves_by_list: True if a researcher approves submissions there by a list of their ids.
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
+        service: How Easel reaches the platform's service for submissions and money; None if it has none.
         set_up_by_campaign: Return the platform as a campaign's settings describe it, or None if they do not; not set
             if the platform is the same in all campaigns.
 
@@ -168,6 +170,7 @@ class Platform:
     link_parameters: str = ""
     approves_by_list: bool = False
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)
+    service: ServiceOfPlatform | None = None
     result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False
     set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from app.annotation.platforms import easel_results, link, panel, personal, programs, prolific
+from app.annotation.platforms import easel_results, link, panel, personal, programs
 from app.annotation.platforms.mturk import platform as mturk
 from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.prolific import platform as prolific
 from app.annotation.platforms.result_format import ResultFileFormat
 
 # Before the path of a campaign; the key is then that of an experiment, which redirects each visitor to a random arm.

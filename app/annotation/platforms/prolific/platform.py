@@ -13,6 +13,7 @@ from app.annotation.platforms.platform import (
     build_completion_by_code_or_url,
     code_or_url_for_outcome,
 )
+from app.annotation.platforms.prolific.service import SERVICE
 from app.http.languages.catalogue import mark_message
 from app.settings import Settings
 
@@ -58,4 +59,5 @@ PLATFORM = Platform(
     link_parameters=PROLIFIC_LINK_PARAMETERS,
     approves_by_list=True,
     minimum_hourly_pay=PROLIFIC_MINIMUM_HOURLY_PAY,
+    service=SERVICE,
 )

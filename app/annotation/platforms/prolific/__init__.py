@@ -1,0 +1,1 @@
+"""Prolific: arrival and return (`platform.py`), and its API for submissions and money (`service.py`)."""

@@ -1,0 +1,267 @@
+"""Prolific's API: its submissions, bonuses and notices, as `PlatformService` describes them.
+
+Money is in hundredths everywhere but in lists of bonuses, where Prolific reads amounts of its currency.
+"""
+
+import asyncio
+import base64
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cache
+from ssl import SSLContext
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import httpx
+from pydantic import BaseModel, Field, ValidationError
+
+from app.annotation.platforms.service import (
+    Balance,
+    Bonus,
+    CallNotMade,
+    CallOutcomeUnknown,
+    CallRefused,
+    Notice,
+    PlatformService,
+    ServiceOfPlatform,
+    Submission,
+    SubmissionStatus,
+)
+from app.settings import Settings
+
+CALL_TIMEOUT_SECONDS = 30.0  # for the whole exchange
+SUBMISSIONS_PER_PAGE = 100
+MAX_BONUSES_PER_CALL = 200
+MAX_DETAIL_CHARACTERS = 300
+STATUS_BY_PROLIFIC_NAME: dict[str, SubmissionStatus] = {
+    "RESERVED": "reserved",
+    "ACTIVE": "active",
+    "AWAITING REVIEW": "awaiting",
+    "APPROVED": "approved",
+    "PARTIALLY APPROVED": "approved",
+    "REJECTED": "rejected",
+    "RETURNED": "returned",
+    "TIMED OUT": "timed_out",
+    "SCREENED OUT": "screened_out",
+}
+REJECTION_CATEGORIES = (
+    *("TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT"),
+    *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
+)
+SIGNATURE_HEADER, TIMESTAMP_HEADER = "x-prolific-request-signature", "x-prolific-request-timestamp"
+EVENT_HEADER = "x-event-id"
+
+
+class SubmissionReply(BaseModel):
+    """The part of a submission that Easel reads; network addresses are left out."""
+
+    id: str
+    participant_id: str = ""
+    participant: str = ""
+    study_id: str = ""
+    study: str = ""
+    status: str
+    bonus_payments: list[int] | None = None
+
+    def to_submission(self, study: str = "") -> Submission:
+        return Submission(
+            self.id,
+            self.participant_id or self.participant,
+            self.study_id or self.study or study,
+            STATUS_BY_PROLIFIC_NAME.get(self.status.upper().replace("-", " ").replace("_", " "), "other"),
+            None if self.bonus_payments is None else tuple(self.bonus_payments),
+        )
+
+
+class SubmissionPage(BaseModel):
+    results: list[SubmissionReply]
+
+
+class BulkBonusReply(BaseModel):
+    id: str = Field(min_length=1)
+
+
+class BalanceReply(BaseModel):
+    currency_code: str = ""
+    available_balance: int
+
+
+R = TypeVar("R", bound=BaseModel)  # Python 3.11 has no other way
+
+
+@cache
+def ssl_context_of_service() -> SSLContext:
+    """Return a TLS context; it is cached, because reading the certificates takes tens of milliseconds."""
+    return httpx.create_ssl_context()
+
+
+class ProlificService(PlatformService):
+    """Client of the API with one researcher's token."""
+
+    def __init__(self, base_url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+        self._base_url = base_url.rstrip("/")
+        self._token = token
+        self._transport = transport
+
+    async def check_token(self) -> None:
+        await self._call("GET", "/users/me/")
+
+    async def load_balance(self, workspace: str) -> Balance:
+        reply = read_reply(BalanceReply, await self._call("GET", f"/workspaces/{path_part(workspace)}/balance/"))
+        return Balance(reply.available_balance, reply.currency_code)
+
+    async def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
+        """Yield all submissions of a study. A page past the end is 404, and so is a study that was deleted."""
+        offset = 0
+        while True:
+            query = {"limit": SUBMISSIONS_PER_PAGE, "offset": offset}
+            try:
+                document = await self._call("GET", f"/studies/{path_part(study)}/submissions/", query=query)
+            except CallRefused as refused:
+                if refused.status == 404 and offset:
+                    return
+                raise
+            page = read_reply(SubmissionPage, document)
+            for submission in page.results:
+                yield submission.to_submission(study)
+            if len(page.results) < SUBMISSIONS_PER_PAGE:
+                return
+            offset += len(page.results)
+
+    async def load_submission(self, submission: str) -> Submission:
+        document = await self._call("GET", f"/submissions/{path_part(submission)}/")
+        return read_reply(SubmissionReply, document).to_submission()
+
+    async def prepare_bonuses(self, study: str, bonuses: Sequence[Bonus]) -> str:
+        body = {"study_id": study, "csv_bonuses": format_bonus_list(bonuses)}
+        return read_reply(BulkBonusReply, await self._call("POST", "/submissions/bonus-payments/", body)).id
+
+    async def pay_bonuses(self, bulk_id: str) -> None:
+        await self._call("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/")
+
+    async def approve_submission(self, submission: str) -> None:
+        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", {"action": "APPROVE"})
+
+    async def reject_submission(self, submission: str, category: str, message: str) -> None:
+        body = {"action": "REJECT", "rejection_category": category, "message": message}
+        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", body)
+
+    async def _call(
+        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, query: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Return the JSON of a successful reply, None if it has none.
+
+        Raises:
+            CallRefused: The API refused the call (4xx).
+            CallNotMade: There was no connection, or too many calls (429).
+            CallOutcomeUnknown: It did not reply in time, failed (5xx), or its reply cannot be read.
+
+        """
+        verify = ssl_context_of_service() if self._base_url.startswith("https:") else False
+        try:
+            async with (
+                asyncio.timeout(CALL_TIMEOUT_SECONDS),
+                httpx.AsyncClient(
+                    transport=self._transport, verify=verify, trust_env=False, timeout=CALL_TIMEOUT_SECONDS
+                ) as client,
+            ):
+                reply = await client.request(
+                    method,
+                    self._base_url + path,
+                    json=body,
+                    params=query,
+                    headers={"Authorization": f"Token {self._token}", "User-Agent": "Easel"},
+                )
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
+            raise CallNotMade(f"Prolific could not be reached ({type(problem).__name__}).") from None
+        except (httpx.HTTPError, TimeoutError) as problem:
+            raise CallOutcomeUnknown(f"Prolific did not reply ({type(problem).__name__}).") from None
+        return read_document(reply)
+
+
+def read_document(reply: httpx.Response) -> Any:
+    """Return the JSON of a reply, None if it is empty. Raises as `ProlificService._call` does."""
+    status = reply.status_code
+    if status == 429:
+        raise CallNotMade("Prolific got too many calls. Easel tries again later.", status)
+    if status == 401:
+        raise CallRefused("Prolific does not accept the token. Enter a new one.", status)
+    if 400 <= status < 500 and status != 408:
+        raise CallRefused(f"Prolific refused this ({status}): {error_detail(reply)}", status)
+    if not 200 <= status < 300:
+        raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
+    try:
+        return reply.json() if reply.content else None
+    except ValueError:
+        raise CallOutcomeUnknown("Prolific sent a reply that is not JSON.", status) from None
+
+
+def error_detail(reply: httpx.Response) -> str:
+    """Return the reason in a reply, which is in one of three shapes: an error object, a message, or plain text."""
+    try:
+        document = reply.json()
+    except ValueError:
+        return reply.text.strip()[:MAX_DETAIL_CHARACTERS] or "no reason was given."
+    parts = document.get("error", document) if isinstance(document, dict) else {}
+    if not isinstance(parts, dict):
+        parts = {"detail": parts}
+    detail = parts.get("detail") or parts.get("message") or parts.get("title") or "no reason was given."
+    return str(detail)[:MAX_DETAIL_CHARACTERS]
+
+
+def read_reply(shape: type[R], document: Any) -> R:
+    """Return a reply in its shape. Raises `CallOutcomeUnknown` if it has another one."""
+    try:
+        return shape.model_validate(document)
+    except ValidationError:
+        raise CallOutcomeUnknown("Prolific sent a reply that Easel cannot read.") from None
+
+
+def path_part(name: str) -> str:
+    """Return an id as one part of a path."""
+    return quote(name, safe="")
+
+
+def format_bonus_list(bonuses: Sequence[Bonus]) -> str:
+    """Return lines of an id and an amount in the currency, such as `65a0,4.25`."""
+    return "".join(f"{bonus.submission},{format_hundredths(bonus.amount)}\n" for bonus in bonuses)
+
+
+def format_hundredths(amount: int) -> str:
+    return f"{amount // 100}.{amount % 100:02d}"
+
+
+def study_of_prolific_arrival(details: Mapping[str, str]) -> str:
+    return details.get("STUDY_ID", "")
+
+
+def read_prolific_notice(secret: str, headers: Mapping[str, str], body: bytes) -> Notice | None:
+    """Return the notice if its signature holds: HMAC-SHA256 of the timestamp and the body as it came.
+
+    Its age does not matter: Prolific repeats a notice for up to 48 hours, and each counts once, by its id.
+    """
+    timestamp, event_id = headers.get(TIMESTAMP_HEADER, ""), headers.get(EVENT_HEADER, "")
+    signature = prolific_signature(secret, timestamp, body)
+    if not hmac.compare_digest(signature.encode(), headers.get(SIGNATURE_HEADER, "").encode()):
+        return None
+    return Notice(event_id or signature)
+
+
+def prolific_signature(secret: str, timestamp: str, body: bytes) -> str:
+    digest = hmac.new(secret.encode(), timestamp.encode() + body, hashlib.sha256).digest()
+    return base64.b64encode(digest).decode()
+
+
+def connect_to_prolific(settings: Settings, token: str) -> PlatformService:
+    return ProlificService(settings.prolific_api_url, token)
+
+
+SERVICE = ServiceOfPlatform(
+    connect_to_prolific,
+    study_of_prolific_arrival,
+    MAX_BONUSES_PER_CALL,
+    REJECTION_CATEGORIES,
+    read_prolific_notice,
+    format_bonus_list,
+)

@@ -1,0 +1,120 @@
+"""Tables of money: a campaign's connection to its platform's service, payments, and the service's submissions."""
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
+
+# How a campaign pays: its budget, and the token of the platform's service if Easel is to send payments itself.
+payment_accounts = Table(
+    "payment_accounts",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True),
+    Column("platform", Text, nullable=False),
+    Column("token", LargeBinary),  # encrypted
+    Column("token_variable", Text),  # name of the environment variable that has the token instead
+    Column("workspace", Text, nullable=False, server_default=""),
+    Column("study", Text, nullable=False, server_default=""),
+    Column("currency", Text, nullable=False),
+    Column("budget", BigInteger, nullable=False),  # in hundredths, as all money
+    Column("approves", Boolean, nullable=False, server_default=text("false")),  # submissions whose answers are all here
+    Column("hook_key", Text, nullable=False, unique=True),  # of the address that gets the service's notices
+    Column("hook_secret", LargeBinary),  # encrypted
+    Column("send_through", BigInteger, nullable=False, server_default="0"),  # last payment that a person told to send
+    Column("due_at", Time, index=True),  # next time that a process reads the service; NULL: never
+    Column("checked_at", Time),
+    Column("problem", Text, nullable=False, server_default=""),  # of the last try
+    Column("connected_by", Text, nullable=False),
+    Column("connected_at", Time, nullable=False),
+    CheckConstraint("token IS NULL OR token_variable IS NULL", name="one_token"),
+    CheckConstraint("budget >= 0", name="budget"),
+)
+
+PAYMENT_STATES = ("prepared", "sending", "sent", "failed", "unknown", "cancelled")
+
+# Payments to annotators. `sending` is committed before the call that pays.
+payments = Table(
+    "payments",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("submission", Text, nullable=False),  # the platform's id of the submission that is paid
+    Column("study", Text, nullable=False),
+    Column("amount", Integer, nullable=False),  # in hundredths
+    Column("currency", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="prepared"),
+    Column("request_key", Text, nullable=False),  # of the request that added it, which counts once
+    Column("line", Integer, nullable=False),  # in that request
+    Column("batch", Text),  # of the last call
+    Column("bulk_id", Text),  # the service's id of that call, stored before it is paid
+    Column("paid_before", Integer),  # payments of this amount that the submission had by others; NULL: never read
+    Column("sending_at", Time),
+    Column("settled_at", Time),
+    Column("problem", Text, nullable=False, server_default=""),
+    Column("looked_at", Time),  # last time that the service was asked about an unclear payment
+    Column("amounts_seen", ARRAY(Integer)),  # all bonuses of the submission at that time
+    Column("created_by", Text, nullable=False),
+    Column("created_at", Time, nullable=False),
+    Column("decided_by", Text),  # who said what became of it
+    PrimaryKeyConstraint("campaign_id", "id"),
+    UniqueConstraint("campaign_id", "request_key", "line"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
+    Index("payments_submission_idx", "campaign_id", "submission", "amount"),
+    index_where_condition_holds(
+        "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"
+    ),
+    CheckConstraint(f"state IN {PAYMENT_STATES}", name="state"),
+    CheckConstraint("amount > 0", name="amount"),
+)
+
+# A workspace has one call that pays at a time. A process that ends with it leaves it until the deadline.
+payment_calls = Table(
+    "payment_calls",
+    metadata,
+    Column("workspace", Text, primary_key=True),
+    Column("batch", Text, nullable=False),
+    Column("held_until", Time, nullable=False),
+)
+
+# Submissions as the service had them at the last look.
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("external_id", Text, nullable=False),
+    Column("annotator_id", BigInteger),  # NULL: no such person came to Easel
+    Column("study", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("seen_at", Time, nullable=False),
+    Column("problem", Text, nullable=False, server_default=""),  # of the last try to approve it
+    PrimaryKeyConstraint("campaign_id", "external_id"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="submissions"),
+    Index("submissions_annotator_id_idx", "campaign_id", "annotator_id"),
+)
+
+# Notices of the service that were acted on, so that a repeated one is not.
+service_notices = Table(
+    "service_notices",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
+    Column("event_id", Text, nullable=False),
+    Column("received_at", Time, nullable=False),
+    PrimaryKeyConstraint("campaign_id", "event_id"),
+)

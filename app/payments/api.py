@@ -1,0 +1,173 @@
+"""API of payments: the ledger, new bonuses, and decisions about payments."""
+
+import secrets
+from datetime import datetime
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.accounts.guards import program_router
+from app.designs.campaign import Campaign
+from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
+from app.payments import ledger
+from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, check_bonus_line
+from app.payments.connections import ConnectionSettings, has_token, load_account, store_connection
+from app.payments.dependencies import Connector
+from app.payments.money import MAX_AMOUNT
+from app.record.campaign import load_campaign_by_slug
+
+router = program_router("/api/v1/campaigns/{slug}/payments", "Payments", refusals={404: "`campaign_not_found`"})
+
+Hundredths = Annotated[int, Field(gt=0, le=MAX_AMOUNT, description="In hundredths of the currency.")]
+
+
+class PaymentSchema(BaseModel):
+    """A payment to an annotator."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    id: int
+    name: str = Field(description="The annotator, as A7.")
+    submission: str
+    amount: Hundredths
+    currency: str
+    reason: str
+    state: Literal["prepared", "sending", "sent", "failed", "unknown", "cancelled"]
+    problem: str
+    created_at: datetime
+    sending_at: datetime | None
+    settled_at: datetime | None
+    looked_at: datetime | None = Field(description="When the platform was last asked about an unclear payment.")
+    amounts_seen: list[int] | None = Field(description="All bonuses of the submission at that time, in hundredths.")
+
+
+class LedgerSchema(BaseModel):
+    """A campaign's payments. Money is in hundredths of the currency."""
+
+    currency: str
+    budget: int
+    left: int = Field(description="What is left of the budget: without prepared, sent and unclear payments.")
+    amounts: dict[str, int] = Field(description="Money by state.")
+    is_connected: bool = Field(description="Whether Easel has a token to send payments with.")
+    problem: str = Field(description="Of the last try to reach the platform; empty if there is none.")
+    payments: list[PaymentSchema] = Field(description="Unclear payments first.")
+
+    @classmethod
+    async def load(cls, connection: Transaction, campaign: Campaign) -> Self:
+        account = await load_account(connection, campaign)
+        totals = await ledger.load_totals(connection, campaign.id, account.budget)
+        rows = await ledger.list_payments(connection, campaign.id, limit=None)
+        return cls(
+            currency=account.currency,
+            budget=account.budget,
+            left=totals.left,
+            amounts=totals.amounts,
+            is_connected=has_token(account),
+            problem=account.problem,
+            payments=[PaymentSchema.model_validate(row) for row in rows],
+        )
+
+
+class ConnectionSchema(BaseModel):
+    """How a campaign pays. What is left out is empty, but a token stays."""
+
+    budget: Hundredths
+    token: str = Field("", max_length=500, description="Token of the platform’s service. It is never shown again.")
+    token_variable: str = Field("", max_length=200, description="Environment variable of the server with the token.")
+    workspace: str = Field("", max_length=100, description="Id of the workspace that pays.")
+
+
+class NewBonus(BaseModel):
+    id: str = Field(max_length=200, description="A7, a pseudonym, or the platform’s id of the person or submission.")
+    amount: Hundredths
+    reason: str = ""
+
+
+class NewBonuses(BaseModel):
+    bonuses: list[NewBonus] = Field(min_length=1, max_length=MAX_BONUSES_PER_LIST)
+    key: str = Field("", max_length=100, description="A repeated request with the same key adds nothing.")
+
+
+class AddedBonuses(BaseModel):
+    added: int = Field(description="0 if a request with this key was stored before.")
+
+
+class DecisionSchema(BaseModel):
+    decision: ledger.DecisionOnPayment = Field(
+        description="sent: an unclear payment was made. again: send an unclear or failed one again. cancel: drop it."
+    )
+
+
+@router.get("", responses=openapi_description_of_refusals({409: "`no_budget`"}))
+async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
+    """Return a campaign's payments and what is left of its budget."""
+    return await LedgerSchema.load(connection, await load_campaign_by_slug(connection, slug))
+
+
+@router.post(
+    "/connection",
+    responses=openapi_description_of_refusals(
+        {
+            409: "`currency_fixed`",
+            422: "`invalid`, `token_unreadable`, `token_twice`, `token_variable_unknown`, `token_refused`, "
+            "`service_id_unreadable`, `currency_differs`",
+            502: "`service_unavailable`",
+        }
+    ),
+)
+async def set_connection(
+    database: Database, connector: Connector, slug: str, body: ConnectionSchema, now: Now
+) -> LedgerSchema:
+    """Set the budget of a campaign and, if it is given, the token with which Easel sends its payments."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+    await store_connection(database, connector, campaign, ConnectionSettings(**body.model_dump()), now=now)
+    async with database.begin() as connection:
+        return await LedgerSchema.load(connection, campaign)
+
+
+@router.post(
+    "",
+    responses=openapi_description_of_refusals(
+        {
+            409: "`no_budget`, `over_budget`",
+            422: "`invalid`, `recipient_unreadable`, `payment_reason_long`, `recipient_unknown`, "
+            "`recipient_elsewhere`, `recipient_erased`",
+        }
+    ),
+)
+async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses, now: Now) -> AddedBonuses:
+    """Prepare bonuses, all or none."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    lines = [
+        check_bonus_line(BonusLine(bonus.id, bonus.amount, bonus.reason), number)
+        for number, bonus in enumerate(body.bonuses, 1)
+    ]
+    key = body.key or secrets.token_hex(16)
+    return AddedBonuses(added=await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now))
+
+
+@router.post("/send", status_code=202, responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`"}))
+async def send_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
+    """Let Easel send all prepared payments. The reply comes before they are sent."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    await ledger.tell_to_send(connection, campaign, now=now)
+    return await LedgerSchema.load(connection, campaign)
+
+
+@router.post(
+    "/{payment}/decision",
+    responses=openapi_description_of_refusals(
+        {
+            404: "`campaign_not_found`, `payment_not_found`",
+            409: "`payment_decided`, `too_early`, `over_budget`",
+        }
+    ),
+)
+async def decide_on_payment_from_api(
+    connection: Transaction, slug: str, payment: RowId, body: DecisionSchema, now: Now
+) -> LedgerSchema:
+    """Say what became of an unclear payment, or send a failed one once more."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    await ledger.decide_on_payment(connection, campaign, payment, body.decision, now=now)
+    return await LedgerSchema.load(connection, campaign)

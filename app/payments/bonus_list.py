@@ -1,0 +1,88 @@
+"""A list of bonuses as text: a line for each with who, the amount and the reason. Pure."""
+
+import csv
+import io
+import re
+from dataclasses import dataclass
+
+from app.errors import Invalid, pluralize, shorten_echo
+from app.payments.money import parse_amount_or_refuse
+from app.text.spreadsheets import unprotect_cell
+
+MAX_BONUSES_PER_LIST = 10_000
+MAX_PAYMENT_REASON_CHARACTERS = 500
+HEADER_CELLS = ("id", "annotator", "name", "submission", "participant")
+# A comma, quote or line break in an id would change the list that the platform reads.
+RECIPIENT_PATTERN = re.compile(r"[^\s,\"';]{1,200}")
+
+
+@dataclass(frozen=True)
+class BonusLine:
+    """A bonus for one person: a name such as A7, or an id of the platform. `amount` is in hundredths."""
+
+    recipient: str
+    amount: int
+    reason: str
+
+
+def parse_bonus_list(text: str) -> list[BonusLine]:
+    """Return the bonuses of a list with lines of id, amount and reason; a first line of titles is skipped.
+
+    Raises:
+        Invalid: `bonus_line_unreadable`, `recipient_unreadable`, `amount_unreadable`, `bonuses_missing`,
+            `too_many_bonuses`, and those of `check_bonus_line`.
+
+    """
+    try:
+        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
+    except csv.Error as problem:
+        raise Invalid(
+            f"The list cannot be read ({problem}). Nothing was stored.", code="bonus_line_unreadable"
+        ) from None
+    if rows and rows[0][0].strip().lower() in HEADER_CELLS:
+        rows = rows[1:]
+    if not rows:
+        raise Invalid("Enter a bonus. Nothing was stored.", code="bonuses_missing")
+    refuse_too_many_bonuses(len(rows))
+    return [read_bonus_row(row, number) for number, row in enumerate(rows, 1)]
+
+
+def read_bonus_row(row: list[str], number: int) -> BonusLine:
+    if not 2 <= len(row) <= 3:
+        raise Invalid(
+            f"Bonus {number} has {pluralize(len(row), 'part')}: “{shorten_echo(','.join(row))}”. Each line has an "
+            "id, an amount such as 4.25, and perhaps a reason, with commas between them. A reason with a comma is in "
+            "quotes. Nothing was stored.",
+            code="bonus_line_unreadable",
+            bonus=number,
+        )
+    amount = parse_amount_or_refuse(row[1], where=f"In bonus {number},")
+    reason = unprotect_cell(row[2]).strip() if len(row) == 3 else ""
+    return check_bonus_line(BonusLine(unprotect_cell(row[0].strip()), amount, reason), number)
+
+
+def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
+    """Return the line. Raises `Invalid` (`recipient_unreadable`, `payment_reason_long`)."""
+    if not RECIPIENT_PATTERN.fullmatch(line.recipient):
+        raise Invalid(
+            f"The id “{shorten_echo(line.recipient)}” of bonus {number} has a comma, quote or blank, which no id of "
+            "the platform has. Nothing was stored.",
+            code="recipient_unreadable",
+            bonus=number,
+        )
+    if len(line.reason) > MAX_PAYMENT_REASON_CHARACTERS or not line.reason.isprintable():
+        raise Invalid(
+            f"The reason of bonus {number} must be one line of at most {MAX_PAYMENT_REASON_CHARACTERS} characters. "
+            "Nothing was stored.",
+            code="payment_reason_long",
+            bonus=number,
+        )
+    return line
+
+
+def refuse_too_many_bonuses(count: int) -> None:
+    if count > MAX_BONUSES_PER_LIST:
+        raise Invalid(
+            f"A list has at most {MAX_BONUSES_PER_LIST:,} bonuses, but this one has {count:,}. Nothing was stored.",
+            code="too_many_bonuses",
+        )

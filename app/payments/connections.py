@@ -1,0 +1,252 @@
+"""A campaign's way to pay: its budget, and the token with which Easel calls the platform's service."""
+
+import re
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure, ServiceOfPlatform
+from app.database.audit_log import CURRENT_ACTOR, log_change
+from app.designs.campaign import Campaign
+from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
+from app.payments.token_encryption import TokenCipher
+from app.settings import SERVICE_TOKEN_PREFIX, Settings, service_token_from_environment
+
+TOKEN_PATTERN = re.compile(r"[!-~]{8,500}")
+ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
+
+LOAD_ACCOUNT = text("SELECT * FROM payment_accounts WHERE campaign_id = :campaign")
+FIND_ACCOUNT_BY_HOOK_KEY = text("SELECT * FROM payment_accounts WHERE hook_key = :key AND platform = :platform")
+MAKE_ACCOUNT_DUE = text("UPDATE payment_accounts SET due_at = :now WHERE campaign_id = :campaign")
+
+# A token that is not entered again stays; a new one is read at once.
+STORE_ACCOUNT = text("""
+    INSERT INTO payment_accounts AS a (campaign_id, platform, token, token_variable, workspace, study, currency, budget,
+        approves, hook_key, hook_secret, due_at, connected_by, connected_at)
+    VALUES (:campaign, :platform, :token, CAST(:variable AS text), :workspace, :study, :currency, :budget, :approves,
+        :hook_key, :hook_secret, CAST(:due_at AS timestamptz), :by, :now)
+    ON CONFLICT (campaign_id) DO UPDATE SET
+        token = CASE WHEN :has_new_token THEN excluded.token ELSE a.token END,
+        token_variable = CASE WHEN :has_new_token THEN excluded.token_variable ELSE a.token_variable END,
+        hook_secret = coalesce(excluded.hook_secret, a.hook_secret),
+        workspace = excluded.workspace, study = excluded.study, budget = excluded.budget, approves = excluded.approves,
+        due_at = CASE WHEN :has_new_token OR a.token IS NOT NULL OR a.token_variable IS NOT NULL THEN :now END,
+        problem = '', connected_by = excluded.connected_by, connected_at = excluded.connected_at
+    WHERE a.currency = excluded.currency
+    RETURNING campaign_id
+""")
+
+REMOVE_TOKEN = text("""
+    UPDATE payment_accounts SET token = NULL, token_variable = NULL, hook_secret = NULL, due_at = NULL, problem = ''
+    WHERE campaign_id = :campaign AND (token IS NOT NULL OR token_variable IS NOT NULL)
+""")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionSettings:
+    """How a campaign pays, as a researcher enters it.
+
+    Attributes:
+        token: The service's token; empty: it stays, or there is none.
+        token_variable: Name of an environment variable that has the token; empty: likewise.
+        workspace: Id of the workspace that pays.
+        study: Id of the study whose submissions are read.
+        budget: In hundredths.
+        approves: Whether submissions whose answers are all here are approved.
+        hook_secret: Secret that signs the service's notices; empty: it stays.
+
+    """
+
+    token: str = ""
+    token_variable: str = ""
+    workspace: str = ""
+    study: str = ""
+    budget: int
+    approves: bool = False
+    hook_secret: str = ""
+
+
+def service_platform_name() -> str:
+    """Return the name of the platform that has a service."""
+    return next(name for name, platform in PLATFORMS.items() if platform.service)
+
+
+def service_of_account(account: Row[Any]) -> ServiceOfPlatform:
+    service = PLATFORMS[account.platform].service
+    assert service is not None  # noqa: S101  (accounts are stored for such platforms only)
+    return service
+
+
+def has_token(account: Row[Any]) -> bool:
+    return account.token is not None or account.token_variable is not None
+
+
+@dataclass(frozen=True)
+class ServiceConnector:
+    """Makes the service of an account from its token, which is nowhere else in plain text."""
+
+    settings: Settings
+    cipher: TokenCipher
+    connect: Callable[[ServiceOfPlatform, str], PlatformService] | None = None  # instead of the platform's own
+
+    def connect_account(self, account: Row[Any]) -> PlatformService:
+        """Return the service of an account. Raises `CallRefused` if its token cannot be read."""
+        token = self._token_of(account)
+        if token is None:
+            raise CallRefused(
+                "The token cannot be read: the server's secret key or environment changed. Enter it again."
+            )
+        return self.connect_token(service_of_account(account), token)
+
+    def connect_token(self, platform_service: ServiceOfPlatform, token: str) -> PlatformService:
+        if self.connect is not None:
+            return self.connect(platform_service, token)
+        return platform_service.connect(self.settings, token)
+
+    def hook_secret_or_none(self, account: Row[Any]) -> str | None:
+        return None if account.hook_secret is None else self.cipher.decrypt_or_none(account.hook_secret)
+
+    def _token_of(self, account: Row[Any]) -> str | None:
+        if account.token_variable is not None:
+            return service_token_from_environment(account.token_variable)
+        return None if account.token is None else self.cipher.decrypt_or_none(account.token)
+
+
+async def load_account_or_none(connection: AsyncConnection, campaign_id: int) -> Row[Any] | None:
+    return (await connection.execute(LOAD_ACCOUNT, {"campaign": campaign_id})).one_or_none()
+
+
+async def load_account(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
+    """Return the campaign's account. Raises `Conflict` (`no_budget`)."""
+    account = await load_account_or_none(connection, campaign.id)
+    if account is None:
+        raise Conflict("Set a budget for payments first. Nothing was stored.", code="no_budget")
+    return account
+
+
+async def find_account_by_hook_key(connection: AsyncConnection, platform: str, key: str) -> Row[Any]:
+    """Return the account with this key in the address for notices. Raises `NotFound`."""
+    account = (await connection.execute(FIND_ACCOUNT_BY_HOOK_KEY, {"key": key, "platform": platform})).one_or_none()
+    if account is None:
+        raise NotFound("There is no such page.")
+    return account
+
+
+async def check_connection_with_service(
+    connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign
+) -> None:
+    """Check what was entered, and the token with the service. This makes calls, so no transaction is open.
+
+    Raises:
+        Invalid: `token_unreadable`, `token_twice`, `token_variable_unknown`, `service_id_unreadable`,
+            `currency_differs`, `token_refused`.
+        BadGateway: `service_unavailable`.
+
+    """
+    token = read_entered_token_or_none(chosen)
+    if token is None:
+        return
+    platform_service = PLATFORMS[service_platform_name()].service
+    assert platform_service is not None  # noqa: S101  (it was found by it)
+    service = connector.connect_token(platform_service, token)
+    try:
+        await service.check_token()
+        balance = await service.load_balance(chosen.workspace) if chosen.workspace else None
+    except CallRefused as refused:
+        raise Invalid(f"{refused.message} Nothing was stored.", code="token_refused") from None
+    except ServiceFailure as failure:
+        raise BadGateway(f"{failure.message} Nothing was stored.", code="service_unavailable") from None
+    if balance is not None and balance.currency and balance.currency != campaign.currency:
+        raise Invalid(
+            f"The workspace pays in {balance.currency}, but this campaign in {campaign.currency}. Nothing was stored.",
+            code="currency_differs",
+        )
+
+
+def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
+    """Return the token that was entered, or that of the named variable; None if neither was entered."""
+    for service_id in (chosen.workspace, chosen.study):
+        if not ID_PATTERN.fullmatch(service_id):
+            raise Invalid(
+                f"“{shorten_echo(service_id)}” is not an id of the platform: it has other characters than letters and "
+                "digits. Nothing was stored.",
+                code="service_id_unreadable",
+            )
+    if chosen.token and chosen.token_variable:
+        raise Invalid("Enter a token or the name of a variable, not both. Nothing was stored.", code="token_twice")
+    if chosen.token_variable:
+        token = service_token_from_environment(chosen.token_variable)
+        if token is None:
+            raise Invalid(
+                f"The server has no environment variable of this name. Its name begins with {SERVICE_TOKEN_PREFIX}. "
+                "Nothing was stored.",
+                code="token_variable_unknown",
+            )
+        return token
+    if chosen.token and not TOKEN_PATTERN.fullmatch(chosen.token):
+        raise Invalid(
+            "This is not a token: copy it again, without blanks. Nothing was stored.", code="token_unreadable"
+        )
+    return chosen.token or None
+
+
+async def store_connection(
+    database: AsyncEngine, connector: ServiceConnector, campaign: Campaign, chosen: ConnectionSettings, *, now: datetime
+) -> None:
+    """Check and store how a campaign pays, and log it without the token.
+
+    Raises:
+        Conflict: `currency_fixed`: the campaign's currency changed since its first payment.
+        Invalid: See `check_connection_with_service`.
+        BadGateway: `service_unavailable`.
+
+    """
+    await check_connection_with_service(connector, chosen, campaign)
+    has_new_token = bool(chosen.token or chosen.token_variable)
+    parameters = {
+        "campaign": campaign.id,
+        "platform": service_platform_name(),
+        "token": connector.cipher.encrypt(chosen.token) if chosen.token else None,
+        "variable": chosen.token_variable or None,
+        "has_new_token": has_new_token,
+        "workspace": chosen.workspace,
+        "study": chosen.study,
+        "currency": campaign.currency,
+        "budget": chosen.budget,
+        "approves": chosen.approves,
+        "hook_key": secrets.token_urlsafe(24),
+        "hook_secret": connector.cipher.encrypt(chosen.hook_secret) if chosen.hook_secret else None,
+        "due_at": now if has_new_token else None,
+        "by": CURRENT_ACTOR.get().name,
+        "now": now,
+    }
+    async with database.begin() as connection:
+        before = await load_account_or_none(connection, campaign.id)
+        if (await connection.execute(STORE_ACCOUNT, parameters)).one_or_none() is None:
+            raise Conflict(
+                "The campaign’s currency is no longer that of its payments. Nothing was stored.", code="currency_fixed"
+            )
+        await log_change(
+            connection,
+            "payments.connected",
+            campaign,
+            before=before and logged_facts(before),
+            after=logged_facts(await load_account(connection, campaign)),
+        )
+
+
+def logged_facts(account: Row[Any]) -> dict[str, Any]:
+    facts = ("budget", "currency", "workspace", "study", "approves", "token_variable")
+    return {name: getattr(account, name) for name in facts} | {"token": "stored" if account.token else "none"}
+
+
+async def remove_token(connection: AsyncConnection, campaign: Campaign) -> None:
+    """Forget a campaign's token; its budget and payments stay."""
+    if (await connection.execute(REMOVE_TOKEN, {"campaign": campaign.id})).rowcount:
+        await log_change(connection, "payments.disconnected", campaign)

@@ -1,0 +1,1 @@
+"""Pages of payments: the ledger for researchers (`ledger.py`)."""

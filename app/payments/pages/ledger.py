@@ -1,0 +1,195 @@
+"""Researchers' pages of payments: what is owed, sent and unclear, and how the campaign pays."""
+
+import secrets
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts.guards import researcher_router
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.service import Bonus
+from app.database.audit_log import log_change
+from app.errors import Refusal
+from app.http.dependencies import (
+    Database,
+    FormFields,
+    Now,
+    RowId,
+    Transaction,
+    content_disposition_header,
+    render_page,
+)
+from app.payments import ledger
+from app.payments.bonus_list import BonusLine, check_bonus_line, parse_bonus_list
+from app.payments.connections import (
+    ConnectionSettings,
+    has_token,
+    load_account,
+    load_account_or_none,
+    remove_token,
+    service_of_account,
+    service_platform_name,
+    store_connection,
+)
+from app.payments.dependencies import Connector
+from app.payments.money import amount_text, parse_amount_or_refuse
+from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.text.table_formats import format_spreadsheet_rows
+
+router = researcher_router("/admin/campaigns/{slug}")
+
+CSV_COLUMNS = (
+    *("id", "annotator", "amount", "currency", "state", "reason", "submission", "study", "created_at", "created_by"),
+    *("sending_at", "settled_at", "call", "decided_by", "problem"),
+)
+
+
+@router.get("/payments")
+async def show_payments(request: Request, connection: Transaction, slug: str, now: Now) -> HTMLResponse:
+    return await render_ledger(request, connection, slug, now=now)
+
+
+async def render_ledger(
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    now: Any,
+    refusal: Refusal | None = None,
+    entered: dict[str, str] | None = None,
+) -> HTMLResponse:
+    """Show the ledger, with a refused form as it was entered, but for secrets."""
+    campaign = await load_campaign_for_page(connection, slug)
+    account = await load_account_or_none(connection, campaign.id)
+    payments = await ledger.list_payments(connection, campaign.id)
+    is_connected = account is not None and has_token(account)
+    context = {
+        "campaign": campaign,
+        "account": account,
+        "platform": PLATFORMS[service_platform_name()],
+        "is_connected": is_connected,
+        "totals": account and await ledger.load_totals(connection, campaign.id, account.budget),
+        "payments": payments,
+        "unclear": [payment for payment in payments if payment.state == "unknown"],
+        "decidable": {
+            payment.id
+            for payment in payments
+            if payment.state == "unknown" and ledger.is_time_to_decide(payment, is_connected=is_connected, now=now)
+        },
+        "by_hand": ledger.MADE_BY_HAND,
+        "decide_after": ledger.TIME_UNTIL_DECISION,
+        "rows_shown": ledger.PAYMENTS_SHOWN,
+        "amount_text": amount_text,
+        "request_key": secrets.token_hex(16),
+        "refusal": refusal,
+        "entered": entered or {},
+    }
+    return render_page(request, "admin/payments.html", context, refusal=refusal, status=200)
+
+
+@router.post("/payments/connection")
+async def post_connection(
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
+) -> Response:
+    """Store the budget and, if they are entered, the token and its workspace."""
+    try:
+        chosen = ConnectionSettings(
+            token=form.get("token", "").strip(),
+            token_variable=form.get("token_variable", "").strip(),
+            workspace=form.get("workspace", "").strip(),
+            budget=parse_amount_or_refuse(form.get("budget", ""), where="The budget"),
+        )
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+        await store_connection(database, connector, campaign, chosen, now=now)
+    except Refusal as refusal:
+        entered = {name: value for name, value in form.items() if name not in ("token", "csrf")}
+        async with database.begin() as connection:
+            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=entered)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-connected", status_code=303)
+
+
+@router.post("/payments/disconnect")
+async def post_disconnect(connection: Transaction, slug: str) -> Response:
+    await remove_token(connection, await load_campaign_by_slug(connection, slug))
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
+
+
+@router.post("/payments/bonuses")
+async def post_bonuses(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
+    """Prepare the bonuses of a list."""
+    try:
+        lines = parse_bonus_list(form.get("bonuses", ""))
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            key = form.get("request", "") or secrets.token_hex(16)
+            await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=bonuses-added", status_code=303)
+
+
+@router.post("/payments/everyone")
+async def post_bonus_for_everyone(
+    request: Request, form: FormFields, database: Database, slug: str, now: Now
+) -> Response:
+    """Prepare the same bonus for everyone who finished and is neither held nor excluded."""
+    try:
+        amount = parse_amount_or_refuse(form.get("amount", ""))
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            names = await ledger.list_completed_people(connection, campaign)
+            reason = form.get("reason", "").strip()
+            lines = [check_bonus_line(BonusLine(name, amount, reason), number) for number, name in enumerate(names, 1)]
+            key = form.get("request", "") or secrets.token_hex(16)
+            await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=bonuses-added", status_code=303)
+
+
+@router.post("/payments/send")
+async def post_send(connection: Transaction, slug: str, now: Now) -> Response:
+    """Let the background work send all prepared payments."""
+    await ledger.tell_to_send(connection, await load_campaign_by_slug(connection, slug), now=now)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-sending", status_code=303)
+
+
+@router.post("/payments/by-hand")
+async def post_by_hand(connection: Transaction, slug: str, now: Now) -> Response:
+    """Download all prepared payments as the platform's own page takes them."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    rows = await ledger.take_payments_by_hand(connection, campaign, now=now)
+    account = await load_account(connection, campaign)
+    text = service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
+    headers = content_disposition_header(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.post("/payments/{payment}/decision")
+async def post_decision(connection: Transaction, form: FormFields, slug: str, payment: RowId, now: Now) -> Response:
+    """Store what a person decided about a payment."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    await ledger.decide_on_payment(connection, campaign, payment, form.get("decision", ""), now=now)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
+
+
+@router.get("/payments.csv")
+async def download_ledger(connection: Transaction, slug: str, now: Now) -> Response:
+    """Download all payments, for the books."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    rows = [
+        (
+            *(payment.id, payment.name, amount_text(payment.amount), payment.currency, payment.state, payment.reason),
+            *(payment.submission, payment.study, payment.created_at, payment.created_by, payment.sending_at),
+            *(payment.settled_at, payment.bulk_id, payment.decided_by, payment.problem),
+        )
+        for payment in await ledger.list_payments(connection, campaign.id, limit=None)
+    ]
+    await log_change(connection, "people.downloaded", campaign, about="payments.csv")
+    text = format_spreadsheet_rows(CSV_COLUMNS, [CSV_COLUMNS, *rows])
+    headers = content_disposition_header(slug, "payments", "csv", now=now) | {"Cache-Control": "no-store"}
+    return Response(text, media_type="text/csv; charset=utf-8", headers=headers)

@@ -1,0 +1,79 @@
+"""Ask the platform's service what became of unclear payments."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.platforms.service import CallRefused, PlatformService
+from app.payments.sending import Clock
+
+LIST_SUBMISSIONS_OF_UNCLEAR_PAYMENTS = text("""
+    SELECT DISTINCT submission FROM payments
+    WHERE campaign_id = :campaign AND state = 'unknown' AND NOT starts_with(submission, 'erased:') ORDER BY 1
+""")
+
+LOCK_PAYMENTS_OF_SUBMISSION = text("""
+    SELECT id, amount, state, paid_before FROM payments WHERE campaign_id = :campaign AND submission = :submission
+    AND state IN ('sent', 'unknown') ORDER BY id FOR NO KEY UPDATE
+""")
+
+MARK_PAYMENTS_AS_FOUND = text("""
+    UPDATE payments SET state = 'sent', settled_at = :now, problem = ''
+    WHERE campaign_id = :campaign AND id = ANY(CAST(:ids AS bigint[]))
+""")
+
+STORE_AMOUNTS_SEEN = text("""
+    UPDATE payments SET looked_at = :now, amounts_seen = CAST(:amounts AS int[])
+    WHERE campaign_id = :campaign AND submission = :submission AND state = 'unknown'
+""")
+
+
+async def read_back_unclear_payments(
+    database: AsyncEngine, service: PlatformService, clock: Clock, campaign_id: int
+) -> None:
+    """Mark unclear payments as sent if the service's list has them, and store the list for those that it lacks.
+
+    A list that is paid by hand is never settled by itself: what the submission was paid before is not known.
+    Raises `ServiceFailure`.
+    """
+    async with database.begin() as connection:
+        rows = await connection.execute(LIST_SUBMISSIONS_OF_UNCLEAR_PAYMENTS, {"campaign": campaign_id})
+        submissions = [*rows.scalars()]
+    for submission in submissions:
+        now = await clock()  # before the call: what the service does after it, it has not told
+        try:
+            amounts = (await service.load_submission(submission)).bonus_amounts or ()
+        except CallRefused as refused:
+            if refused.status != 404:
+                raise
+            amounts = ()
+        await settle_payments_in_list(database, campaign_id, submission, amounts, now=now)
+
+
+async def settle_payments_in_list(
+    database: AsyncEngine, campaign_id: int, submission: str, amounts: Sequence[int], *, now: datetime
+) -> None:
+    """Settle the unclear payments of a submission by the bonuses that the service says it has."""
+    key = {"campaign": campaign_id, "submission": submission}
+    async with database.begin() as connection:
+        rows = (await connection.execute(LOCK_PAYMENTS_OF_SUBMISSION, key)).all()
+        found = find_made_payments(rows, amounts)
+        await connection.execute(MARK_PAYMENTS_AS_FOUND, {"campaign": campaign_id, "ids": found, "now": now})
+        await connection.execute(STORE_AMOUNTS_SEEN, {**key, "now": now, "amounts": [*amounts]})
+
+
+def find_made_payments(rows: Sequence[Row[Any]], amounts: Sequence[int]) -> list[int]:
+    """Return the ids of unclear payments that must be among the bonuses of a submission: those of an amount that is
+    there more often than others paid it before and than Easel knows to have paid it.
+    """
+    found = []
+    for amount in {row.amount for row in rows}:
+        same = [row for row in rows if row.amount == amount]
+        unclear = [row for row in same if row.state == "unknown" and row.paid_before is not None]
+        explained = sum(row.state == "sent" for row in same) + max((row.paid_before for row in unclear), default=0)
+        surplus = max(0, amounts.count(amount) - explained)
+        found += [row.id for row in unclear[:surplus]]
+    return found

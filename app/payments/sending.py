@@ -1,0 +1,265 @@
+"""Send prepared payments through the platform's service, so that a process may end at any moment.
+
+1. Read what each submission was paid before, so that an unclear payment can be told from others of the same amount.
+2. Take the workspace's call and mark the payments as `sending`; commit.
+3. Register the bonuses at the service. This pays nothing.
+4. Store the service's id of them; commit. Without it, nothing was paid.
+5. Make the call that pays, once.
+6. Store the outcome and give the workspace's call back; commit.
+
+A process that ends between 2 and 4 has paid nothing: the payments are prepared again after the deadline. One that ends
+between 4 and 6 may have paid: the payments become `unknown`, and are never sent again by themselves.
+"""
+
+import secrets
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.platforms.service import (
+    Bonus,
+    CallNotMade,
+    CallOutcomeUnknown,
+    CallRefused,
+    PlatformService,
+    ServiceFailure,
+)
+
+Clock = Callable[[], Awaitable[datetime]]
+
+# Two calls, each with a limit of its own, take far less.
+TIME_FOR_CALL_THAT_PAYS = timedelta(minutes=5)
+MAX_TIME_OF_CALL = timedelta(minutes=1)
+STATE_AFTER_FAILED_CALL: dict[type[ServiceFailure], str] = {
+    CallRefused: "failed",
+    CallNotMade: "prepared",
+    CallOutcomeUnknown: "unknown",
+}
+
+# One payment of each submission at a time. One of an amount whose fate is unclear waits, because the service's list
+# could not tell the two apart.
+FIND_PAYMENTS_TO_SEND = text("""
+    SELECT DISTINCT ON (p.submission) p.id, p.submission, p.study, p.amount FROM payments p
+    WHERE p.campaign_id = :campaign AND p.state = 'prepared' AND p.id <= :through
+    AND NOT starts_with(p.submission, 'erased:') AND p.study = (
+        SELECT o.study FROM payments o WHERE o.campaign_id = :campaign AND o.state = 'prepared' AND o.id <= :through
+        AND NOT starts_with(o.submission, 'erased:') AND NOT EXISTS (
+            SELECT 1 FROM payments u WHERE u.campaign_id = o.campaign_id AND u.submission = o.submission
+            AND u.amount = o.amount AND u.state IN ('sending', 'unknown'))
+        ORDER BY o.id LIMIT 1)
+    AND NOT EXISTS (
+        SELECT 1 FROM payments u WHERE u.campaign_id = p.campaign_id AND u.submission = p.submission
+        AND u.amount = p.amount AND u.state IN ('sending', 'unknown'))
+    ORDER BY p.submission, p.id LIMIT :most
+""")
+
+COUNT_SENT_PAYMENTS = text("""
+    SELECT count(*) FROM payments
+    WHERE campaign_id = :campaign AND submission = :submission AND amount = :amount AND state = 'sent'
+""")
+
+TAKE_CALL_OF_WORKSPACE = text("""
+    INSERT INTO payment_calls AS c (workspace, batch, held_until) VALUES (:workspace, :batch, :until)
+    ON CONFLICT (workspace) DO UPDATE SET batch = excluded.batch, held_until = excluded.held_until
+    WHERE c.held_until <= :now RETURNING batch
+""")
+GIVE_CALL_OF_WORKSPACE_BACK = text("DELETE FROM payment_calls WHERE batch = :batch")
+
+MARK_PAYMENTS_AS_SENDING = text("""
+    UPDATE payments p SET state = 'sending', batch = :batch, bulk_id = NULL, sending_at = :now, problem = '',
+        paid_before = given.paid_before, looked_at = NULL, amounts_seen = NULL
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:paid_before AS int[])) AS given (id, paid_before)
+    WHERE p.campaign_id = :campaign AND p.id = given.id AND p.state = 'prepared'
+    RETURNING p.id, p.submission, p.amount
+""")
+
+STORE_BULK_ID = text("""
+    UPDATE payments SET bulk_id = :bulk_id
+    WHERE campaign_id = :campaign AND batch = :batch AND state = 'sending' AND bulk_id IS NULL AND EXISTS (
+        SELECT 1 FROM payment_calls WHERE workspace = :workspace AND batch = :batch AND held_until > :call_ends_before)
+    RETURNING id
+""")
+
+# Also for payments that another process has already taken for unclear; not for those that a person decided about.
+SETTLE_BATCH = text("""
+    UPDATE payments SET state = :state, problem = :problem, settled_at = :settled_at,
+        bulk_id = CASE WHEN CAST(:state AS text) <> 'prepared' THEN bulk_id END
+    WHERE campaign_id = :campaign AND batch = :batch AND state IN ('sending', 'unknown')
+""")
+
+FAIL_PAYMENT = text("""
+    UPDATE payments SET state = 'failed', problem = :problem, settled_at = :now
+    WHERE campaign_id = :campaign AND id = :id AND state = 'prepared'
+""")
+
+SETTLE_INTERRUPTED_PAYMENTS = text("""
+    UPDATE payments SET state = CASE WHEN bulk_id IS NULL THEN 'prepared' ELSE 'unknown' END,
+        problem = 'Easel was interrupted while it sent this payment.'
+    WHERE campaign_id = :campaign AND state = 'sending' AND sending_at <= CAST(:began_before AS timestamptz)
+""")
+
+
+@dataclass(frozen=True)
+class SendingContext:
+    """Whose payments are sent, and through what.
+
+    Attributes:
+        through: Id of the last payment that a person told to send.
+        workspace: Key of the money that is spent: one call at a time.
+        max_bonuses: Most bonuses of one call.
+
+    """
+
+    database: AsyncEngine
+    service: PlatformService
+    clock: Clock
+    campaign_id: int
+    workspace: str
+    through: int
+    max_bonuses: int
+
+
+async def settle_interrupted_payments(database: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+    """Prepare payments again that an ended process has certainly not made, and mark the others as unclear."""
+    async with database.begin() as connection:
+        parameters = {"campaign": campaign_id, "began_before": now - TIME_FOR_CALL_THAT_PAYS}
+        await connection.execute(SETTLE_INTERRUPTED_PAYMENTS, parameters)
+
+
+async def send_prepared_payments(context: SendingContext) -> None:
+    """Send all payments that a person told to send, in calls of at most `max_bonuses`.
+
+    Raises:
+        ServiceFailure: The service cannot be reached or does not accept the token; payments wait for the next try.
+
+    """
+    while found := await find_payments_to_send(context):
+        if await send_one_batch(context, found):
+            return
+
+
+async def find_payments_to_send(context: SendingContext) -> Sequence[Row[Any]]:
+    async with context.database.begin() as connection:
+        parameters = {"campaign": context.campaign_id, "through": context.through, "most": context.max_bonuses}
+        return (await connection.execute(FIND_PAYMENTS_TO_SEND, parameters)).all()
+
+
+async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]]) -> bool:
+    """Send payments of one study. Return whether to stop: another call is under way, or this one failed."""
+    paid_before = await read_earlier_payments(context, found)
+    if not paid_before:
+        return False  # all of them failed for good, so that others are found next
+    batch = secrets.token_hex(8)
+    sending = await mark_as_sending(context, batch, paid_before)
+    if not sending:
+        return True
+    outcome = await register_and_pay(context, batch, found[0].study, sending)
+    if outcome is None:
+        return True
+    state, problem = outcome
+    await settle_batch(context, batch, state, problem)
+    return state != "sent"
+
+
+async def register_and_pay(
+    context: SendingContext, batch: str, study: str, sending: Sequence[Row[Any]]
+) -> tuple[str, str] | None:
+    """Make the two calls. Return the state of the payments and the problem; None if they are no longer this process's
+    to send.
+    """
+    try:
+        bonuses = [Bonus(row.submission, row.amount) for row in sending]
+        bulk_id = await context.service.prepare_bonuses(study, bonuses)
+    except ServiceFailure as failure:
+        return "failed" if isinstance(failure, CallRefused) else "prepared", failure.message
+    if not await store_bulk_id(context, batch, bulk_id, len(sending)):
+        return None
+    try:
+        await context.service.pay_bonuses(bulk_id)
+    except ServiceFailure as failure:
+        return STATE_AFTER_FAILED_CALL[type(failure)], failure.message
+    return "sent", ""
+
+
+async def read_earlier_payments(context: SendingContext, found: Sequence[Row[Any]]) -> dict[int, int]:
+    """Return, by payment, how often others paid its amount to its submission before. A submission that does not exist
+    fails. Raises `ServiceFailure`.
+    """
+    paid_before: dict[int, int] = {}
+    for row in found:
+        try:
+            submission = await context.service.load_submission(row.submission)
+        except CallRefused as refused:
+            if refused.status != 404:
+                raise
+            async with context.database.begin() as connection:
+                now = await context.clock()
+                parameters = {"campaign": context.campaign_id, "id": row.id, "problem": refused.message, "now": now}
+                await connection.execute(FAIL_PAYMENT, parameters)
+            continue
+        async with context.database.begin() as connection:
+            parameters = {"campaign": context.campaign_id, "submission": row.submission, "amount": row.amount}
+            ours = (await connection.execute(COUNT_SENT_PAYMENTS, parameters)).scalar_one()
+        paid_before[row.id] = max(0, (submission.bonus_amounts or ()).count(row.amount) - ours)
+    return paid_before
+
+
+async def mark_as_sending(context: SendingContext, batch: str, paid_before: dict[int, int]) -> Sequence[Row[Any]]:
+    """Take the workspace's call, and commit that these payments are being sent. Return them; none if the call is taken
+    or they were changed meanwhile.
+    """
+    now = await context.clock()
+    parameters = {
+        "campaign": context.campaign_id,
+        "workspace": context.workspace,
+        "batch": batch,
+        "now": now,
+        "until": now + TIME_FOR_CALL_THAT_PAYS,
+        "ids": [*paid_before],
+        "paid_before": [*paid_before.values()],
+    }
+    async with context.database.begin() as connection:
+        if (await connection.execute(TAKE_CALL_OF_WORKSPACE, parameters)).one_or_none() is None:
+            return []
+        sending = (await connection.execute(MARK_PAYMENTS_AS_SENDING, parameters)).all()
+        if not sending:
+            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch})
+        return sending
+
+
+async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count: int) -> bool:
+    """Commit the service's id of the bonuses. Return whether they may be paid now: neither has another process taken
+    them back, nor could it do so before the next call ends.
+    """
+    parameters = {
+        "campaign": context.campaign_id,
+        "workspace": context.workspace,
+        "batch": batch,
+        "bulk_id": bulk_id,
+        "call_ends_before": await context.clock() + MAX_TIME_OF_CALL,
+    }
+    async with context.database.begin() as connection:
+        stored = (await connection.execute(STORE_BULK_ID, parameters)).all()
+        if len(stored) != count:
+            await connection.rollback()
+    return len(stored) == count
+
+
+async def settle_batch(context: SendingContext, batch: str, state: str, problem: str) -> None:
+    """Store the outcome of a call. After an unclear one, the workspace's call stays taken until its deadline."""
+    now = await context.clock()
+    parameters = {
+        "campaign": context.campaign_id,
+        "batch": batch,
+        "state": state,
+        "problem": problem,
+        "settled_at": now if state in ("sent", "failed") else None,
+    }
+    async with context.database.begin() as connection:
+        await connection.execute(SETTLE_BATCH, parameters)
+        if state != "unknown":
+            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch})

@@ -1,0 +1,74 @@
+"""Inventory of the tables about money, which keep amounts and times after an erasure, but no id of the platform."""
+
+from app.privacy.inventory_types import (
+    BY_ANNOTATOR,
+    ERASED_REASON,
+    NAMES_RESEARCHER,
+    PersonalTable,
+    personal_column,
+    random_id_sql,
+)
+
+MONEY_TABLES = (
+    PersonalTable(
+        "payments",
+        BY_ANNOTATOR,
+        (
+            personal_column(
+                "submission",
+                "the platform’s id of the submission that was paid",
+                "identifier",
+                anonymised=random_id_sql("submission"),
+                fate="replaced by a random one",
+                retention="identifiers",
+            ),
+            personal_column(
+                "reason",
+                "what a payment was for",
+                "free text",
+                anonymised=f"'{ERASED_REASON}'",
+                fate="overwritten",
+                retention="free_text",
+            ),
+            personal_column("created_by decided_by", "who paid", "technical", withheld=NAMES_RESEARCHER),
+            personal_column("amount currency state created_at sending_at settled_at", "what they were paid", "conduct"),
+            personal_column(
+                "campaign_id id annotator_id study request_key line batch bulk_id paid_before looked_at amounts_seen",
+                "how it was paid",
+                "technical",
+            ),
+            personal_column(
+                "problem",
+                "why a payment failed, as the platform says it",
+                "identifier",
+                anonymised="''",
+                fate="emptied",
+                retention="identifiers",
+            ),
+        ),
+    ),
+    PersonalTable(
+        "submissions",
+        BY_ANNOTATOR,
+        (
+            personal_column(
+                "external_id",
+                "the platform’s id of the submission",
+                "identifier",
+                anonymised=random_id_sql("external_id"),
+                fate="replaced by a random one",
+                retention="identifiers",
+            ),
+            personal_column("status seen_at", "what became of the submission at the platform", "conduct"),
+            personal_column(
+                "problem",
+                "why it was not approved, as the platform says it",
+                "identifier",
+                anonymised="''",
+                fate="emptied",
+                retention="identifiers",
+            ),
+            personal_column("campaign_id annotator_id study", "whose it is", "technical"),
+        ),
+    ),
+)

@@ -1,0 +1,204 @@
+"""Prolific on loopback, as its API behaves, with what a test lets go wrong."""
+
+import asyncio
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import APIRouter, Depends, FastAPI, Request
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
+
+from app.annotation.platforms.prolific.service import prolific_signature
+
+TOKEN = "prolific-token-5f1c"
+HOOK_SECRET = "s3cr3t"
+
+
+@dataclass
+class FakeProlific:
+    """Its books.
+
+    Attributes:
+        submissions: By id, as the API shows them.
+        bulks: Registered bonuses by their id: (submission, hundredths).
+        paid: Every payment that was made, in order.
+        slow: Payments that were accepted and not made yet, until `settle`.
+        trouble: Called with "METHOD path" before each reply; it may return a reply, or raise.
+        calls: Every call as "METHOD path".
+
+    """
+
+    address: str = ""
+    token: str = TOKEN
+    submissions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    bulks: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    paid: list[tuple[str, int]] = field(default_factory=list)
+    slow: list[tuple[str, int]] = field(default_factory=list)
+    is_slow: bool = False
+    trouble: Callable[[str], Response | None] = lambda _call: None
+    after: Callable[[str], Response | None] = lambda _call: None
+    calls: list[str] = field(default_factory=list)
+    balance: int = 1_000_000
+    most_at_a_time: int = 0
+    paying: int = 0
+
+    def add(self, submission: str, status: str = "AWAITING REVIEW", study: str = "study-1", person: str = "") -> None:
+        self.submissions[submission] = {
+            "id": submission,
+            "participant_id": person or f"person-{submission}",
+            "study_id": study,
+            "status": status,
+            "bonus_payments": [],
+            "ip": "203.0.113.9",
+        }
+
+    def pay_by_hand(self, submission: str, amount: int) -> None:
+        self.submissions[submission]["bonus_payments"].append(amount)
+
+    def settle(self) -> None:
+        """Make the payments that were accepted."""
+        for submission, amount in self.slow:
+            self.paid.append((submission, amount))
+            self.submissions[submission]["bonus_payments"].append(amount)
+        self.slow.clear()
+
+    def paid_by_submission(self) -> dict[str, list[int]]:
+        found = defaultdict(list)
+        for submission, amount in (*self.paid, *self.slow):
+            found[submission].append(amount)
+        return dict(found)
+
+
+def error(status: int, title: str, detail: Any) -> JSONResponse:
+    return JSONResponse({"error": {"status": status, "title": title, "detail": detail}}, status)
+
+
+async def get_books(request: Request) -> FakeProlific:
+    books: FakeProlific = request.app.state.books
+    return books
+
+
+Books = Annotated[FakeProlific, Depends(get_books)]
+router = APIRouter()
+
+
+@router.get("/api/v1/users/me/")
+async def me() -> dict[str, str]:
+    return {"id": "researcher-1", "email": "ada@example.org"}
+
+
+@router.get("/api/v1/workspaces/{workspace}/balance/")
+async def balance(books: Books, workspace: str) -> dict[str, Any]:
+    return {"currency_code": "GBP", "total_balance": books.balance, "available_balance": books.balance}
+
+
+@router.get("/api/v1/studies/{study}/submissions/")
+async def submissions(books: Books, study: str, limit: int = 20, offset: int = 0) -> Response:
+    rows = [row for row in books.submissions.values() if row["study_id"] == study]
+    if (offset and offset >= len(rows)) or not rows:
+        return error(404, "Not found", "Invalid page.")
+    lean = [{key: row[key] for key in ("id", "participant_id", "status", "ip")} for row in rows]
+    return JSONResponse({"results": lean[offset : offset + limit], "_links": {"next": {"href": None}}})
+
+
+@router.get("/api/v1/submissions/{submission}/")
+async def submission_(books: Books, submission: str) -> Response:
+    if submission not in books.submissions:
+        return error(404, "Not found", {"submission": ["does not exist"]})
+    return JSONResponse(books.submissions[submission])
+
+
+@router.post("/api/v1/submissions/bonus-payments/")
+async def prepare(books: Books, request: Request) -> Response:
+    body = await request.json()
+    lines = [line.split(",") for line in body["csv_bonuses"].splitlines()]
+    if len(lines) > 200 or any(len(line) != 2 for line in lines):
+        return error(400, "Bad request", {"csv_bonuses": ["200 lines of an id and an amount"]})
+    if missing := [who for who, _ in lines if who not in books.submissions]:
+        return error(400, "Bad request", {"csv_bonuses": [f"{missing[0]} is not in the study"]})
+    bulk = f"bulk-{len(books.bulks) + 1}"
+    books.bulks[bulk] = [(who, int(Decimal(amount) * 100)) for who, amount in lines]
+    total = sum(amount for _, amount in books.bulks[bulk])
+    return JSONResponse({"id": bulk, "amount": total, "fees": total * 0.3, "vat": 0, "total_amount": total * 1.3})
+
+
+@router.post("/api/v1/bulk-bonus-payments/{bulk}/pay/")
+async def pay(books: Books, bulk: str) -> Response:
+    if sum(amount for _, amount in books.bulks[bulk]) > books.balance:
+        return PlainTextResponse("Not enough money in your balance", 400)
+    books.paying += 1
+    books.most_at_a_time = max(books.most_at_a_time, books.paying)
+    await asyncio.sleep(0)
+    books.slow.extend(books.bulks[bulk])  # a second call pays a second time
+    if not books.is_slow:
+        books.settle()
+    books.paying -= 1
+    return Response(status_code=202)
+
+
+@router.post("/api/v1/submissions/{submission}/transition/")
+async def transition(books: Books, submission: str, request: Request) -> Response:
+    body, row = await request.json(), books.submissions[submission]
+    if row["status"] != "AWAITING REVIEW":
+        return error(400, "Bad request", f"The submission is {row['status']}")
+    if body["action"] == "REJECT" and (len(body["message"]) < 100 or "rejection_category" not in body):
+        return error(400, "Bad request", {"message": ["at least 100 characters"]})
+    row["status"] = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}[body["action"]]
+    return JSONResponse(row)
+
+
+def create_fake(books: FakeProlific) -> FastAPI:
+    app = FastAPI()
+    app.state.books = books
+    app.include_router(router)
+
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Any) -> Response:
+        call = f"{request.method} {request.url.path.removeprefix('/api/v1')}"
+        books.calls.append(call)
+        if trouble := books.trouble(call):
+            return trouble
+        if request.headers.get("authorization") != f"Token {books.token}":
+            return JSONResponse({"message": "Authentication failed", "detail": "Invalid token."}, 401)
+        reply: Response = await call_next(request)
+        return books.after(call) or reply
+
+    return app
+
+
+@contextmanager
+def fake_prolific() -> Iterator[FakeProlific]:
+    """Serve it in a thread of its own, on a free port."""
+    books = FakeProlific()
+    server = uvicorn.Server(uvicorn.Config(create_fake(books), port=0, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.005)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    books.address = f"http://127.0.0.1:{port}/api/v1"
+    try:
+        yield books
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+def signed_notice(
+    event: str, *, secret: str = HOOK_SECRET, timestamp: str = "1767225600", status: str = "RETURNED"
+) -> dict[str, Any]:
+    """A notice, as the arguments of a request."""
+    body = json.dumps({"event_type": "submission.status.change", "resource_id": "sub1", "status": status}).encode()
+    headers = {
+        "X-Prolific-Request-Timestamp": timestamp,
+        "X-Prolific-Request-Signature": prolific_signature(secret, timestamp, body),
+        "X-Event-ID": event,
+    }
+    return {"content": body, "headers": headers}

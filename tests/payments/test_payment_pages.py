@@ -1,0 +1,240 @@
+"""Payments on the page and in the API."""
+
+import csv
+import io
+import re
+
+import pytest
+
+from app.accounts import tokens, users
+from app.payments.ledger import tell_to_send
+from app.payments.token_encryption import TokenCipher
+from tests.accounts.reaching import log_in_with_role
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
+from tests.conftest import http_client
+from tests.payments.fake_prolific import TOKEN
+from tests.payments.studies import KEY, Study, connector_to, create_study
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def study(app, engine, prolific):
+    """Its connection is also the application's."""
+    study = await create_study(engine, prolific, budget=1_000)
+    app.state.payment_connector = study.connector
+    return study
+
+
+@pytest.fixture
+def page(study: Study) -> str:
+    return f"/admin/campaigns/{study.campaign.slug}/payments"
+
+
+@pytest.fixture
+async def program(engine, researcher, study):
+    async with engine.begin() as connection:
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
+        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+
+    async def call(method, path="", **sent):
+        address = f"/api/v1/campaigns/{study.campaign.slug}/payments{path}"
+        return await researcher.request(method, address, headers={"authorization": f"Bearer {token}"}, **sent)
+
+    return call
+
+
+def words(reply) -> str:
+    return " ".join(re.sub(r"<[^>]+>", " ", reply.text).split())
+
+
+async def audit_lines(engine):
+    return [action for (action,) in await fetch_rows(engine, "SELECT action FROM audit_log ORDER BY id")]
+
+
+async def test_a_list_is_added_sent_and_shown(engine, researcher, study, page, prolific):
+    reply = await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,4.25,careful\np2,1"}, follow_redirects=True)
+    assert "Send £5.25 in 2 payments" in words(reply)
+    reply = await researcher.post(f"{page}/send", follow_redirects=True)
+    assert "are being sent" in words(reply)
+    await study.work_again()
+    reply = await researcher.get(page)
+    assert "Send £" not in words(reply)
+    assert "Sent £5.25" in words(reply)
+    assert prolific.paid_by_submission() == {"s1": [425], "s2": [100]}
+    assert (await audit_lines(engine))[-2:] == ["payments.added", "payments.send"]
+
+
+async def test_the_form_is_sent_twice_and_counts_once(researcher, page, study):
+    for _ in range(2):
+        await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,1", "request": "the same"})
+    assert await study.states() == ["prepared"]
+
+
+async def test_a_refused_list_is_shown_again_with_the_reason(researcher, page, study):
+    reply = await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,4.25\nA9,1"})
+    assert "no annotator of this campaign" in words(reply)
+    assert "A1,4.25\nA9,1" in reply.text
+    reply = await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,10.01"})
+    assert "more than what is left of the budget: 10.00 of 10.00" in words(reply)
+    assert await study.states() == []
+
+
+async def test_everyone_who_finished_gets_the_same_bonus(engine, researcher, page, study):
+    await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE worker_id = 'p2'")
+    await researcher.post(f"{page}/everyone", data={"amount": "1.50", "reason": "thanks"})
+    assert await fetch_rows(engine, "SELECT submission, amount, reason FROM payments") == [("s1", 150, "thanks")]
+
+
+async def test_the_page_shows_both_sides_of_an_unclear_payment_and_takes_a_decision(engine, researcher, page, study):
+    await study.add(("A1", 425))
+    sql = """UPDATE payments SET state = 'unknown', sending_at = now() - interval '40 minutes', looked_at = now(),
+             amounts_seen = '{100}', paid_before = 0, bulk_id = 'bulk-1', problem = 'Prolific did not reply.'"""
+    await execute_sql(engine, sql)
+    shown = words(await researcher.get(page))
+    assert "Unclear: £4.25" in shown
+    assert "Prolific showed these bonuses for the submission: £1.00 (" in shown
+    payment = await fetch_value(engine, "SELECT id FROM payments")
+    await researcher.post(f"{page}/{payment}/decision", data={"decision": "sent"})
+    assert await study.states() == ["sent"]
+    assert (await audit_lines(engine))[-1] == "payments.decided"
+    refused = await researcher.post(f"{page}/{payment}/decision", data={"decision": "again"})
+    assert refused.status_code == 409
+
+
+async def test_an_early_decision_is_neither_offered_nor_taken(engine, researcher, page, study):
+    await study.add(("A1", 425))
+    await execute_sql(engine, "UPDATE payments SET state = 'unknown', sending_at = now(), bulk_id = 'bulk-1'")
+    shown = await researcher.get(page)
+    assert "It was paid" not in shown.text
+    assert "You can decide from" in words(shown)
+    payment = await fetch_value(engine, "SELECT id FROM payments")
+    reply = await researcher.post(f"{page}/{payment}/decision", data={"decision": "sent"})
+    assert (reply.status_code, "30 minutes" in words(reply)) == (409, True)
+
+
+async def test_the_list_for_paying_by_hand_is_what_prolific_takes(engine, researcher, page, study):
+    await study.add(("A1", 425), ("A2", 5))
+    reply = await researcher.post(f"{page}/by-hand")
+    assert reply.text == "s1,4.25\ns2,0.05\n"
+    assert "attachment" in reply.headers["content-disposition"]
+    assert "to make it by hand" in words(await researcher.get(page))
+    assert (await researcher.post(f"{page}/by-hand")).status_code == 409
+    assert (await audit_lines(engine))[-1] == "payments.by_hand"
+
+
+async def test_the_ledger_as_csv_has_every_payment_and_is_noted(engine, researcher, page, study):
+    await study.add(("A1", 425), reason="=careful")
+    rows = list(csv.DictReader(io.StringIO((await researcher.get(f"{page}.csv")).text)))
+    assert [(row["annotator"], row["amount"], row["state"], row["reason"]) for row in rows] == [
+        ("A1", "4.25", "prepared", "'=careful")
+    ]
+    assert (await audit_lines(engine))[-1] == "people.downloaded"
+
+
+async def test_the_token_is_stored_encrypted_and_shown_nowhere(engine, researcher, page, program, caplog):
+    form = {"budget": "20", "token": TOKEN, "workspace": "workspace1"}
+    await researcher.post(f"{page}/connection", data=form)
+    shown = [(await researcher.get(page)).text, (await program("GET")).text]
+    shown.append((await researcher.get(page.replace("/payments", "/log"))).text)
+    shown.append(str(await fetch_rows(engine, "SELECT * FROM payment_accounts")))
+    shown.append(str(await fetch_rows(engine, "SELECT before, after FROM audit_log")))
+    refused = await researcher.post(f"{page}/connection", data=form | {"budget": "no"})
+    assert not any(TOKEN in text for text in (*shown, refused.text, caplog.text))
+    assert "not an amount" in words(refused)
+    stored = await fetch_value(engine, "SELECT token FROM payment_accounts")
+    assert TokenCipher(KEY).decrypt_or_none(bytes(stored)) == TOKEN
+    await researcher.post(f"{page}/disconnect")
+    assert await fetch_value(engine, "SELECT token FROM payment_accounts") is None
+    assert (await audit_lines(engine))[-1] == "payments.disconnected"
+
+
+async def test_a_token_of_the_environment_is_named_and_not_stored(engine, researcher, page, study, monkeypatch):
+    reply = await researcher.post(f"{page}/connection", data={"budget": "20", "token_variable": "DATABASE_URL"})
+    assert "no environment variable of this name" in words(reply)
+    monkeypatch.setenv("EASEL_SERVICE_TOKEN_LAB", TOKEN)
+    await researcher.post(f"{page}/connection", data={"budget": "20", "token_variable": "EASEL_SERVICE_TOKEN_LAB"})
+    assert await fetch_rows(engine, "SELECT token, token_variable FROM payment_accounts") == [
+        (None, "EASEL_SERVICE_TOKEN_LAB")
+    ]
+    await study.add(("A1", 425))
+    await study.send()
+    assert await study.states() == ["sent"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({"token": "wrong-token"}, "token_refused"),
+        ({"token": "a b"}, "token_unreadable"),
+        ({"token": TOKEN, "token_variable": "EASEL_SERVICE_TOKEN_LAB"}, "token_twice"),
+        ({"token": TOKEN, "workspace": "a/../b"}, "service_id_unreadable"),
+        ({"budget": 0}, "invalid"),
+    ],
+)
+async def test_a_connection_that_cannot_work_is_refused(program, body, code):
+    reply = await program("POST", "/connection", json={"budget": 100} | body)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, code)
+
+
+async def test_a_workspace_in_another_currency_is_refused(engine, program, study):
+    await execute_sql(engine, "UPDATE campaigns SET currency = 'EUR'")
+    reply = await program("POST", "/connection", json={"budget": 100, "token": TOKEN, "workspace": "workspace1"})
+    assert reply.json()["error"]["code"] == "currency_differs"
+    reply = await program("POST", "/connection", json={"budget": 100})
+    assert reply.json()["error"]["code"] == "currency_fixed"
+
+
+async def test_a_service_that_cannot_be_reached_is_told(app, program):
+    app.state.payment_connector = connector_to("http://127.0.0.1:1/api/v1")
+    reply = await program("POST", "/connection", json={"budget": 100, "token": TOKEN})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "service_unavailable")
+
+
+async def test_a_token_under_another_server_key_is_asked_for_again(engine, researcher, study, page):
+    await execute_sql(engine, "UPDATE payment_accounts SET token = 'x'")
+    await study.add(("A1", 425))
+    await study.send()
+    assert await study.states() == ["prepared"]
+    assert "The token cannot be read" in words(await researcher.get(page))
+
+
+async def test_programs_add_send_and_decide(engine, program, study, prolific):
+    bonuses = {"bonuses": [{"id": "A1", "amount": 425, "reason": "careful"}], "key": "monday"}
+    assert (await program("POST", json=bonuses)).json() == {"added": 1}
+    assert (await program("POST", json=bonuses)).json() == {"added": 0}
+    assert (await program("POST", "/send")).status_code == 202
+    await study.work_again()
+    ledger = (await program("GET")).json()
+    assert (ledger["left"], ledger["amounts"], ledger["payments"][0]["state"]) == (575, {"sent": 425}, "sent")
+    payment = ledger["payments"][0]["id"]
+    reply = await program("POST", f"/{payment}/decision", json={"decision": "again"})
+    assert reply.json()["error"]["code"] == "payment_decided"
+    assert (await program("POST", "/999/decision", json={"decision": "sent"})).status_code == 404
+    too_much = await program("POST", json={"bonuses": [{"id": "A1", "amount": 576}]})
+    assert too_much.json()["error"]["code"] == "over_budget"
+
+
+async def test_without_a_token_nothing_can_be_told_to_send(engine, program, study):
+    await execute_sql(engine, "UPDATE payment_accounts SET token = NULL")
+    await study.add(("A1", 425))
+    assert (await program("POST", "/send")).json()["error"]["code"] == "no_token"
+
+
+async def test_viewers_see_no_payments(app, study, page):
+    async with http_client(app) as viewer:
+        await log_in_with_role(app, viewer, "guest", "viewer", study.campaign)
+        assert (await viewer.get(page)).status_code == 403
+        assert (await viewer.post(f"{page}/send")).status_code == 403
+
+
+async def test_two_managers_who_press_send_pay_once(engine, study, prolific):
+    await study.add(("A1", 425))
+    for _ in range(2):
+        async with engine.begin() as connection:
+            await tell_to_send(connection, study.campaign, now=study.clock.now)
+        await study.work.work_on_due_campaigns()
+    assert prolific.paid_by_submission() == {"s1": [425]}
