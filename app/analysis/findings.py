@@ -25,7 +25,7 @@ MAX_NAMED = 3  # items or annotators that a sentence names
 MAX_QUOTED_CHARACTERS = 60
 MIN_JUDGMENTS_OF_DISPUTED_ITEM = 3
 DISPUTED_SPREAD_RATIO = 1.5  # times the typical standard deviation within an item
-MIN_RELIABILITY = 0.3  # an annotator below it does not follow the others
+MIN_RELIABILITY = 0.3  # an annotator below it does not agree with the others
 MIN_REMAINING_ANNOTATORS = 3
 MIN_NOTED_ALPHA_CHANGE = 0.01
 MIN_ITEMS_TO_COMPARE_METHODS = 3
@@ -131,11 +131,12 @@ def finding_about_doubtful_annotators_or_none(table: ResultTable, answers: Answe
     doubtful = [k for k, cell in enumerate(reliabilities) if isinstance(cell, int | float) and cell < MIN_RELIABILITY]
     if not doubtful:
         known = sum(cell is not None for cell in reliabilities)
-        sentence = f"All {pluralize(known, 'annotator')} with enough judgments follow the others."
+        sentence = f"All {pluralize(known, 'annotator')} with enough judgments agree with the others."
         return Finding("annotators", "Annotators", sentence, "annotators") if known > 1 else None
     named = join_first_names_with_rest_count([names[number] for number in doubtful])
     verb = "seems" if len(doubtful) == 1 else "seem"
-    sentence = f"{len(doubtful):,} of {pluralize(len(names), 'annotator')} {verb} not to follow the others: {named}."
+    all_annotators = pluralize(len(names), "annotator")
+    sentence = f"{len(doubtful):,} of {all_annotators} {verb} not to agree with the others: {named}."
     effect = sentence_on_alpha_change_or_empty(answers, np.isin(answers.annotator, doubtful), len(doubtful))
     return Finding("annotators", "Annotators", " ".join(filter(None, (sentence, effect))), "annotators")
 

@@ -41,9 +41,9 @@ TIES_NOTE = Note(
 )
 MISFIT_TEXT = (
     "Infit and outfit are near 1 if answers are as noisy as Bradley-Terry expects, and higher if they contradict the "
-    "scores. With few comparisons of each item they are lower, because the scores follow these. Outfit reacts most to "
-    "surprising answers about items that are far apart. A flag means that the infit is more than two standard "
-    "deviations above the mean of all: a convention to find what to look at, not a test."
+    "scores. With few comparisons of each item they are lower, because the scores are fitted to these. "
+    "Outfit reacts most to surprising answers about items that are far apart. A flag means that the infit is more than "
+    "two standard deviations above the mean of all: a convention to find what to look at, not a test."
 )
 
 

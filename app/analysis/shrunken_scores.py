@@ -23,7 +23,7 @@ def shrunken_mean_scores(answers: Answers) -> Scores:
     shrunken = shrink_means_to_prior(tally)
     if not np.isfinite(shrunken.score).any():
         raise Inestimable(
-            "No two annotators gave an item different scores, so nothing tells how far to shrink means.",
+            "No two annotators gave an item different scores, so it is unknown how far to shrink means.",
             code="nothing_varies",
         )
     values, low, high = map(shares_to_points, (shrunken.score, shrunken.low, shrunken.high))

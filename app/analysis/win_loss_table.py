@@ -43,7 +43,7 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
     compared = np.flatnonzero((wins + wins.T + ties).any(axis=1))
     if len(compared) > MAX_MATRIX_SIZE:
         raise Inestimable(
-            f"A matrix of {len(compared):,} items cannot be read. Download the file of all pairs instead.",
+            f"A matrix of {len(compared):,} items is too large to read. Download the file of all pairs instead.",
             code="too_many_for_matrix",
         )
     won, played = (wins + ties / 2.0).sum(axis=1), (wins + wins.T + ties).sum(axis=1)

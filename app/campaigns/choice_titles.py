@@ -47,7 +47,7 @@ CHOICE_TITLES_BY_SETTING = {
     "switch_sounds": {
         "none": "No",
         "restart": "Each starts at its beginning",
-        "same position": "Each goes on at the same position",
+        "same position": "Each continues at the same position",
     },
     "comment_on": REMARK_TARGET_TITLES,
     "flag_on": REMARK_TARGET_TITLES,

@@ -130,7 +130,7 @@ def refuse_known_answers_by_several_criteria(campaign: Campaign) -> None:
     if campaign.has_criteria:
         raise Conflict(
             f"“{campaign.name}” asks about several criteria, and a column with known answers is about one question. "
-            "Import gold items with an expected answer by each criterion instead. Nothing was changed.",
+            "Import gold items with an expected answer for each criterion instead. Nothing was changed.",
             code="known_answers_by_criteria",
         )
 
@@ -210,8 +210,8 @@ def choose_gold_cells(known: KnownAnswers, design: Design, count: int) -> list[t
     if not lowest or lowest[-1].rank >= highest[0].rank:
         message = (
             f"In a comparison, the {count - count // 2:,} items with the highest values in “{column}” are expected to "
-            f"be ahead of the {count // 2:,} with the lowest. These are not apart: choose a smaller number, 2 at least."
-            " Nothing was changed."
+            f"be ahead of the {count // 2:,} with the lowest. The two groups do not differ: choose a smaller number, "
+            "at least 2. Nothing was changed."
         )
         raise Invalid(message, code="known_answers_too_few", column=column, known=len(answers))
     top, bottom = (str(place) for place in TOP_AND_BOTTOM_PLACES)

@@ -10,8 +10,8 @@ from app.uploads import format_cell, read_table
 
 REASON_BY_FIXED_SETTING = {
     "questions": "Fixed, so that everyone answers the same questions. To ask others, copy the campaign.",
-    "training": "Fixed, so that everyone learns from the same items. To train otherwise, copy the campaign.",
-    "qualification": "Fixed, so that everyone passes the same test. To test otherwise, copy the campaign.",
+    "training": "Fixed, so that everyone learns from the same items. To use other items, copy the campaign.",
+    "qualification": "Fixed, so that everyone passes the same test. To use another test, copy the campaign.",
 }
 
 

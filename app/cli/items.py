@@ -45,7 +45,7 @@ def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequen
 @click.argument("slug")
 @item_ids_argument
 def retire(slug: str, item_ids: tuple[str, ...]) -> None:
-    """Ask about items no more, after the launch. Their answers and scores stay. All are changed or none."""
+    """Stop asking about items, after the launch. Their answers and scores stay. All are changed or none."""
     change_items_and_print_count(slug, "retire", item_ids)
 
 

@@ -78,7 +78,7 @@ def export_to_zip(slug: str, term: str, *, output: Path) -> None:
 @person.command("erase")
 @click.argument("term")
 @campaign_option
-@click.option("--rule", type=click.Choice(list(RULE_SENTENCES)), required=True, help="What becomes of the answers.")
+@click.option("--rule", type=click.Choice(list(RULE_SENTENCES)), required=True, help="What happens to the answers.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
 def erase_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure: bool) -> None:
     """Erase the person whom TERM names, in all campaigns or in one. It cannot be undone.

@@ -151,7 +151,7 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
             )
     if drop_unoffered_remarks(campaign, remarks) != remarks:
         expected = f"one of {join_names(campaign.flag_reasons)}" if campaign.flag_reasons else "left empty"
-        raise Invalid(f"What is wrong must be {expected}. Nothing was stored.", code="reason_unknown")
+        raise Invalid(f"The reason for a flag must be {expected}. Nothing was stored.", code="reason_unknown")
 
 
 def remarks_as_stored(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:

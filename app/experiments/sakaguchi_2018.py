@@ -229,7 +229,7 @@ WITHOUT_CONTEXT_TEXT = (
 )
 WITH_CONTEXT_TEXT = (
     "Annotators err less if the HIT shows a similar item, and match quality brings similar items together. Any gain "
-    "beyond that without a context effect comes from this effect."
+    "beyond the one without a context effect comes from this effect."
 )
 SMALL_GAIN_REASON = "Selecting items by Algorithm 1 gains little here, and a context effect adds little: see above."
 DIAGONAL_COMPARISON = ("8", "items on the diagonal come to have the highest match quality", "diagonal", "no difference")

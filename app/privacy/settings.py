@@ -20,7 +20,7 @@ class PrivacySettings(InputModel):
 
     withdrawal: Withdrawal = Field(
         default=Campaign.withdrawal, title="Withdrawal", json_schema_extra=EDITABLE,
-        description="Who has answers removed: annotators ask you, or do it themselves on the last page.",
+        description="Annotators ask you to remove their answers, or do it themselves on the last page.",
     )  # fmt: skip
     study_controller: StudyLine = Field(
         default=Campaign.study_controller, title="Responsible for the data", json_schema_extra=EDITABLE,
@@ -40,18 +40,17 @@ class PrivacySettings(InputModel):
     )  # fmt: skip
     identifiers_days: RetentionDays = Field(
         default=Campaign.identifiers_days, title="Keep ids and names for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until ids, names and links are erased. Pay people before. Empty: for ever.",
+        description="Days after the finish until ids, names and links are erased. Pay people first. Empty: never.",
     )  # fmt: skip
     free_text_days: RetentionDays = Field(
         default=Campaign.free_text_days, title="Keep free text for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until comments and answers to questions are erased. Empty: for ever.",
+        description="Days after the finish until comments and answers to questions are erased. Empty: never.",
     )  # fmt: skip
     telemetry_days: RetentionDays = Field(
         default=Campaign.telemetry_days, title="Keep telemetry for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until it is erased how people answered: times, device, window. Empty: for "
-        "ever.",
+        description="Days after the finish until telemetry (times, device, window) is erased. Empty: never.",
     )  # fmt: skip
     everything_days: RetentionDays = Field(
         default=Campaign.everything_days, title="Keep the campaign for (days)", json_schema_extra=EDITABLE,
-        description="Days after the finish until the whole campaign is deleted, with all answers. Empty: for ever.",
+        description="Days after the finish until the whole campaign is deleted, with all answers. Empty: never.",
     )  # fmt: skip

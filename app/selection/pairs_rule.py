@@ -315,7 +315,7 @@ class PairsRule(EvenRule):
 
 PAIRS_RULE = PairsRule(
     "pairs",
-    "Pairs: ask for the comparisons that are expected to tell the most",
+    "Pairs: ask for the comparisons that are expected to be most informative",
     needs_ordered_scores=True,
     reason=FEWEST_JUDGMENTS,
     make_pools=make_least_judged_pools,

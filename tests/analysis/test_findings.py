@@ -63,7 +63,7 @@ def test_an_annotator_who_does_not_follow_the_others_is_named_with_their_effect_
     found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
     assert found.sentence.startswith(
-        "1 of 7 annotators seems not to follow the others: A7. Without this annotator, alpha"
+        "1 of 7 annotators seems not to agree with the others: A7. Without this annotator, alpha"
     )
     without, present = (float(word.rstrip(".")) for word in found.sentence.split() if word[:2] in ("0.", "1."))
     assert without > 0.9 > present > 0.4
@@ -73,7 +73,7 @@ def test_careful_annotators_are_told_to_be_that():
     made = careful_and_random(6, 0)
     found = findings.finding_about_doubtful_annotators_or_none(build_annotator_table(made, Options()), made)
     assert found is not None
-    assert found.sentence == "All 6 annotators with enough judgments follow the others."
+    assert found.sentence == "All 6 annotators with enough judgments agree with the others."
 
 
 def test_names_beyond_the_first_few_are_counted():

@@ -404,7 +404,8 @@ async def test_a_rehearsal_is_watched_live_and_removed(enter: Enter, task: Calla
     await expect(page.get_by_role("heading", level=1)).to_have_text("Rehearsed (rehearsal)")
     await expect(page.get_by_text("40 of 40")).to_be_visible()
     await expect(page.get_by_text("All answers here are simulated")).to_be_visible()
-    await expect(page.get_by_role("region", name="What this rehearsal taught")).to_contain_text("3 annotators answered")
+    lessons = page.get_by_role("region", name="What you can learn from this rehearsal")
+    await expect(lessons).to_contain_text("3 annotators answered")
     assert await violations(page) == ""
     await page.goto(f"{running.origin}/admin")
     assert await violations(page) == ""

@@ -22,7 +22,7 @@ async def test_items_are_found_by_id_text_and_own_columns(researcher):
         page = await list_page(researcher, address, search=search)
         assert page.count('name="item" value="') == 1, search
         assert f'name="item" value="{found}"' in page
-    assert "No item fits" in await list_page(researcher, address, search="nowhere")
+    assert "No item matches" in await list_page(researcher, address, search="nowhere")
 
 
 async def test_own_columns_are_kept_in_the_address(researcher):

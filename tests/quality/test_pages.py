@@ -33,7 +33,7 @@ async def test_the_page_says_what_rules_saw_and_did(campaign_with_findings, rese
 
 async def test_the_overview_leads_there(campaign_with_findings, researcher):
     page = (await researcher.get(f"/admin{campaign_with_findings}")).text
-    assert "<b>1 needs you.</b> A7: " in page
+    assert "<b>1 needs your decision.</b> A7: " in page
     assert f'<a class="button" href="/admin{campaign_with_findings}/checks">Review</a>' in page
 
 

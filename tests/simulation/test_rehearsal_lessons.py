@@ -177,14 +177,14 @@ async def test_a_rehearsal_that_has_ended_says_what_it_taught(engine, app, resea
     campaign = await create_running_campaign(engine, pay_per_hit=0.5, currency="EUR")
     await led(engine, campaign)
     rehearsal = PAGE.format("verbs-rehearsal")
-    assert "What this rehearsal taught" not in (await researcher.get(rehearsal)).text
+    assert "What you can learn from this rehearsal" not in (await researcher.get(rehearsal)).text
     await execute_sql(engine, "UPDATE crowds SET led_until = clock_timestamp() - interval '1 second'")
     await researcher.post(f"{rehearsal}/rehearse")
     await wait_until(engine, FINISHED)
     page = (await researcher.get(rehearsal)).text
-    assert "What this rehearsal taught" in page
+    assert "What you can learn from this rehearsal" in page
     assert "4 annotators answered" in page
     assert f'<a href="{rehearsal}/checks">Quality</a>' in page
     assert '<a href="#scores">Scores</a>' in page
     assert "To change:</b> Not all careless annotators were noticed" in page
-    assert "What this rehearsal taught" not in (await researcher.get(PAGE.format(campaign.slug))).text
+    assert "What you can learn from this rehearsal" not in (await researcher.get(PAGE.format(campaign.slug))).text

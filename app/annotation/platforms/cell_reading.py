@@ -240,7 +240,7 @@ def decide_decimal_commas_or_refuse(numbers: Mapping[bool | None, tuple[int, str
             "decimal_unclear",
             max(line, other_line),
             f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write "
-            "all numbers one way, or say which with the option decimal (point or comma).",
+            "all numbers in the same way, or say which with the option decimal (point or comma).",
         )
     if numbers.keys() == {None}:
         line, cell = numbers[None]
@@ -263,7 +263,7 @@ def decide_day_first_or_refuse(orders: Mapping[bool | None, tuple[int, str]], ch
             "date_order_unclear",
             max(line, other_line),
             f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates "
-            "one way, such as 2026-01-31.",
+            "in the same way, such as 2026-01-31.",
         )
     if orders.keys() == {None}:
         line, cell = orders[None]

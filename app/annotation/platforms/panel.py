@@ -33,8 +33,8 @@ from app.settings import Settings
 VERIFICATION_CODE_LENGTH = 10
 ANNOTATOR_ADVICE = "Nothing was stored. Please go back to the page that sent you here and tell the researcher."
 RESEARCHER_ADVICE = (
-    "Take the link from the Share page as it is. The platform must put its own values into the places of the "
-    "placeholders. Each parameter must be in the link once."
+    "Take the link from the Share page as it is. The platform must replace the placeholders with its own values. "
+    "Each parameter must be in the link once."
 )
 
 

@@ -122,12 +122,12 @@ class CrowdSettings(InputModel):
     panel_submission: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)] | None = Field(
         default=Campaign.panel_submission, title="Submission parameter",
         json_schema_extra=EDITABLE,
-        description="Parameter that is new for each visit of a person, if there is one. You pay by its value.",
+        description="Parameter with a new value for each visit, if there is one. You use this value to pay people.",
     )  # fmt: skip
     panel_key: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
         default=Campaign.panel_key, title="Key of verification codes",
         json_schema_extra=EDITABLE | PRIVATE,
-        description="Secret from which {verification_code} in a completion code is made.",
+        description="Secret that Easel uses to compute {verification_code} in completion codes.",
     )  # fmt: skip
     frame_origins: Annotated[list[FrameOrigin], Field(max_length=10)] = Field(
         default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,

@@ -101,7 +101,7 @@ def _disconnected_annotators_notes(group_of_annotator: Integers, active_annotato
     sentence = (
         f"The annotators fall into {len(numbers):,} groups that share no item: "
         f"{mention_placeholders(len(members))}{end} The classes are estimated separately in each group, so accuracies "
-        "of different groups compare only if the prevalence is the same."
+        "of different groups are comparable only if the prevalence is the same."
     )
     return [Note("groups_of_annotators", sentence, *members)]
 

@@ -146,6 +146,6 @@ def _elo_notes(is_judged: BooleanArray) -> tuple[Note, ...]:
 def _unknown_error_notes(error_is_unknown: npt.ArrayLike) -> tuple[Note, ...]:
     mention = make_mention("item", error_is_unknown)
     sentence = (
-        "There is no interval for {0}: the judgments are too few or too equal, so all resamples give the same rating."
+        "There is no interval for {0}: the judgments are too few or too similar, so all resamples give the same rating."
     )
     return (Note("rating_error_unknown", sentence, mention),) if mention.numbers else ()

@@ -198,8 +198,8 @@ def _convergence_notes(fixed_point: FixedPoint, tolerance: float) -> tuple[Note,
     if fixed_point.residual <= tolerance:
         return ()
     sentence = (
-        f"The estimates of annotators had not converged after {fixed_point.rounds:,} rounds: one more would still have "
-        f"changed something by {fixed_point.residual:.1%} of itself. The nearest result is shown; do not rely on small "
+        f"The estimates of annotators had not converged after {fixed_point.rounds:,} rounds: another would still have "
+        f"changed a value by {fixed_point.residual:.1%}. The nearest result is shown; do not rely on small "
         "differences."
     )
     return (Note("not_settled", sentence),)

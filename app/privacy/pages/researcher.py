@@ -77,7 +77,7 @@ async def erase_person_from_form(
 ) -> Response:
     """Erase a person, and show the receipt. If the scores take long to follow, they do so after the reply."""
     if not form.get("sure"):
-        raise Invalid("Tick the box that you are sure. Nothing was erased.", code="not_sure")
+        raise Invalid("Tick the box to confirm that you are sure. Nothing was erased.", code="not_sure")
     erasure = await erase_person(database, slug, person, form.get("rule", ""), now=now)
     await erasures.start_and_wait(erasure, now=now, wait_seconds=ERASURE_WAIT_SECONDS)
     return RedirectResponse(f"/admin/campaigns/{slug}/privacy/receipts/{erasure.receipt}", status_code=303)

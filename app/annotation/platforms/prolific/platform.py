@@ -22,8 +22,8 @@ PROLIFIC_IDENTIFIERS = ArrivalParameters(
     ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
     "Nothing was stored. Please return the study on Prolific and tell the researcher.",
     "Take the study URL from the Share page as it is, and choose “I’ll use URL parameters” for it. Prolific then puts "
-    "each person’s ids into the places of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must "
-    "be in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
+    "each person’s ids in place of {{%PROLIFIC_PID%}}, {{%STUDY_ID%}} and {{%SESSION_ID%}}. Each parameter must be "
+    "in the URL once. To try the link yourself, use Prolific’s preview, or the plain link.",
 )
 # "The minimum pay allowed is £6.00 / $8.00 per hour": Prolific’s payment principles, in its help for researchers
 # (article 4407695146002), as of 2025.
