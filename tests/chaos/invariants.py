@@ -69,15 +69,14 @@ class StoredCampaign:
 
     @classmethod
     async def load(cls, connection: asyncpg.Connection, slug: str) -> "StoredCampaign":
-        campaign = await connection.fetchrow("SELECT * FROM campaigns WHERE slug = $1", slug)
-        assert campaign is not None
+        (campaign,) = map(dict, await connection.fetch("SELECT * FROM campaigns WHERE slug = $1", slug))
 
         async def rows_of(table: str, order: str) -> list[Any]:
             return await connection.fetch(
                 f"SELECT * FROM {table} WHERE campaign_id = $1 ORDER BY {order}", campaign["id"]
             )
 
-        places = defaultdict(set)
+        places: dict[int, set[int]] = defaultdict(set)
         for row in await rows_of("hit_checks", "hit_id"):
             places[row["hit_id"]].add(row["place"])
         posteriors = await rows_of("posteriors", "subject")
@@ -143,11 +142,13 @@ def find_answer_violations(stored: StoredCampaign, answers: Sequence[SentAnswer]
     slug = stored.campaign["slug"]
     keys = Counter((row["hit_id"], row["replaces"]) for row in stored.responses.values())
     yield from (f"{slug}: HIT {hit} has {count} answers in one place" for (hit, _), count in keys.items() if count > 1)
-    seqs = {(row["hit_id"], row["replaces"]): seq for seq, row in stored.responses.items()}
+    seqs: dict[tuple[int, int | None], int] = {
+        (row["hit_id"], row["replaces"]): seq for seq, row in stored.responses.items()
+    }
     for answer in answers:
         if answer.outcome == "acknowledged":
             yield from find_receipt_violations(stored, answer, seqs.get((answer.hit, answer.replaces)))
-    possible = defaultdict(list)
+    possible: dict[tuple[int, int | None], list[list[float]]] = defaultdict(list)
     for answer in answers:
         if answer.outcome != "refused":
             possible[answer.hit, answer.replaces].append(without_checks(stored, answer))
@@ -159,10 +160,8 @@ def find_answer_violations(stored: StoredCampaign, answers: Sequence[SentAnswer]
 
 def find_receipt_violations(stored: StoredCampaign, answer: SentAnswer, seq: int | None) -> Iterator[str]:
     """Yield how an acknowledged answer differs from the stored one with this number."""
-    where, sent = (
-        f"{stored.campaign['slug']}: the acknowledged answer to HIT {answer.hit}",
-        without_checks(stored, answer),
-    )
+    where = f"{stored.campaign['slug']}: the acknowledged answer to HIT {answer.hit}"
+    sent = without_checks(stored, answer)
     if seq is None:
         yield f"{where} is not stored"
     elif answer.seq is not None and answer.seq != seq:
@@ -251,11 +250,12 @@ async def check_round(
 
 async def wait_for_revisions(connection: asyncpg.Connection, slugs: Sequence[str], history: History) -> None:
     """Wait until every decision is part of the posteriors."""
+    waiting = await connection.fetch(FIND_UNFINISHED_REVISIONS, slugs)
     for _ in range(300):
-        waiting = await connection.fetch(FIND_UNFINISHED_REVISIONS, slugs)
         if not waiting:
             return
         await asyncio.sleep(0.2)
+        waiting = await connection.fetch(FIND_UNFINISHED_REVISIONS, slugs)
     history.note_violations([f"{row['slug']}: decisions are not applied" for row in waiting])
 
 
