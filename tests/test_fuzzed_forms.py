@@ -50,11 +50,11 @@ async def test_no_form_for_any_route_is_an_error_of_the_server(app, researcher, 
         slugs.append((campaign.slug, campaign.link_key))
     for route in iter_route_contexts(app.routes):
         for method in sorted({"POST", "PUT", "PATCH"} & (route.methods or set())):
-            if route.path in ENDS_THE_LOGIN or route.path.startswith("/api/"):
+            if (address := str(route.path)) in ENDS_THE_LOGIN or address.startswith("/api/"):
                 continue
-            with subtests.test(route=route.path, method=method):
+            with subtests.test(route=address, method=method):
                 for _ in range(FORMS_PER_ROUTE):
-                    path, form = fill_path(route.path, *rng.choice(slugs), rng), draw_form(rng, FIELD_NAMES)
+                    path, form = fill_path(address, *rng.choice(slugs), rng), draw_form(rng, FIELD_NAMES)
                     reply = await researcher.request(method, path, data=form)
                     assert reply.status_code < 500, (path, form, reply.text[:500])
 

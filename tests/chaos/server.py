@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import FastAPI
 
 from app import main
-from app.annotation.hits import answer_storage, visit_requests
+from app.annotation.hits import answer_storage, submission, visit_requests
 from app.annotation.hits.answer_storage import AnswerReceipt
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.database.session import Driver
@@ -38,7 +38,7 @@ def jumping_clock(seconds_ahead: Path) -> Callable[[], datetime]:
 
 def drop_an_answer() -> None:
     """Acknowledge 1 of 500 answers without storing it."""
-    store_answers = visit_requests.store_answers
+    store_answers = submission.store_answers
 
     async def store_most_answers(
         connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
@@ -51,7 +51,7 @@ def drop_an_answer() -> None:
             for place, answer in enumerate(answers)
         ]
 
-    visit_requests.store_answers = store_most_answers
+    vars(visit_requests)["store_answers"] = store_most_answers  # the name by which requests call it
 
 
 def ignore_cap() -> None:
@@ -66,11 +66,11 @@ def ignore_cap_sql(definition: str) -> str:
 
 
 def flip_a_bit() -> None:
-    """Store 1 of 200 sets of posteriors with one number off by its last bit."""
+    """Store 1 of 20 sets of posteriors with one number off by its last bit; later answers may round it away."""
     original = LawRunner.store_law_state_and_return_posterior_parameters
 
     async def store_almost(self: LawRunner) -> dict[str, Any]:
-        if random.random() < 1 / 200 and self.changed_items:
+        if random.random() < 1 / 20 and self.changed_items:
             item = next(iter(self.changed_items))
             first, *others = self.posteriors[item]
             self.posteriors[item] = [nextafter(first, inf), *others]
