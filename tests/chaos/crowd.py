@@ -101,6 +101,7 @@ class Annotator:
     # By the API
 
     async def answer_by_api(self, count: int) -> None:
+        answered: set[int] = set()
         for _ in range(count):
             reply = await self.caller.call_api(
                 "POST", f"/campaigns/{self.campaign.slug}/hits", {"annotator": self.name}
@@ -110,7 +111,13 @@ class Annotator:
             if (hit := reply.json()["hit"]) is None:
                 self.campaign.is_over |= reply.json()["reason"] in OVER
                 return
+            if hit["id"] in answered:
+                self.history.note_violations(
+                    [f"{self.campaign.slug}: HIT {hit['id']} was answered, and is asked again"]
+                )
             sent = await self.send_by_api(hit, self.draw_values(len(hit["items"])))
+            if sent.outcome == "acknowledged":
+                answered.add(hit["id"])
             if self.rng.random() < 0.2:  # as programs do that saw no reply
                 await self.send_by_api(hit, sent.values)
             if sent.seq is not None and not sent.repeated and self.rng.random() < 0.15:

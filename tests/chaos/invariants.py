@@ -248,6 +248,15 @@ async def check_round(
         await connection.close()
 
 
+async def have_revisions_to_make(database_url: str, campaigns: Sequence[LaunchedCampaign]) -> bool:
+    connection = await asyncpg.connect(database_url, timeout=30)
+    try:
+        slugs = [campaign.slug for campaign in campaigns]
+        return bool(await connection.fetch(FIND_UNFINISHED_REVISIONS, slugs))
+    finally:
+        await connection.close()
+
+
 async def wait_for_revisions(connection: asyncpg.Connection, slugs: Sequence[str], history: History) -> None:
     """Wait until every decision is part of the posteriors."""
     waiting = await connection.fetch(FIND_UNFINISHED_REVISIONS, slugs)
