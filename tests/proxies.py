@@ -64,6 +64,12 @@ class Proxy:
             flowing.clear()
         self._open.clear()
 
+    def cut(self) -> None:
+        """Close all present connections; new ones work."""
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
+
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.accepted += 1
         task = asyncio.current_task()

@@ -31,7 +31,7 @@ def serving(
     with said.open("wb") as out:
         process = subprocess.Popen([*UVICORN, application], cwd=ROOT, env=environment, stderr=out)
     try:
-        yield process, _address(process, said)
+        yield process, wait_for_address(process, said)
     finally:
         assert end_process(process), f"SIGTERM did not end it: {said.read_text()}"
 
@@ -49,7 +49,8 @@ def end_process(process: subprocess.Popen[bytes], how: signal.Signals = signal.S
     return False
 
 
-def _address(process: subprocess.Popen[bytes], said: Path) -> str:
+def wait_for_address(process: subprocess.Popen[bytes], said: Path) -> str:
+    """Wait until an application under uvicorn answers, and return its address."""
     return _wait_for_match(r"running on (http://[\d.:]+)", process, said.read_text)[1]
 
 

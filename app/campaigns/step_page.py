@@ -92,7 +92,9 @@ class StepPage:
 
     @property
     def design_name(self) -> str:
-        return self.values.get("design") or str(self.settings.design)
+        """Return the entered design, or the stored one if there is none of the entered name."""
+        entered = self.values.get("design", "")
+        return entered if entered in DESIGNS else str(self.settings.design)
 
     @cached_property
     def comparison_unit(self) -> ComparisonUnit | None:

@@ -48,6 +48,14 @@ class Page(Generic[T]):
         return min(self.offset + self.size, self.total)
 
 
+def refuse_nul_character(value: T) -> T:
+    """Return a text or several, or another value. Raises ValueError if a text has a NUL character."""
+    texts = value if isinstance(value, list | tuple) else [value]
+    if any(isinstance(text, str) and "\0" in text for text in texts):
+        raise ValueError("must not contain a NUL character")
+    return value
+
+
 class AddressQuery(BaseModel):
     """Fields of the query of a page's address. A field that has its default is left out of addresses."""
 
@@ -57,10 +65,7 @@ class AddressQuery(BaseModel):
     @classmethod
     def refuse_nul(cls, value: object) -> object:
         """Refuse what PostgreSQL would refuse, too late for a download that has begun."""
-        texts = value if isinstance(value, list | tuple) else [value]
-        if any(isinstance(text, str) and "\0" in text for text in texts):
-            raise ValueError("must not contain a NUL character")
-        return value
+        return refuse_nul_character(value)
 
     def query_fields(self, **changes: Any) -> list[tuple[str, Any]]:
         """Return the fields that differ from their defaults, after some changes; those of several values repeatedly."""

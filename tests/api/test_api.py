@@ -514,6 +514,12 @@ async def test_a_nul_character_is_refused_not_a_crash(api_client):
     refused(await api_client.post(f"{API}/campaigns", json=SETTINGS | {"name": "a\u0000b"}), 422, "nul_byte")
 
 
+@pytest.mark.parametrize("name", ["criterion", "group"])
+async def test_a_nul_character_in_an_address_is_refused_not_a_crash(api_client, name):
+    findings = f"{await draft(api_client)}/analysis/findings"
+    refused(await api_client.get(findings, params={name: "a\0b"}), 422, "invalid")
+
+
 async def test_a_body_that_is_too_large_is_refused(api_client):
     response = await api_client.post(f"{API}/campaigns", json=SETTINGS | {"instructions": "x" * 1_100_000})
     refused(response, 413, "too_large")

@@ -1,0 +1,30 @@
+"""Look for lost and invented answers under faults: `python -m tests.chaos [--minutes 60] [--seed N]`.
+
+Without a seed it draws one, and prints it. `--fault NAME` puts a deliberate fault into the servers, which must be
+found.
+"""
+
+import argparse
+import asyncio
+import secrets
+import sys
+
+from tests.chaos.run import Plan, run_chaos
+from tests.chaos.server import DELIBERATE_FAULTS
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__.splitlines()[0])
+    parser.add_argument("--minutes", type=float, default=2, help="when the last round begins; 2 if not given")
+    parser.add_argument("--seed", type=int, default=secrets.randbelow(10**9), help="of all draws; drawn if not given")
+    parser.add_argument("--fault", choices=sorted(DELIBERATE_FAULTS), default="", help="a deliberate fault to find")
+    parser.add_argument("--calm", action="store_true", help="without faults of the machine")
+    chosen = parser.parse_args()
+    plan = Plan(60 * chosen.minutes, chosen.seed, chosen.fault, injects=not chosen.calm)
+    report = asyncio.run(run_chaos(plan))
+    sys.stdout.write("\n".join(report.lines()) + "\n")
+    return 1 if report.violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,81 @@
+"""What the crowd sent, and what a server acknowledged: the only knowledge that the checks trust."""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Outcome = Literal["unknown", "acknowledged", "refused"]
+
+
+@dataclass
+class SentAnswer:
+    """An answer to a HIT, with the values in the order in which the items were shown, criterion after criterion.
+
+    Attributes:
+        seq: The number on the receipt; None if the door gives none.
+        repeated: Whether the receipt says that the HIT had an answer before, so these values need not be stored.
+
+    """
+
+    slug: str
+    hit: int
+    values: Sequence[float]
+    replaces: int | None = None
+    outcome: Outcome = "unknown"
+    seq: int | None = None
+    repeated: bool = False
+
+
+@dataclass
+class Decision:
+    """A decision of a campaign's owner about an annotator (`A7`) or an answer (its number)."""
+
+    slug: str
+    subject: str
+    action: str
+    outcome: Outcome = "unknown"
+
+
+@dataclass
+class History:
+    """All of one round.
+
+    Attributes:
+        statuses: How many replies had which status; 0 for none.
+        violations: What was seen to be wrong while the crowd worked, and found wrong afterwards.
+        has_violation: Set while the crowd works, so that it stops.
+
+    """
+
+    answers: list[SentAnswer] = field(default_factory=list)
+    decisions: list[Decision] = field(default_factory=list)
+    statuses: dict[int, int] = field(default_factory=dict)
+    violations: list[str] = field(default_factory=list)
+    has_violation: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def note_violations(self, found: Iterable[str]) -> None:
+        """Keep what is wrong, and let the crowd stop."""
+        if noted := [*found]:
+            self.violations += noted
+            self.has_violation.set()
+
+    def send(self, slug: str, hit: int, values: Sequence[float], replaces: int | None = None) -> SentAnswer:
+        """Note an answer before it is sent: whatever happens then, it may be stored."""
+        self.answers.append(answer := SentAnswer(slug, hit, values, replaces))
+        return answer
+
+    def decide(self, slug: str, subject: str, action: str) -> Decision:
+        self.decisions.append(decision := Decision(slug, subject, action))
+        return decision
+
+    def count_status(self, status: int) -> None:
+        self.statuses[status] = self.statuses.get(status, 0) + 1
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(answer.outcome == "acknowledged" and not answer.repeated for answer in self.answers)
+
+    def last_actions(self) -> Mapping[tuple[str, str], Decision]:
+        """Return the last decision about each subject by its campaign."""
+        return {(decision.slug, decision.subject): decision for decision in self.decisions}

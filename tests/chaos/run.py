@@ -1,0 +1,217 @@
+"""A run: rounds of work under faults, each checked once the faults are over."""
+
+import asyncio
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+
+import asyncpg
+from sqlalchemy import make_url
+
+from app.accounts.tokens import create_api_token
+from app.accounts.users import find_or_create_oldest_user
+from app.database.migrate import upgrade_schema
+from app.database.session import create_engine
+from tests.chaos.crowd import Annotator, Caller, LaunchedCampaign
+from tests.chaos.history import History
+from tests.chaos.injected_faults import FaultInjector
+from tests.chaos.invariants import check_round, have_revisions_to_make, verify_by_command, watch_caps
+from tests.chaos.owner import Owner
+from tests.chaos.processes import Cluster, ServerProcess, make_secret_key, small_disk
+from tests.chaos.server import ignore_cap_sql
+from tests.proxies import Proxy
+
+TABS = 20
+NAMES_PER_CAMPAIGN = 9  # fewer than tabs, so that some people have several
+ROUND_SECONDS = 25
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run.
+
+    Attributes:
+        seconds: When the last round begins at the latest, from the start.
+        seed: Of all draws of the run; what the machine does in between is not repeated.
+        fault: A deliberate fault of the product by its name in `server`, or "".
+        injects: Whether faults of the machine are injected.
+
+    """
+
+    seconds: float
+    seed: int
+    fault: str = ""
+    injects: bool = True
+
+
+@dataclass
+class Report:
+    """What a run found.
+
+    Attributes:
+        violations: Empty if nothing is wrong.
+        seconds: How long it took.
+        seconds_to_first: Until the round with the first violation was checked; None if there is none.
+
+    """
+
+    plan: Plan
+    violations: list[str] = field(default_factory=list)
+    rounds: int = 0
+    campaigns: int = 0
+    acknowledged: int = 0
+    decisions: int = 0
+    statuses: Counter[int] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
+    has_small_disk: bool = False
+    seconds: float = 0.0
+    seconds_to_first: float | None = None
+
+    def lines(self) -> list[str]:
+        """Return the report as lines of text."""
+        statuses = ", ".join(f"{count} x {status or 'no reply'}" for status, count in sorted(self.statuses.items()))
+        injected = ", ".join(f"{count} x {name}" for name, count in sorted(self.injected.items())) or "none"
+        work = f"{self.acknowledged} acknowledged answers, {self.decisions} acknowledged decisions"
+        first = "" if self.seconds_to_first is None else f"; the first after {self.seconds_to_first:.0f} s"
+        return [
+            f"seed {self.plan.seed}: {self.rounds} rounds, {self.campaigns} campaigns, {work} in {self.seconds:.0f} s",
+            f"replies: {statuses}",
+            f"faults: {injected}" + ("" if self.has_small_disk else " (no full disk: mounting one takes root)"),
+            f"violations: {len(self.violations)}{first}",
+            *(f"  {violation}" for violation in self.violations[:20]),
+        ]
+
+
+async def run_chaos(plan: Plan) -> Report:
+    """Run rounds until the time is over or something is wrong, and return what was found."""
+    rng, report, began = Random(plan.seed), Report(plan), time.monotonic()
+    async with open_machine(plan, report, rng) as machine:
+        while not report.violations and (report.rounds == 0 or time.monotonic() - began < plan.seconds):
+            await machine.run_round(report, Random(rng.random()))
+            if report.violations:
+                report.seconds_to_first = time.monotonic() - began
+    report.seconds = time.monotonic() - began
+    return report
+
+
+@dataclass(frozen=True)
+class Machine:
+    """PostgreSQL, the proxy and the servers of a run; `disk` is PostgreSQL's if it can be filled."""
+
+    cluster: Cluster
+    proxy: Proxy
+    servers: Sequence[ServerProcess]
+    disk: Path | None
+    bearer: str
+    plan: Plan
+
+    def bases(self) -> list[str]:
+        """Return the addresses of the servers that a load balancer would send requests to."""
+        return [server.base for server in self.servers if server.base]
+
+    @property
+    def direct_url(self) -> str:
+        """The address of the database past the proxy, for asyncpg."""
+        return make_url(self.cluster.url).set(drivername="postgresql").render_as_string(hide_password=False)
+
+    async def run_round(self, report: Report, rng: Random) -> None:
+        history = History()
+        caller = Caller(self.bases, self.bearer, history, rng)
+        campaigns: list[LaunchedCampaign] = []
+        owner = Owner(caller, campaigns, Random(rng.random()))
+        injector = FaultInjector(self.cluster, self.proxy, self.servers, self.disk, rng)
+        is_over = asyncio.Event()
+        work = [
+            *(self.work_in_tab(caller, campaigns, is_over, Random(rng.random())) for _ in range(TABS)),
+            owner.launch_until(is_over),
+            owner.decide_until(is_over),
+            watch_caps(self.direct_url, campaigns, history, is_over),
+            *([injector.inject_until(is_over)] if self.plan.injects else []),
+        ]
+        async with asyncio.TaskGroup() as tasks:
+            for one_job in work:
+                tasks.create_task(one_job)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(history.has_violation.wait(), ROUND_SECONDS)
+            is_over.set()
+        self.cluster.start_again_if_lost()
+        await self.wait_until_ready(caller)
+        if await have_revisions_to_make(self.direct_url, campaigns):
+            await self.servers[0].restart(signal.SIGTERM)  # at its start it makes those that are due
+            await self.wait_until_ready(caller)
+        await check_round(self.direct_url, caller, campaigns, history)
+        if found := await asyncio.to_thread(verify_by_command, self.cluster.url, rng.choice(campaigns).slug):
+            history.note_violations([found])
+        await caller.client.aclose()
+        report.rounds += 1
+        report.campaigns += len(campaigns)
+        report.acknowledged += history.acknowledged
+        report.decisions += sum(decision.outcome == "acknowledged" for decision in history.decisions)
+        report.statuses.update(history.statuses)
+        report.injected.update(injector.injected)
+        report.violations += history.violations
+
+    async def work_in_tab(
+        self, caller: Caller, campaigns: Sequence[LaunchedCampaign], is_over: asyncio.Event, rng: Random
+    ) -> None:
+        while not is_over.is_set():
+            await asyncio.sleep(0.02)
+            if running := [campaign for campaign in campaigns if not campaign.is_over]:
+                name = f"p{rng.randrange(NAMES_PER_CAMPAIGN)}"
+                await Annotator(caller, rng.choice(running), name, rng).answer_hits(rng.randrange(1, 8))
+
+    async def wait_until_ready(self, caller: Caller) -> None:
+        """Wait until each server says that it is ready, after the last fault."""
+        async with asyncio.timeout(120):
+            for base in self.bases():
+                while True:
+                    try:
+                        if (await caller.client.get(f"{base}/ready")).status_code == 200:
+                            break
+                    except OSError:
+                        pass
+                    await asyncio.sleep(0.2)
+
+
+@asynccontextmanager
+async def open_machine(plan: Plan, report: Report, rng: Random) -> AsyncIterator[Machine]:
+    """Start everything on a folder of its own, and end it afterwards."""
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-chaos-", dir="/tmp")))
+        report.has_small_disk = stack.enter_context(small_disk(disk := folder / "disk"))
+        cluster = Cluster(disk / "data")
+        stack.callback(cluster.stop)
+        cluster.start()
+        await asyncio.to_thread(upgrade_schema, cluster.url)
+        bearer = await prepare_database(cluster.url, plan.fault)
+        proxy = await stack.enter_async_context(Proxy(cluster.url))
+        key = make_secret_key()
+        servers = [ServerProcess(name, folder, proxy.url, key, plan.fault) for name in ("one", "two")]
+        for server in servers:
+            stack.callback(server.stop)
+        await asyncio.gather(*(server.start() for server in servers))
+        yield Machine(cluster, proxy, servers, disk if report.has_small_disk else None, bearer, plan)
+
+
+async def prepare_database(url: str, fault: str) -> str:
+    """Return the token of a program; for `ignored-cap`, change the function that leases HITs, too."""
+    engine = create_engine(url, pool_size=1)
+    now = datetime.now(UTC)
+    async with engine.begin() as connection:
+        owner = await find_or_create_oldest_user(connection, now=now)
+        bearer = await create_api_token(connection, owner.id, "chaos", now=now)
+    await engine.dispose()
+    if fault == "ignored-cap":
+        address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)
+        driver = await asyncpg.connect(address)
+        definition = await driver.fetchval("SELECT pg_get_functiondef('easel_lease_hits'::regproc)")
+        await driver.execute(ignore_cap_sql(definition))
+        await driver.close()
+    return bearer

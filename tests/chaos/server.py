@@ -1,0 +1,94 @@
+"""The application as the chaos run starts it: with a clock that jumps, and with a deliberate fault if asked for one.
+
+The product knows nothing of this: `EASEL_CHAOS_*` is read here alone. `python -m tests.chaos --fault NAME` and
+`test_chaos.py` use the deliberate faults to prove that the checks find them.
+"""
+
+import os
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from math import inf, nextafter
+from pathlib import Path
+from typing import Any
+
+from fastapi import FastAPI
+
+from app import main
+from app.annotation.hits import answer_storage, submission, visit_requests
+from app.annotation.hits.answer_storage import AnswerReceipt
+from app.annotation.hits.locked_answers import SubmittedAnswer
+from app.database.session import Driver
+from app.http import dependencies
+from app.record.law_runner import LawRunner
+
+CLOCK, FAULT = "EASEL_CHAOS_CLOCK", "EASEL_CHAOS_FAULT"
+# The line of `easel_lease_hits` that leaves out a HIT whose items have no room; `ignore_cap_sql` takes it out.
+ROOM_CHECK = "CONTINUE WHEN NOT has_room;"
+
+
+def jumping_clock(seconds_ahead: Path) -> Callable[[], datetime]:
+    """Return a clock that goes so many seconds ahead, or behind, as a file says."""
+
+    def utc_now() -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=float(seconds_ahead.read_text() or 0))
+
+    return utc_now
+
+
+def drop_an_answer() -> None:
+    """Acknowledge 1 of 500 answers without storing it."""
+    store_answers = submission.store_answers
+
+    async def store_most_answers(
+        connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
+    ) -> list[AnswerReceipt | Any]:
+        dropped = {place for place in range(len(answers)) if random.random() < 1 / 500}
+        kept = [answer for place, answer in enumerate(answers) if place not in dropped]
+        outcomes = iter(await store_answers(connection, campaign_id, kept) if kept else ())
+        return [
+            AnswerReceipt(answer.hit_id, 10**9 + answer.hit_id) if place in dropped else next(outcomes)
+            for place, answer in enumerate(answers)
+        ]
+
+    vars(visit_requests)["store_answers"] = store_most_answers  # the name by which requests call it
+
+
+def ignore_cap() -> None:
+    """Store answers about items that have all judgments; the database leases such items by `ignore_cap_sql`, too."""
+    answer_storage.refuse_fully_judged_item = lambda *_: None
+
+
+def ignore_cap_sql(definition: str) -> str:
+    """Return the definition of `easel_lease_hits` without its check under the lock."""
+    assert ROOM_CHECK in definition
+    return definition.replace(ROOM_CHECK, "")
+
+
+def flip_a_bit() -> None:
+    """Store 1 of 20 sets of posteriors with one number off by its last bit; later answers may round it away."""
+    original = LawRunner.store_law_state_and_return_posterior_parameters
+
+    async def store_almost(self: LawRunner) -> dict[str, Any]:
+        if random.random() < 1 / 20 and self.changed_items:
+            item = next(iter(self.changed_items))
+            first, *others = self.posteriors[item]
+            self.posteriors[item] = [nextafter(first, inf), *others]
+        return await original(self)
+
+    LawRunner.store_law_state_and_return_posterior_parameters = store_almost  # type: ignore[method-assign]
+
+
+DELIBERATE_FAULTS: dict[str, Callable[[], None]] = {
+    "dropped-answer": drop_an_answer,
+    "ignored-cap": ignore_cap,
+    "one-bit": flip_a_bit,
+}
+
+
+def create_app() -> FastAPI:
+    """Return the application of one server process."""
+    dependencies.utc_now = jumping_clock(Path(os.environ[CLOCK]))
+    if fault := os.environ.get(FAULT):
+        DELIBERATE_FAULTS[fault]()
+    return main.create_app()

@@ -1,0 +1,25 @@
+"""No fault of a machine loses or invents an answer; and the checks that say so find faults of the product."""
+
+import secrets
+import sys
+
+import pytest
+
+from tests.chaos.run import Plan, run_chaos
+from tests.chaos.server import DELIBERATE_FAULTS
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+async def test_two_minutes_of_faults_lose_and_invent_no_answer():
+    report = await run_chaos(Plan(120, secrets.randbelow(10**9)))
+    sys.stdout.write("\n".join(report.lines()) + "\n")  # shown with a failure: the seed is in it
+    assert report.violations == []
+    assert report.acknowledged
+
+
+@pytest.mark.parametrize("fault", DELIBERATE_FAULTS)
+async def test_a_deliberate_fault_of_the_product_is_found(fault):
+    report = await run_chaos(Plan(600, 2018, fault, injects=False))
+    sys.stdout.write("\n".join(report.lines()) + "\n")
+    assert report.violations
