@@ -88,7 +88,7 @@ FORM_FIELD_GROUPS = (
         "visit",
         "Before the first task",
         ("consent", "questions", "training"),
-        ("welcome", "qualification", "pass_percent", "qualification_tries"),
+        ("quotas", "welcome", "qualification", "pass_percent", "qualification_tries"),
     ),
     SettingGroup(
         "visit",

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding import participant_lists
 from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.quotas import QuotaPlaces, count_places_in_quotas
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.cli.text_table import print_text_table
@@ -30,8 +31,8 @@ from app.settings import read_settings
 def change_or_count_participants(
     slug: str, list_name: ParticipantList | None, file: Path | None, *, action: ListAction, as_json: bool
 ) -> None:
-    """Count the people who may take part in a campaign (LIST allow) and who may not (block), or change one of the
-    lists. FILE has one id of the platform per line, or is a table with a column of ids.
+    """Count the people who may take part in a campaign (LIST allow), who may not (block), and who have a place in each
+    quota; or change one of the lists. FILE has one id of the platform per line, or is a table with a column of ids.
     """
     if (list_name is None) != (file is None):
         raise click.UsageError("Give both LIST and FILE to change a list, or neither to count the people.")
@@ -40,17 +41,24 @@ def change_or_count_participants(
         with file.open("rb") as opened:
             people = participant_lists.read_person_ids(opened, file.name, max_mb=read_settings().max_upload_mb)
 
-    async def work(connection: AsyncConnection) -> dict[ParticipantList, participant_lists.ListCount]:
+    async def work(
+        connection: AsyncConnection,
+    ) -> tuple[dict[ParticipantList, participant_lists.ListCount], list[QuotaPlaces]]:
         campaign = await load_campaign_by_slug(connection, slug)
         if list_name is not None:
             await participant_lists.change_participant_list(
                 connection, campaign, list_name, people, action, now=current_utc_time()
             )
-        return await participant_lists.count_listed_people(connection, campaign.id)
+        counts = await participant_lists.count_listed_people(connection, campaign.id)
+        return counts, await count_places_in_quotas(connection, campaign)
 
-    counts = run_in_transaction(work)
+    counts, quotas = run_in_transaction(work)
     if as_json:
-        print_json({name: count._asdict() for name, count in counts.items()})
+        lists = {name: count._asdict() for name, count in counts.items()}
+        print_json({**lists, "quotas": [quota._asdict() for quota in quotas]})
         return
     rows = [(name, f"{count.people:,}", f"{count.erased:,}") for name, count in counts.items()]
     print_text_table(("List", "People", "Erased"), rows, right_columns={1, 2})
+    if quotas:
+        quota_rows = [(f"{one.question} = {one.answer}", f"{one.people:,}", f"{one.limit:,}") for one in quotas]
+        print_text_table(("Quota", "People", "Limit"), quota_rows, right_columns={1, 2})

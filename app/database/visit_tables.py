@@ -32,7 +32,7 @@ visits = Table(
     Column("taken_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "annotator_id", "step", "version"),
     cascading_foreign_key("annotators", "annotator_id", from_table="visits"),
-    CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken')", name="outcome"),
+    CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken', 'full', 'lapsed')", name="outcome"),
 )
 
 # People with personal links. Annotators are identified by the number, so that no data about them reveal a link.

@@ -132,6 +132,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     return_completed: str | None = field(default=None, metadata=CROWD)
     return_failed_checks: str | None = field(default=None, metadata=CROWD)
     return_screened_out: str | None = field(default=None, metadata=CROWD)
+    return_quota_full: str | None = field(default=None, metadata=CROWD)
     return_nothing_left: str | None = field(default=None, metadata=CROWD)
     open_link: bool
     open_platforms: bool | None
@@ -142,6 +143,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     welcome: bool = field(default=True, metadata=VISIT)
     consent: str = field(default="", metadata=VISIT)
     questions: list[str] = field(default_factory=list, metadata=VISIT)
+    quotas: list[str] = field(default_factory=list, metadata=VISIT)
     training: str = field(default="", metadata=VISIT)
     qualification: str = field(default="", metadata=VISIT)
     pass_percent: int = field(default=80, metadata=VISIT)

@@ -111,7 +111,7 @@ LOAD_FAILED_VISITS = text("""
         SELECT DISTINCT ON (annotator_id, step) annotator_id AS id, outcome FROM visits
         WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:those AS bigint[]))
         ORDER BY annotator_id, step, version DESC
-    ) AS last WHERE outcome IN ('declined', 'failed') GROUP BY 1
+    ) AS last WHERE outcome IN ('declined', 'failed', 'full') GROUP BY 1
 """)
 
 LIST_ANNOTATOR_IDS = text(f"""

@@ -1,4 +1,4 @@
-"""Lists of the people who may take part in a campaign, or may not."""
+"""Lists of the people who may take part in a campaign, or may not, and results of visits that quotas decide."""
 
 from alembic import op
 
@@ -18,11 +18,21 @@ CREATE_PARTICIPANT_LISTS = """
 """
 
 
+# The quota of an answer is full, or the person left and lost the place.
+ALLOW_OUTCOMES = """
+    ALTER TABLE visits DROP CONSTRAINT visits_outcome_check,
+        ADD CONSTRAINT visits_outcome_check CHECK (outcome IN ('passed', 'declined', 'failed', 'taken'{more}))
+"""
+
+
 def upgrade() -> None:
-    """Add the table."""
+    """Add the table and the outcomes."""
     op.execute(CREATE_PARTICIPANT_LISTS)
+    op.execute(ALLOW_OUTCOMES.format(more=", 'full', 'lapsed'"))
 
 
 def downgrade() -> None:
-    """Drop the table."""
+    """Drop the table, and let people without a place be screened out."""
     op.execute("DROP TABLE participant_lists")
+    op.execute("UPDATE visits SET outcome = 'failed' WHERE outcome IN ('full', 'lapsed')")
+    op.execute(ALLOW_OUTCOMES.format(more=""))

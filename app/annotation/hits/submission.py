@@ -43,10 +43,16 @@ LOCK_EXPIRED_HIT = text(f"""
     WHERE h.campaign_id = :campaign AND h.id = :hit AND {HIT_BELONGS_TO_ASSIGNMENT} FOR NO KEY UPDATE OF h
 """)
 
+# SQL: annotator a left, and another person got the place in a quota (`onboarding.quotas`).
+HAS_LOST_PLACE_IN_QUOTA = """
+    EXISTS (SELECT FROM visits v WHERE v.campaign_id = a.campaign_id AND v.annotator_id = a.id AND v.outcome = 'lapsed')
+    AND NOT EXISTS (SELECT FROM visits v WHERE v.campaign_id = a.campaign_id AND v.annotator_id = a.id
+                    AND v.step = 'questions' AND v.outcome = 'passed')"""
+
 SELECT_IF_LATE_ANSWER_FITS = text(f"""
     SELECT 1 WHERE {HAS_ROOM_IN_EVERY_ITEM} AND {ANNOTATOR_MAY_HOLD_HIT} AND NOT EXISTS (
         SELECT FROM annotators a WHERE a.campaign_id = :campaign AND a.id = CAST(:annotator AS bigint)
-        AND a.barred = 'erased')
+        AND (a.barred = 'erased' OR {HAS_LOST_PLACE_IN_QUOTA}))
 """)
 
 SELECT_FIRST_RESPONSE = text(f"""

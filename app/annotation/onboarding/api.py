@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import program_router
 from app.annotation.onboarding import participant_lists, personal_links
 from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
@@ -120,12 +121,31 @@ class ChangedParticipantsSchema(ParticipantCountSchema):
     changed: int = Field(description="How many entries came or went.")
 
 
+class QuotaSchema(BaseModel):
+    question: str
+    answer: str
+    limit: int
+    people: int = Field(description="How many people have a place, with those who left less than the lease time ago.")
+
+
+class ParticipantsSchema(BaseModel):
+    allow: ParticipantCountSchema
+    block: ParticipantCountSchema
+    quotas: list[QuotaSchema]
+
+
 @participants_router.get("")
-async def count_participants(connection: Transaction, slug: str) -> dict[ParticipantList, ParticipantCountSchema]:
-    """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`)."""
+async def count_participants(connection: Transaction, slug: str) -> ParticipantsSchema:
+    """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`), and how
+    many have a place in each quota.
+    """
     campaign = await load_campaign_by_slug(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
-    return {name: ParticipantCountSchema(**count._asdict()) for name, count in counts.items()}
+    return ParticipantsSchema(
+        allow=ParticipantCountSchema(**counts["allow"]._asdict()),
+        block=ParticipantCountSchema(**counts["block"]._asdict()),
+        quotas=[QuotaSchema(**places._asdict()) for places in await count_places_in_quotas(connection, campaign)],
+    )
 
 
 @participants_router.get("/{list_name}")

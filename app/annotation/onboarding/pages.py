@@ -12,6 +12,7 @@ from starlette.datastructures import UploadFile
 from app.accounts.guards import researcher_router
 from app.annotation.onboarding import participant_lists, personal_links
 from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.database.audit_log import log_change
 from app.errors import Invalid, Refusal
 from app.http.dependencies import (
@@ -137,6 +138,7 @@ async def render_participant_lists(
     context = {
         "campaign": campaign,
         "counts": counts,
+        "quotas": await count_places_in_quotas(connection, campaign),
         "list_name": list_name,
         "people": people,
         "page": page,

@@ -25,12 +25,17 @@ def has_entry_questions(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.questions) and platform.has_page
 
 
+def results_that_hold(history: VisitHistory) -> list[StepResult]:
+    """Return the results of this step, without those of a person who left, lost the place, and is asked again."""
+    return [result for result in history.results_of_step(QUESTIONS_STEP) if result.outcome != "lapsed"]
+
+
 def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> bool:
     """Return whether the annotator has answered and was not screened out, or has worked.
 
     The launch fixes the questions, so those who have worked were asked.
     """
-    return history.has_worked or any(result.outcome == "passed" for result in history.results_of_step(QUESTIONS_STEP))
+    return history.has_worked or any(result.outcome == "passed" for result in results_that_hold(history))
 
 
 def parse_questions_form_or_none_if_answered(
@@ -43,7 +48,7 @@ def parse_questions_form_or_none_if_answered(
             `answer_too_long`; details: `question`.
 
     """
-    if history.results_of_step(QUESTIONS_STEP):
+    if results_that_hold(history):
         return None
     questions = parse_question_lines(settings.questions)
     answers = {
@@ -53,7 +58,7 @@ def parse_questions_form_or_none_if_answered(
     is_screened_out = any(question.screens_out(answers[question.name]) for question in questions)
     return StepResult(
         QUESTIONS_STEP,
-        1,
+        history.last_result_version_or_zero(QUESTIONS_STEP) + 1,
         "failed" if is_screened_out else "passed",
         {name: answer for name, answer in answers.items() if answer},
     )
@@ -108,10 +113,10 @@ def possible_numbers_in_words(limits: NumberLimits) -> str:
 
 
 def questions_template_context(settings: VisitSettings, history: VisitHistory) -> dict[str, Any]:
-    is_screened_out = any(result.outcome == "failed" for result in history.results_of_step(QUESTIONS_STEP))
+    outcomes = {result.outcome for result in results_that_hold(history)}
     return {
         "questions": parse_question_lines(settings.questions),
-        "outcome": "screened_out" if is_screened_out else None,
+        "outcome": "screened_out" if "failed" in outcomes else "quota_full" if "full" in outcomes else None,
     }
 
 
@@ -121,11 +126,19 @@ def results_of_screened_out_annotator(settings: VisitSettings, _version: int) ->
     return [StepResult(QUESTIONS_STEP, 1, "failed")] if screens else []
 
 
+def results_of_annotator_without_place(settings: VisitSettings, _version: int) -> list[StepResult]:
+    """Return the result of an annotator who finds a quota full; none if there are no quotas."""
+    return [StepResult(QUESTIONS_STEP, 1, "full")] if settings.quotas else []
+
+
 STEP = VisitStep(
     QUESTIONS_STEP,
     has_entry_questions,
     has_answered_questions,
     parse_questions_form_or_none_if_answered,
     questions_template_context,
-    {"Screened out by a question": results_of_screened_out_annotator},
+    {
+        "Screened out by a question": results_of_screened_out_annotator,
+        "Quota is full": results_of_annotator_without_place,
+    },
 )

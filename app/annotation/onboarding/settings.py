@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints, field_validator
+from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.annotation.onboarding.quotas import MAX_QUOTAS, parse_quota_lines
 from app.designs.campaign import Campaign
 from app.designs.criteria import AskedCampaign
 from app.designs.criteria_settings import CriterionSettings
@@ -18,6 +19,8 @@ CampaignNames = Annotated[
     Field(max_length=MAX_OTHER_CAMPAIGNS),
 ]
 QuestionLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=3_000)]
+
+QuotaLine = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=700)]
 
 
 class VisitSettings(InputModel):
@@ -65,6 +68,11 @@ class VisitSettings(InputModel):
         "screen out: another; or: age: How old are you? | number from 0 to 120 | screen out: under 18",
     )  # fmt: skip
 
+    quotas: Annotated[list[QuotaLine], Field(max_length=MAX_QUOTAS)] = Field(
+        default=[], title="Quotas", json_schema_extra=EDITABLE,
+        description="At most so many people who give an answer, one per line, for example: native_language = German: "
+        "50",
+    )  # fmt: skip
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(
         default=Campaign.training, title="Training",
         description="Practice items with answers: a table with the columns text and expected. These answers do not "
@@ -83,7 +91,7 @@ class VisitSettings(InputModel):
         description="After this many failed attempts, people are thanked and cannot take part.",
     )  # fmt: skip
 
-    @field_validator("questions", "exclude_campaigns", "only_campaigns", mode="before")
+    @field_validator("questions", "quotas", "exclude_campaigns", "only_campaigns", mode="before")
     @classmethod
     def split_text_into_lines(cls, lines: object) -> object:
         """Split a text into lines, as forms and the command line send it."""
@@ -94,6 +102,13 @@ class VisitSettings(InputModel):
     def check_question_lines(cls, questions: list[str]) -> list[str]:
         parse_question_lines(questions)
         return questions
+
+    @field_validator("quotas")
+    @classmethod
+    def check_quota_lines(cls, quotas: list[str], info: ValidationInfo) -> list[str]:
+        if "questions" in info.data:
+            parse_quota_lines(quotas, parse_question_lines(info.data["questions"]))
+        return quotas
 
 
 class VisitAndAnswerSettings(AskedCampaign, VisitSettings):

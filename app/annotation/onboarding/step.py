@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.platforms.platform import Platform
 
-StepOutcome: TypeAlias = Literal["passed", "declined", "failed", "taken"]
+StepOutcome: TypeAlias = Literal["passed", "declined", "failed", "taken", "full", "lapsed"]
 
 
 class StepResult(NamedTuple):
@@ -16,7 +16,8 @@ class StepResult(NamedTuple):
     Attributes:
         step: Name of the step.
         version: Version of the text that the annotator answered; for repeated steps, a running number.
-        outcome: `taken` if this result alone decides nothing.
+        outcome: `taken` if this result alone decides nothing; `full` if a quota had no place; `lapsed` if the annotator
+            left, lost the place, and is asked again.
         said: Stored details, such as values.
 
     """

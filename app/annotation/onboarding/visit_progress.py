@@ -2,11 +2,15 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, cast
 
 from sqlalchemy import text
 
+from app.annotation.onboarding.entry_questions import parse_question_lines
+from app.annotation.onboarding.questions import QUESTIONS_STEP
+from app.annotation.onboarding.quotas import Quota, has_place_in_all_quotas, parse_quota_lines, quotas_of_answers
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepOutcome, StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, first_open_step_or_none
@@ -136,8 +140,21 @@ async def store_result_of_open_step(
     if step_result is None:
         return
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}
-    await execute_statement(
-        connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)}
+    async with connection.transaction() if (quotas := quotas_of_result(visit, step_result)) else nullcontext():
+        if quotas and not await has_place_in_all_quotas(connection, visit.id, visit.annotator_id, quotas, now=now):
+            step_result = step_result._replace(outcome="full")
+        await execute_statement(
+            connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)}
+        )
+
+
+def quotas_of_result(visit: AnnotatorVisit, step_result: StepResult) -> list[Quota]:
+    """Return the quotas in which the annotator needs a place after this result of a step."""
+    if step_result.step != QUESTIONS_STEP or step_result.outcome != "passed":
+        return []
+    settings = visit.settings
+    return quotas_of_answers(
+        parse_quota_lines(settings.quotas, parse_question_lines(settings.questions)), step_result.said
     )
 
 

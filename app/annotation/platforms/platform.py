@@ -26,8 +26,8 @@ class Arrival:
     details: dict[str, str] = field(default_factory=dict)
 
 
-# End of a visit: work done, held because of answers, not qualified, or no items left.
-VisitOutcome = Literal["completed", "failed_checks", "screened_out", "nothing_left"]
+# End of a visit: work done, held because of answers, not qualified, quota of an answer full, or no items left.
+VisitOutcome = Literal["completed", "failed_checks", "screened_out", "quota_full", "nothing_left"]
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,20 @@ def ignore_query_and_return_no_arrival(_parameters: Mapping[str, str], _settings
 ReturnSettings = Mapping[str, Any]  # a campaign's ways back, by the names of settings, and its `slug`
 
 
+def template_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
+    """Return the campaign's code or address for an outcome, perhaps with placeholders.
+
+    Without one for a full quota, it is that of people who are screened out.
+    """
+    template: str | None = return_settings[f"return_{outcome}"]
+    if template is None and outcome == "quota_full":
+        template = return_settings["return_screened_out"]
+    return template
+
+
 def code_or_url_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
     """Return the campaign's code or address for an outcome; None if only a panel can fill in its placeholders."""
-    code_or_url: str | None = return_settings[f"return_{outcome}"]
+    code_or_url = template_for_outcome(return_settings, outcome)
     if code_or_url and return_settings.get("panel_query") and placeholders_of_template(code_or_url):
         return None
     return code_or_url

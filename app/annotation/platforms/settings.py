@@ -145,6 +145,10 @@ class CrowdSettings(InputModel):
         default=Campaign.return_screened_out, title="Code for people screened out", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who did not qualify.",
     )  # fmt: skip
+    return_quota_full: ReturnCodeOrUrl | None = Field(
+        default=Campaign.return_quota_full, title="Code if a quota is full", json_schema_extra=EDITABLE,
+        description="Code or https:// address for people whose quota is full. Empty: as for people screened out.",
+    )  # fmt: skip
     return_nothing_left: ReturnCodeOrUrl | None = Field(
         default=Campaign.return_nothing_left, title="Code if no work is left", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who arrive when all tasks are done.",
@@ -170,7 +174,9 @@ class CrowdSettings(InputModel):
             raise ValueError(f"this is not a parameter of the link; its parameters are {', '.join(names) or 'not set'}")
         return name
 
-    @field_validator("return_completed", "return_failed_checks", "return_screened_out", "return_nothing_left")
+    @field_validator(
+        "return_completed", "return_failed_checks", "return_screened_out", "return_quota_full", "return_nothing_left"
+    )
     @classmethod
     def validate_placeholders(cls, template: str | None, info: ValidationInfo) -> str | None:
         """Check that the link has what a template needs. Without a panel, braces in an address are no placeholders."""

@@ -1,0 +1,180 @@
+"""Quotas by an answer to an entry question: full ones, and places of people who leave."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from app.campaigns.settings import CampaignSettings
+from tests.annotation.hits.campaigns import (
+    create_running_campaign,
+    execute_sql,
+    expire_leases,
+    fetch_rows,
+    fetch_value,
+    form_fields,
+)
+from tests.annotation.onboarding.visits import open_campaign_link, send_form, step_of
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
+
+QUESTION = "gender: What is your gender? | female | male | screen out: rather not"
+SETTINGS: dict[str, Any] = {"questions": [QUESTION], "quotas": ["gender = female: 2"], "return_screened_out": "OUT1"}
+OUTCOMES = "SELECT outcome, count(*) FROM visits GROUP BY 1 ORDER BY 1"
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+async def answer_questions(client, campaign, person, answer="female"):
+    """The page after this person's answer to the question, and its address."""
+    page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
+    return await send_form(client, address, page, **{"question-gender": answer}), address
+
+
+async def let_people_be_away(engine, minutes):
+    """Let all results of steps and leases be so many minutes older."""
+    await execute_sql(
+        engine, "UPDATE visits SET taken_at = taken_at - make_interval(mins => :minutes)", minutes=minutes
+    )
+    await expire_leases(engine)
+
+
+async def test_a_full_quota_ends_the_visit_kindly_and_others_still_come(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    for person in ("p1", "p2"):
+        page, _ = await answer_questions(client, campaign, person)
+        assert form_fields(page)["hit"]
+    page, address = await answer_questions(client, campaign, "p3")
+    assert "Enough people with your answers have taken part already" in page
+    assert "OUT1" in page
+    assert "OUT1" in (await client.get(address)).text
+    page, _ = await answer_questions(client, campaign, "p4", "male")
+    assert form_fields(page)["hit"]
+    assert await fetch_rows(engine, OUTCOMES) == [("full", 1), ("passed", 3)]
+
+
+async def test_a_full_quota_has_a_code_of_its_own_if_one_is_set(client, engine):
+    campaign = await create_running_campaign(
+        engine, **SETTINGS | {"quotas": ["gender = female: 0"], "return_quota_full": "FULL1"}
+    )
+    page, _ = await answer_questions(client, campaign, "p1")
+    assert "FULL1" in page
+    assert "OUT1" not in page
+
+
+async def test_of_many_who_answer_at_once_only_as_many_get_a_place_as_there_are(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS, items=40)
+    people = [f"p{number}" for number in range(12)]
+    pages = [await open_campaign_link(client, campaign, PROLIFIC_PID=person) for person in people]
+    answer = {"question-gender": "female"}
+    shown = await asyncio.gather(*(send_form(client, address, page, **answer) for page, address in pages))
+    assert sum('name="hit"' in page for page in shown) == 2
+    assert await fetch_rows(engine, OUTCOMES) == [("full", 10), ("passed", 2)]
+
+
+async def test_an_answer_that_is_sent_twice_takes_one_place(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    page, address = await open_campaign_link(client, campaign)
+    answer = {"question-gender": "female"}
+    shown = await asyncio.gather(*(send_form(client, address, page, **answer) for _ in range(4)))
+    assert all('name="hit"' in page for page in shown)
+    assert await fetch_rows(engine, OUTCOMES) == [("passed", 1)]
+
+
+async def test_people_who_leave_without_an_answer_free_their_place_after_the_lease_time(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS, lease_minutes=30)
+    first_page, first_address = await answer_questions(client, campaign, "p1")
+    second_page, second_address = await answer_questions(client, campaign, "p2")
+    await client.post(second_address, data=form_fields(second_page))
+    await let_people_be_away(engine, 29)
+    assert "Enough people" in (await answer_questions(client, campaign, "p3"))[0]
+    await let_people_be_away(engine, 2)
+    assert form_fields((await answer_questions(client, campaign, "p4"))[0])["hit"]
+    # The page that the first person left open stores nothing, and asks the questions again.
+    reply = await client.post(first_address, data=form_fields(first_page))
+    assert await fetch_value(engine, "SELECT count(*) FROM responses") == 1
+    assert step_of(reply.text) == "questions"
+    assert "Enough people" in (await answer_questions(client, campaign, "p1"))[0]
+
+
+async def test_who_holds_a_task_or_goes_through_other_steps_keeps_the_place(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    await answer_questions(client, campaign, "p1")
+    await execute_sql(engine, "UPDATE visits SET taken_at = taken_at - interval '1 day'")
+    assert "Enough people" in (await answer_questions(client, campaign, "p2"))[0]
+
+
+async def test_a_person_who_left_gets_the_place_again_if_there_is_one(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    await answer_questions(client, campaign, "p1")
+    await let_people_be_away(engine, 31)
+    await answer_questions(client, campaign, "p2")
+    await let_people_be_away(engine, 31)
+    page, _ = await answer_questions(client, campaign, "p1")
+    assert form_fields(page)["hit"]
+    assert await fetch_rows(engine, OUTCOMES) == [("lapsed", 2), ("passed", 1)]
+
+
+async def test_a_person_who_is_excluded_frees_the_place(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    page, address = await answer_questions(client, campaign, "p1")
+    await client.post(address, data=form_fields(page))
+    await execute_sql(engine, "UPDATE annotators SET barred = 'excluded'")
+    assert form_fields((await answer_questions(client, campaign, "p2"))[0])["hit"]
+
+
+async def test_a_person_with_two_quotas_needs_a_place_in_both(client, engine):
+    campaign = await create_running_campaign(
+        engine,
+        questions=[QUESTION, "age: How old are you? | under 30 | 30 or more: really"],
+        quotas=["gender=female : 1", "age = 30 or more: really: 1"],
+    )
+    for person, answers, has_place in (
+        ("p1", ("female", "under 30"), True),
+        ("p2", ("male", "30 or more: really"), True),
+        ("p3", ("male", "30 or more: really"), False),
+        ("p4", ("female", "30 or more: really"), False),
+        ("p5", ("male", "under 30"), True),
+    ):
+        page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
+        fields = dict(zip(("question-gender", "question-age"), answers, strict=True))
+        assert ('name="hit"' in await send_form(client, address, page, **fields)) is has_place
+
+
+@pytest.mark.parametrize(
+    ("quotas", "message"),
+    [
+        (["gender: 50"], "must be like"),
+        (["gender = female"], "must be like"),
+        (["gender = female: many"], "must be like"),
+        (["sex = female: 5"], "not a question with choices"),
+        (["comments = none: 5"], "not a question with choices"),
+        (["gender = other: 5"], "not a choice"),
+        (["gender = rather not: 5"], "with which people can take part"),
+        (["gender = female: 5", "gender = female: 6"], "only one quota"),
+    ],
+)
+def test_a_quota_names_a_choice_of_a_question(quotas, message):
+    questions = [QUESTION, "comments?: Comments?"]
+    with pytest.raises(ValidationError, match=message):
+        CampaignSettings(name="Verbs", question="How?", questions=questions, quotas=quotas)
+
+
+async def test_researchers_see_how_many_places_are_taken_and_raise_a_quota(researcher, client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    await answer_questions(client, campaign, "p1")
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/participants")).text
+    assert "1 of 2" in page
+    form = {"quotas": "gender = female: 3"}
+    assert (await researcher.post(f"/admin/campaigns/{campaign.slug}/settings/visit", data=form)).status_code == 303
+    assert "1 of 3" in (await researcher.get(f"/admin/campaigns/{campaign.slug}/participants")).text
+
+
+async def test_programs_read_how_many_places_are_taken(api_client, client, engine):  # noqa: F811
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    await answer_questions(client, campaign, "p1")
+    reply = await api_client.get(f"{API}/campaigns/{campaign.slug}/participants")
+    assert reply.json()["quotas"] == [{"question": "gender", "answer": "female", "limit": 2, "people": 1}]
