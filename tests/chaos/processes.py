@@ -87,8 +87,8 @@ class ServerProcess:
         self.clock, self.output = folder / f"{name}.clock", folder / f"{name}.log"
         self.clock.write_text("0")
         self.output.touch()
-        limits = {f"EASEL_{what}_PER_{whom}": "1000000" for what in ("UNTOUCHED", "VISITS")
-                  for whom in ("ADDRESS", "CAMPAIGN")}  # fmt: skip
+        kinds, limited = ("UNTOUCHED", "VISITS"), ("ADDRESS", "CAMPAIGN")
+        limits = {f"EASEL_{kind}_PER_{unit}": "1000000" for kind in kinds for unit in limited}
         self._environment = (
             ENVIRONMENT
             | limits
