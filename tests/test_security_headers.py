@@ -1,4 +1,4 @@
-"""What the page Security promises of responses, and that each test it names exists."""
+"""The page Security: its promises about responses, and the tests that it names."""
 
 import re
 from pathlib import Path

@@ -39,6 +39,7 @@ from app.record.posterior_storage import store_revision_with_posteriors_and_law_
 from app.record.replay import replay_to_beliefs_counts_and_last_number
 from app.record.responses import Response
 from app.record.retired import mark_retired_items_as_settled
+from app.record.revision_lock import hold_revision_lock
 
 DecisionKind = Literal["exclude", "include", "withdraw", "erased"]
 
@@ -76,8 +77,6 @@ INSERT_DECISION = text("""
     INSERT INTO decisions (campaign_id, kind, annotator_id, response_seq, reason, decided_by, decided_at)
     VALUES (:campaign, :kind, :annotator, :response, :reason, :by, :now) RETURNING seq
 """)
-
-LOCK_REVISIONS_OF_SESSION = text("SELECT pg_advisory_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
 
 # Rows of interrupted attempts and of earlier revisions, which no query reads.
 DELETE_OTHER_REVISIONS = tuple(
@@ -357,21 +356,6 @@ async def load_ids_due_for_revision(engine: AsyncEngine, *, before: datetime | N
     """
     async with engine.connect() as connection:
         return (await connection.execute(FIND_CAMPAIGNS_DUE_FOR_REVISION, {"before": before})).scalars().all()
-
-
-@asynccontextmanager
-async def hold_revision_lock(engine: AsyncEngine, campaign_id: int) -> AsyncIterator[AsyncConnection]:
-    """Hold the lock by which all processes together make one revision of a campaign at a time.
-
-    The yielded connection holds the lock. It is closed at the end, which releases the lock whatever has happened.
-    """
-    async with engine.connect() as connection:
-        try:
-            async with connection.begin():
-                await connection.execute(LOCK_REVISIONS_OF_SESSION, {"campaign": campaign_id})
-            yield connection
-        finally:
-            await connection.invalidate()
 
 
 async def create_revision_draft_if_needed(

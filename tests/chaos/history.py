@@ -1,4 +1,4 @@
-"""What the crowd sent, and what a server acknowledged: the only knowledge that the checks trust."""
+"""History of a round: the answers that the crowd sent, and which of them a server acknowledged."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence

@@ -46,6 +46,7 @@ class FaultInjector:
             fault = self.rng.choice(self.faults)
             self.injected[fault.__name__] = self.injected.get(fault.__name__, 0) + 1
             await fault()
+        self.proxy.cut()  # the network works again, and says that the silent connections are gone
         for server in self.servers:
             server.clock.write_text("0")
 

@@ -1,4 +1,4 @@
-"""What must be true whatever broke: checked against the database with counting of its own, and through the servers."""
+"""Invariants that hold under all faults, checked in the database with its own counting, and through the servers."""
 
 import asyncio
 import math

@@ -12,9 +12,10 @@ from pathlib import Path
 from app.database.embedded import start_postgres
 from app.errors import StartupProblem
 from tests.chaos.server import CLOCK, FAULT
-from tests.servers import ENVIRONMENT, ROOT, UVICORN, end_process, wait_for_address
+from tests.servers import ENVIRONMENT, ROOT, UVICORN, wait_for_address
 
 DISK_MB = 700
+GRACE_SECONDS = 20
 # As in production, but that little of the log is written ahead on the small disk.
 POSTGRES_OPTIONS = {"max_wal_size": "96MB", "min_wal_size": "80MB", "max_connections": "60"}
 
@@ -87,8 +88,8 @@ class ServerProcess:
         self.clock, self.output = folder / f"{name}.clock", folder / f"{name}.log"
         self.clock.write_text("0")
         self.output.touch()
-        limits = {f"EASEL_{what}_PER_{whom}": "1000000" for what in ("UNTOUCHED", "VISITS")
-                  for whom in ("ADDRESS", "CAMPAIGN")}  # fmt: skip
+        kinds, limited = ("UNTOUCHED", "VISITS"), ("ADDRESS", "CAMPAIGN")
+        limits = {f"EASEL_{kind}_PER_{unit}": "1000000" for kind in kinds for unit in limited}
         self._environment = (
             ENVIRONMENT
             | limits
@@ -125,15 +126,25 @@ class ServerProcess:
 
     async def restart(self, how: signal.Signals) -> None:
         """End it by a signal, and start it again on another port."""
-        assert self.process is not None
         self.base = ""
-        await asyncio.to_thread(end_process, self.process, how)
+        self.send(how)
+        await asyncio.to_thread(self.wait_or_kill)
         await self.start()
+
+    def wait_or_kill(self) -> None:
+        """Wait until it has ended; kill it after some seconds, as orchestrators do."""
+        assert self.process is not None
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(GRACE_SECONDS)
+            return
+        self.process.kill()
+        self.process.wait()
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
             self.send(signal.SIGCONT)
-            end_process(self.process)
+            self.send(signal.SIGTERM)
+            self.wait_or_kill()
 
 
 def make_secret_key() -> str:

@@ -35,7 +35,7 @@ ROUND_SECONDS = 25
 
 @dataclass(frozen=True)
 class Plan:
-    """What to run.
+    """Length, seed and faults of a run.
 
     Attributes:
         seconds: When the last round begins at the latest, from the start.
@@ -53,7 +53,7 @@ class Plan:
 
 @dataclass
 class Report:
-    """What a run found.
+    """Findings of a run, and how much it did.
 
     Attributes:
         violations: Empty if nothing is wrong.

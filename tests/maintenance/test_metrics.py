@@ -1,5 +1,6 @@
 """`/metrics`: in Prometheus' format, summed over all server processes, and without a name of a person or campaign."""
 
+import json
 import os
 import re
 import signal
@@ -24,7 +25,8 @@ from tests.database.test_embedded import wait_until
 from tests.servers import PATIENT_SECONDS, easel_serving
 from tests.test_server import established, workers_of
 
-ALERT_RULES = Path(__file__).resolve().parents[2] / "examples" / "alerts.yml"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+ALERT_RULES, DASHBOARD = EXAMPLES / "alerts.yml", EXAMPLES / "grafana.json"
 TOKEN = "7f3a9c01d2e4b5860f1c2d3e4a5b6978"
 BEARER = {"authorization": f"Bearer {TOKEN}"}
 ENTRY_ROUTE = "/{platform_name:platform}/{link_key}"
@@ -162,15 +164,34 @@ def test_a_label_may_hold_any_character():
     assert samples_of(prometheus_text(values)) == {("easel_build_info", 'a "quoted" \\ path\nof two lines'): 1}
 
 
+def require_known_metrics(expression):
+    named = re.findall(r"\b(easel_\w+)(?:{(\w+)=)?", expression)
+    assert named
+    for name, label in named:
+        family = METRIC_FAMILIES[name.removesuffix("_bucket")]
+        assert name.endswith("_bucket") == (family.kind == "histogram")
+        assert {*filter(None, [label])} <= {*family.labels}
+
+
 def test_the_alert_rules_of_the_example_read_metrics_that_exist_with_their_labels():
     rules = [rule for group in yaml.safe_load(ALERT_RULES.read_text())["groups"] for rule in group["rules"]]
     assert len({rule["alert"] for rule in rules}) == len(rules) > 5
     for rule in rules:
         assert rule["annotations"]["summary"]
-        for name, labels in re.findall(r"\b(easel_\w+)(?:{(\w+)=)?", rule["expr"]):
-            family = METRIC_FAMILIES[name.removesuffix("_bucket")]
-            assert name.endswith("_bucket") == (family.kind == "histogram")
-            assert {*filter(None, [labels])} <= {*family.labels}
+        if rule["alert"] != "EaselDown":  # asks Prometheus itself
+            require_known_metrics(rule["expr"])
+
+
+def test_the_dashboard_of_the_example_reads_metrics_that_exist_with_their_labels():
+    panels = json.loads(DASHBOARD.read_text())["panels"]
+    assert len({panel["title"] for panel in panels}) == len(panels) > 10
+    for target in [target for panel in panels for target in panel["targets"]]:
+        require_known_metrics(target["expr"])
+        (grouped,) = re.findall(r"by \(([\w, ]+)\)", target["expr"]) or [""]
+        labels = {label for name in re.findall(r"easel_\w+", target["expr"])
+                  for label in METRIC_FAMILIES[name.removesuffix("_bucket")].labels}  # fmt: skip
+        assert {*re.findall(r"\w+", grouped)} - {"le"} <= labels
+        assert {*re.findall(r"{{(\w+)}}", target["legendFormat"])} <= labels
 
 
 @pytest.mark.slow
