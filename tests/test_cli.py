@@ -342,6 +342,14 @@ def test_simulated_annotators_answer_as_real_ones_did(easel, running):
     assert easel("simulate", running, "--like", "nobody").exit_code == 2
 
 
+def test_a_platform_that_loses_its_link_is_named(easel, running):
+    chosen = ("--panel-title", "SONA", "--panel-query", "id=%SURVEY_CODE%")
+    assert easel("campaign", "edit", running, *chosen).output == f"Saved the settings of {running}.\n"
+    lost = easel("campaign", "edit", running, "--panel-query", "")
+    assert lost.exit_code == 0
+    assert "People from SONA find no task at their link" in lost.output
+
+
 def test_what_a_goal_will_cost_is_said(easel, running):
     refused = easel("plan", running)
     assert (refused.exit_code, "has no goal" in refused.output) == (1, True)

@@ -14,7 +14,12 @@ from app.errors import pluralize
 from app.maintenance.backup import delete_old_backups, write_backup_to_folder
 from app.maintenance.manifest import Manifest
 from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
-from app.privacy.erasure_list import ERASURE_LIST_NAME, format_erasure_list, load_erasure_list
+from app.privacy.erasure_list import (
+    ERASURE_LIST_NAME,
+    format_erasure_list,
+    load_erasure_list,
+    with_erasures_of_older_list,
+)
 from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures
 from app.record.revisions import open_engine_of_own_process
 from app.settings import read_settings
@@ -89,9 +94,15 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
 
 
 async def write_erasure_list(url: str, path: Path) -> None:
-    """Write the list of all erasures and withdrawals, which only its owner can read; nothing if there are none."""
+    """Write the list of all erasures and withdrawals, which only its owner can read; nothing if there are none.
+
+    What only the list in the folder knows stays: the database may be restored from before it, and other backups here
+    still need it.
+    """
     async with open_engine_of_own_process(url) as engine, engine.connect() as connection:
         erasures = await load_erasure_list(connection)
+    if await asyncio.to_thread(path.exists):
+        erasures = with_erasures_of_older_list(erasures, await read_erasure_list(path))
     if not erasures:
         return
     partial = path.with_name(f"{path.name}.part")

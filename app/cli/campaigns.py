@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, get_args
 import click
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.annotation.platforms.registry import (
     annotator_link_base_url_and_key,
     annotator_url_by_platform,
@@ -176,8 +177,12 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
     def change(before: CampaignSettings) -> CampaignSettings:
         return validated_settings_after_overrides(before.model_dump(), settings_file, options)
 
-    row = run_in_transaction(partial(settings_edits.store_changed_settings, slug=slug, change_settings=change))
-    click.echo(f"Saved the settings of {slug}.")
+    async def store(connection: AsyncConnection) -> tuple[Campaign, list[str]]:
+        changed = await settings_edits.store_changed_settings(connection, slug, change)
+        return changed, await load_notes_on_closed_links(connection, changed)
+
+    row, notes = run_in_transaction(store)
+    click.echo("\n".join([f"Saved the settings of {slug}.", *notes]))
     if advice := hints.advice_to_use_better_rule(row):
         click.echo(advice)
 

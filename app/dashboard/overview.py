@@ -7,6 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.alerts import listings as alerts
 from app.annotation.platforms import visit_limit
+from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
 from app.dashboard.state import DashboardState
 from app.dashboard.thumbnails import load_image_html_by_item_number
@@ -55,6 +56,7 @@ async def load_whole_campaign_context(
         "left_over": await uncompared_systems.load_uncompared_systems_if_finished(connection, campaign),
         "alerts": await alerts.load_newest_seen_or_unseen_alerts(connection, campaign.id),
         "describe_alert": alert_sentence,
+        "closed_links": await load_notes_on_closed_links(connection, campaign),
         "turned_away": await visit_limit.count_refused_visits_of_two_days(connection, campaign.id, now=now),
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),

@@ -88,3 +88,12 @@ async def load_erasure_list(connection: AsyncConnection) -> Sequence[ListedErasu
 
 def format_erasure_list(erasures: Sequence[ListedErasure]) -> str:
     return "".join(f"{erasure.model_dump_json()}\n" for erasure in erasures)
+
+
+def with_erasures_of_older_list(
+    erasures: Sequence[ListedErasure], older: Sequence[ListedErasure]
+) -> Sequence[ListedErasure]:
+    """Return a list with the requests of an older one that it does not know, in the order of the requests."""
+    receipts = {erasure.receipt for erasure in erasures}
+    unknown = [erasure for erasure in older if erasure.receipt not in receipts]
+    return sorted([*unknown, *erasures], key=lambda erasure: erasure.requested_at)

@@ -51,7 +51,7 @@ async def read_erasure_list(path: Path) -> Sequence[ListedErasure]:
             erasures[number] = ListedErasure.model_validate_json(line)
     except (OSError, ValueError) as problem:
         raise StartupProblem(
-            f"{path} is not a list of erasures: line {number} cannot be read. No one was erased again.",
+            f"{path} is not a list of erasures: line {number} cannot be read. It was neither applied nor changed.",
             code="erasures_unreadable",
         ) from problem
     return [*erasures.values()]

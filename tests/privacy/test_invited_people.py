@@ -97,7 +97,7 @@ async def test_a_researcher_downloads_their_copy_and_erases_them(app, researcher
     assert await fetch_value(engine, "SELECT count(*) FROM personal_links") == 0
 
 
-async def test_whoever_opened_the_link_is_an_annotator_whatever_name_is_used(engine, campaign):
+async def test_a_person_who_opened_the_link_is_an_annotator_whatever_name_is_used(engine, campaign):
     await execute_sql(
         engine,
         "INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at) "

@@ -3,6 +3,7 @@
 # ruff: noqa: F811 (fixtures are imported, and asked for by name)
 
 import asyncio
+import json
 import stat
 
 import pytest
@@ -63,6 +64,26 @@ def test_a_list_that_cannot_be_read_is_refused_with_its_line(easel, answered, tm
     assert restored.exit_code == 1
     assert "line 1" in restored.stderr
     assert "erasures_unreadable" in restored.stderr
+
+
+def test_a_backup_keeps_what_only_the_list_in_its_folder_knows(easel, answered, tmp_path, database_url):
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    known_elsewhere = (
+        f'{{"campaign":"{answered}","receipt":"E-ELSEWHERE","rule":"remove","requested_by":"ada",'
+        '"requested_at":"2020-01-01T00:00:00Z","person_hashes":[]}\n'
+    )
+    (folder / "erasures.jsonl").write_text(known_elsewhere)
+    easel("person", "erase", "A1", "--campaign", answered, "--rule", "anonymise", "--yes")
+    backed_up(easel, folder)
+    receipts = [json.loads(line)["receipt"] for line in (folder / "erasures.jsonl").read_text().splitlines()]
+    assert receipts == ["E-ELSEWHERE", select_value(database_url, "SELECT receipt FROM erasures")]
+    other = tmp_path / "later"  # two backups of one second would have one name
+    other.mkdir()
+    (other / "erasures.jsonl").write_text("damaged\n")
+    refused = easel("backup", other)
+    assert (refused.exit_code, "erasures_unreadable" in refused.stderr) == (1, True)
+    assert (other / "erasures.jsonl").read_text() == "damaged\n"
 
 
 def test_commands_find_export_and_list(easel, answered, tmp_path):

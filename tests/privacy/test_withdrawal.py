@@ -91,7 +91,7 @@ async def test_the_page_says_how_to_ask_where_only_the_researcher_removes_answer
     assert re.search(r">[A-Z2-7]{5}-[A-Z2-7]{5}<", page)
 
 
-async def test_whoever_withdrew_after_work_finds_the_way_back_to_the_platform(client, engine):
+async def test_people_who_withdrew_after_work_find_the_way_back_to_the_platform(client, engine):
     campaign, page = await end_page(client, engine, withdrawal="self", prolific_completion_code="D0NE")
     asked = await client.get(withdraw_address(page))
     path = withdraw_address(page).partition("?")[0]
@@ -102,7 +102,7 @@ async def test_whoever_withdrew_after_work_finds_the_way_back_to_the_platform(cl
     assert "submissions/complete?cc=D0NE" in task
 
 
-async def test_whoever_withdrew_before_any_answer_is_told_to_return_the_task(client, engine):
+async def test_people_who_withdrew_before_any_answer_are_told_to_return_the_task(client, engine):
     campaign = await create_running_campaign(engine, withdrawal="self", prolific_completion_code="D0NE")
     address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
     task = (await client.get(address)).text

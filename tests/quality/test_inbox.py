@@ -77,7 +77,7 @@ async def test_a_decision_that_does_not_apply_changes_nothing(engine, researcher
 
 
 @pytest.mark.parametrize("action", ["hold", "exclude"])
-async def test_whoever_is_erased_meanwhile_is_left_and_the_others_are_decided(engine, action):
+async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_decided(engine, action):
     campaign, _, _ = await answer_hits(engine, people=2)
     async with begin_transaction(engine) as erasing:
         await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")

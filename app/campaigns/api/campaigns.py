@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from app.accounts.guards import CurrentAccess, program_router, require_program_token
 from app.accounts.roles import SEE_SETTINGS
+from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.annotation.platforms.registry import (
     annotator_link_base_url_and_key,
     annotator_url_by_platform,
@@ -143,9 +144,12 @@ class CampaignSchema(BaseModel):
 
 
 class CampaignWithNotes(CampaignSchema):
-    """A campaign after a step of its life."""
+    """A campaign after a step of its life, or a change of its settings."""
 
-    notes: list[str] = Field(description="Notes on this step, for example that items begin with their own priors.")
+    notes: list[str] = Field(
+        description="Notes on what was done, for example that items begin with their own priors, or that people from a "
+        "platform find no task any more."
+    )
 
 
 class Campaigns(BaseModel):
@@ -220,7 +224,7 @@ Changes = Annotated[
         CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `only_more`", 422: "`comparisons_wrong`, `nothing_compared`"}
     ),
 )
-async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignSchema:
+async def change_settings(request: Request, connection: Transaction, slug: str, changes: Changes) -> CampaignWithNotes:
     """Change settings of a draft, or those settings of a launched campaign that do not change what its answers mean.
 
     The schema marks the latter with `after_launch`.
@@ -237,8 +241,9 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
         wanted = judgments_for_comparisons_of_program(changes, settings, campaign)
         return settings_with_validated_changes(settings, {JUDGMENTS_SETTING: wanted})
 
-    await settings_edits.store_changed_settings(connection, slug, change)
-    return await load_campaign_schema(request, connection, slug)
+    changed = await settings_edits.store_changed_settings(connection, slug, change)
+    notes = await load_notes_on_closed_links(connection, changed)
+    return CampaignWithNotes(**dict(await load_campaign_schema(request, connection, slug)), notes=notes)
 
 
 def judgments_for_comparisons_of_program(

@@ -8,6 +8,7 @@ from fastapi.responses import HTMLResponse
 from pydantic import ValidationError
 
 from app.accounts.guards import researcher_router
+from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.campaigns import (
     empty_campaigns,
     form_input,
@@ -108,6 +109,7 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     if campaign.status == "draft":
         return render_step_page(request, campaign, name, more_context=check_context)
     launched_context = check_context | {
+        "closed_links": await load_notes_on_closed_links(connection, campaign),
         "has_no_answers": not await empty_campaigns.has_any_answer(connection, campaign.id),
         "law_edition": await load_law_edition(connection, campaign) if name == STEP_BY_SETTING["update_law"] else None,
     }
