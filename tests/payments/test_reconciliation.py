@@ -1,4 +1,4 @@
-"""What the platform says of submissions beside what is here, and what follows from it."""
+"""Comparison of the platform's submissions with what is here, and what follows from it."""
 
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -41,8 +41,7 @@ async def test_what_differs_comes_first(engine, prolific):
         prolific.submissions[f"s{number}"]["status"] = status
     await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE worker_id = 'p7'")
     prolific.add("without", person="someone who never came")
-    unfinished = await create_annotator(engine, study.campaign, "p8", "prolific", assignment="s8", STUDY_ID="study-1")
-    assert unfinished
+    await create_annotator(engine, study.campaign, "p8", "prolific", assignment="s8", STUDY_ID="study-1")
     prolific.add("s8", person="p8")
     await study.work_again(minutes=10)
     assert await findings(study) == [
