@@ -90,6 +90,8 @@ from app.palette import pages as palette
 from app.payments import api as payments_api
 from app.payments.connections import ServiceConnector
 from app.payments.pages import ledger as payment_pages
+from app.payments.pages import notices as payment_notices
+from app.payments.pages import submissions as submission_pages
 from app.payments.payment_work import PAYMENT_WORK_PAUSE_SECONDS, PaymentWork
 from app.payments.token_encryption import TokenCipher
 from app.planning import pages as planning
@@ -259,7 +261,7 @@ def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> Read
 
 # The routers with the most requests come first, because FastAPI tries them in order.
 ROUTERS = (
-    *(serving.router, serving_api.router, experiments.router, media.router, withdraw.router),
+    *(serving.router, serving_api.router, experiments.router, media.router, withdraw.router, payment_notices.router),
     *(
         auth.public,
         openid.public,
@@ -292,6 +294,7 @@ ROUTERS = (
         quality.router,
         privacy.router,
         payment_pages.router,
+        submission_pages.router,
         approval_pages.router,
         visit.router,
     ),
@@ -311,6 +314,7 @@ ROUTERS = (
         quality_api.router,
         privacy_api.router,
         payments_api.router,
+        payments_api.submissions_router,
         palette_api.router,
         remarks_api.router,
         visit_api.router,

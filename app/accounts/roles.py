@@ -210,7 +210,12 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/annotators/decisions",
         f"POST {CAMPAIGN_API_PATH}/annotators/{{annotator}}/{{action}}",
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
-        *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("payments", "payments.csv")),
+        *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("payments", "payments.csv", "submissions")),
+        f"POST {CAMPAIGN_PAGES_PATH}/submissions",
+        f"POST {CAMPAIGN_PAGES_PATH}/submissions/settings",
+        f"GET {CAMPAIGN_API_PATH}/submissions",
+        f"POST {CAMPAIGN_API_PATH}/submissions",
+        f"POST {CAMPAIGN_API_PATH}/submissions/settings",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/payments/{act}"
             for act in ("connection", "disconnect", "bonuses", "everyone", "send", "by-hand", "{payment}/decision")

@@ -29,6 +29,7 @@ COMMANDS = {
     "export": CommandSummary("exports", "Write an export of a campaign, such as its items or responses."),
     "login": CommandSummary("serving", "Print a new login link for researchers."),
     "migrate": CommandSummary("serving", "Upgrade the database to the newest schema."),
+    "payments": CommandSummary("payments", "Bonuses of a campaign: add them, let the server send them."),
     "people": CommandSummary("people", "Researchers of the server and members of campaigns."),
     "person": CommandSummary("person", "One person's data: find it, write a copy of it, erase it."),
     "plan": CommandSummary("simulation", "Forecast what the goal of a campaign will cost."),

@@ -61,6 +61,8 @@ ACTION_PHRASES = {
     "payments.send": "told to send payments:",
     "payments.by_hand": "downloaded payments to make by hand:",
     "payments.decided": "decided about the payment",
+    "payments.reviewing": "set how submissions are compared",
+    "payments.approved": "approved the submission of",
     "payments.rejected": "rejected the submission of",
     "alert.seen": "marked an alert as seen:",
     "user.added": "added the researcher",

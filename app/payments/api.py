@@ -7,9 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
+from app.annotation.platforms.service import SubmissionStatus
 from app.designs.campaign import Campaign
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
-from app.payments import ledger
+from app.payments import ledger, review
 from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, check_bonus_line
 from app.payments.connections import ConnectionSettings, has_token, load_account, store_connection
 from app.payments.dependencies import Connector
@@ -171,3 +172,88 @@ async def decide_on_payment_from_api(
     campaign = await load_campaign_by_slug(connection, slug)
     await ledger.decide_on_payment(connection, campaign, payment, body.decision, now=now)
     return await LedgerSchema.load(connection, campaign)
+
+
+submissions_router = program_router(
+    "/api/v1/campaigns/{slug}/submissions", "Payments", refusals={404: "`campaign_not_found`"}
+)
+
+
+class SubmissionSchema(BaseModel):
+    """A submission as the platform has it, beside what is here."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    external_id: str = Field(description="The platform’s id of the submission.")
+    name: str | None = Field(description="The annotator, as A7; null if no such person came.")
+    study: str
+    status: SubmissionStatus
+    seen_at: datetime
+    completed_at: datetime | None = Field(description="When the visit was completed here.")
+    answers: int = Field(description="Answered HITs of the submission.")
+    finding: str = Field(description=f"One of {', '.join(review.FINDING_SENTENCES)}.")
+    problem: str = Field(description="Why the platform refused to approve it.")
+
+
+class ReviewSettingsSchema(BaseModel):
+    study: str = Field("", max_length=100, description="A study that is read, too, before anyone comes from it.")
+    approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
+    hook_secret: str = Field("", max_length=500, description="Secret of the service’s notices. Empty: it stays.")
+
+
+class SubmissionDecisionSchema(BaseModel):
+    submission: str = Field(max_length=200)
+    decision: review.ReviewDecision
+    category: str = Field("", max_length=100, description="Of a rejection, as the platform names it.")
+    message: str = Field("", max_length=5000, description="To the person; of a rejection at least 100 characters.")
+
+
+@submissions_router.get("")
+async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
+    """Return the platform's submissions, those that differ from what is here first."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    rows = await review.list_submissions(connection, campaign.id, limit=None)
+    return [SubmissionSchema.model_validate(row) for row in rows]
+
+
+@submissions_router.post(
+    "/settings",
+    status_code=204,
+    responses=openapi_description_of_refusals({409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`"}),
+)
+async def set_review_settings(
+    connection: Transaction, connector: Connector, slug: str, body: ReviewSettingsSchema, now: Now
+) -> None:
+    """Set how submissions are compared."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    await review.store_review_settings(connection, connector, campaign, **body.model_dump(), now=now)
+
+
+@submissions_router.post(
+    "",
+    status_code=204,
+    responses=openapi_description_of_refusals(
+        {
+            404: "`campaign_not_found`, `submission_not_found`",
+            409: "`no_budget`, `no_token`, `submission_decided`, `service_refused`",
+            422: "`invalid`, `rejection_category`, `rejection_short`",
+            502: "`service_unavailable`",
+        }
+    ),
+)
+async def decide_on_submission_from_api(
+    database: Database, connector: Connector, slug: str, body: SubmissionDecisionSchema, now: Now
+) -> None:
+    """Approve or reject a submission at the platform."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+    await review.decide_on_submission(
+        database,
+        connector,
+        campaign,
+        body.submission,
+        body.decision,
+        category=body.category,
+        message=body.message,
+        now=now,
+    )

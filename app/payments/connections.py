@@ -23,19 +23,20 @@ ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
 
 LOAD_ACCOUNT = text("SELECT * FROM payment_accounts WHERE campaign_id = :campaign")
 FIND_ACCOUNT_BY_HOOK_KEY = text("SELECT * FROM payment_accounts WHERE hook_key = :key AND platform = :platform")
-MAKE_ACCOUNT_DUE = text("UPDATE payment_accounts SET due_at = :now WHERE campaign_id = :campaign")
+MAKE_ACCOUNT_DUE = text("""
+    UPDATE payment_accounts SET due_at = :now WHERE campaign_id = :campaign AND due_at IS NOT NULL
+""")
 
 # A token that is not entered again stays; a new one is read at once.
 STORE_ACCOUNT = text("""
-    INSERT INTO payment_accounts AS a (campaign_id, platform, token, token_variable, workspace, study, currency, budget,
-        approves, hook_key, hook_secret, due_at, connected_by, connected_at)
-    VALUES (:campaign, :platform, :token, CAST(:variable AS text), :workspace, :study, :currency, :budget, :approves,
-        :hook_key, :hook_secret, CAST(:due_at AS timestamptz), :by, :now)
+    INSERT INTO payment_accounts AS a (campaign_id, platform, token, token_variable, workspace, currency, budget,
+        hook_key, due_at, connected_by, connected_at)
+    VALUES (:campaign, :platform, :token, CAST(:variable AS text), :workspace, :currency, :budget, :hook_key,
+        CAST(:due_at AS timestamptz), :by, :now)
     ON CONFLICT (campaign_id) DO UPDATE SET
         token = CASE WHEN :has_new_token THEN excluded.token ELSE a.token END,
         token_variable = CASE WHEN :has_new_token THEN excluded.token_variable ELSE a.token_variable END,
-        hook_secret = coalesce(excluded.hook_secret, a.hook_secret),
-        workspace = excluded.workspace, study = excluded.study, budget = excluded.budget, approves = excluded.approves,
+        workspace = excluded.workspace, budget = excluded.budget,
         due_at = CASE WHEN :has_new_token OR a.token IS NOT NULL OR a.token_variable IS NOT NULL THEN :now END,
         problem = '', connected_by = excluded.connected_by, connected_at = excluded.connected_at
     WHERE a.currency = excluded.currency
@@ -56,20 +57,14 @@ class ConnectionSettings:
         token: The service's token; empty: it stays, or there is none.
         token_variable: Name of an environment variable that has the token; empty: likewise.
         workspace: Id of the workspace that pays.
-        study: Id of the study whose submissions are read.
         budget: In hundredths.
-        approves: Whether submissions whose answers are all here are approved.
-        hook_secret: Secret that signs the service's notices; empty: it stays.
 
     """
 
     token: str = ""
     token_variable: str = ""
     workspace: str = ""
-    study: str = ""
     budget: int
-    approves: bool = False
-    hook_secret: str = ""
 
 
 def service_platform_name() -> str:
@@ -171,13 +166,7 @@ async def check_connection_with_service(
 
 def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
     """Return the token that was entered, or that of the named variable; None if neither was entered."""
-    for service_id in (chosen.workspace, chosen.study):
-        if not ID_PATTERN.fullmatch(service_id):
-            raise Invalid(
-                f"“{shorten_echo(service_id)}” is not an id of the platform: it has other characters than letters and "
-                "digits. Nothing was stored.",
-                code="service_id_unreadable",
-            )
+    refuse_unreadable_service_id(chosen.workspace)
     if chosen.token and chosen.token_variable:
         raise Invalid("Enter a token or the name of a variable, not both. Nothing was stored.", code="token_twice")
     if chosen.token_variable:
@@ -194,6 +183,16 @@ def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
             "This is not a token: copy it again, without blanks. Nothing was stored.", code="token_unreadable"
         )
     return chosen.token or None
+
+
+def refuse_unreadable_service_id(service_id: str) -> None:
+    """Raise `Invalid` (`service_id_unreadable`) if this can be no id of the platform."""
+    if not ID_PATTERN.fullmatch(service_id):
+        raise Invalid(
+            f"“{shorten_echo(service_id)}” is not an id of the platform: it has other characters than letters and "
+            "digits. Nothing was stored.",
+            code="service_id_unreadable",
+        )
 
 
 async def store_connection(
@@ -216,12 +215,9 @@ async def store_connection(
         "variable": chosen.token_variable or None,
         "has_new_token": has_new_token,
         "workspace": chosen.workspace,
-        "study": chosen.study,
         "currency": campaign.currency,
         "budget": chosen.budget,
-        "approves": chosen.approves,
         "hook_key": secrets.token_urlsafe(24),
-        "hook_secret": connector.cipher.encrypt(chosen.hook_secret) if chosen.hook_secret else None,
         "due_at": now if has_new_token else None,
         "by": CURRENT_ACTOR.get().name,
         "now": now,
@@ -242,7 +238,7 @@ async def store_connection(
 
 
 def logged_facts(account: Row[Any]) -> dict[str, Any]:
-    facts = ("budget", "currency", "workspace", "study", "approves", "token_variable")
+    facts = ("budget", "currency", "workspace", "token_variable")
     return {name: getattr(account, name) for name in facts} | {"token": "stored" if account.token else "none"}
 
 

@@ -17,7 +17,7 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
 from app.payments.bonus_list import BonusLine
-from app.payments.connections import has_token, load_account, service_of_account
+from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, service_of_account
 from app.payments.money import amount_text
 
 TIME_UNTIL_DECISION = timedelta(minutes=30)  # a payment is made minutes after the call
@@ -112,7 +112,6 @@ FITS_INTO_BUDGET = text(f"""
         SELECT coalesce(sum(amount), 0) FROM payments WHERE campaign_id = :campaign AND {COUNTS_AGAINST_BUDGET})
     FROM payment_accounts WHERE campaign_id = :campaign
 """)
-SEND_SOON = text("UPDATE payment_accounts SET due_at = :now WHERE campaign_id = :campaign AND due_at IS NOT NULL")
 
 
 @dataclass(frozen=True)
@@ -314,7 +313,7 @@ async def decide_on_payment(
     }
     await connection.execute(SETTLE_PAYMENT_BY_PERSON, parameters)
     if decision == "again":
-        await connection.execute(SEND_SOON, {"campaign": campaign.id, "now": now})
+        await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": campaign.id, "now": now})
     await log_change(
         connection,
         "payments.decided",

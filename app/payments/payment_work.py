@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.platforms.service import CallRefused, ServiceFailure
 from app.payments.connections import ServiceConnector, service_of_account
 from app.payments.reading_back import read_back_unclear_payments
+from app.payments.reconciliation import reconcile_submissions
 from app.payments.sending import Clock, SendingContext, send_prepared_payments, settle_interrupted_payments
 
 log = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class PaymentWork:
         """Work on one campaign, and store the problem if the service fails."""
         problem = ""
         try:
-            await self.send_and_read_back(account)
+            await self.take_turn(account)
         except ServiceFailure as failure:
             problem = failure.message
             if not isinstance(failure, CallRefused):
@@ -62,13 +63,14 @@ class PaymentWork:
             parameters = {"campaign": account.campaign_id, "now": await self.clock(), "problem": problem}
             await connection.execute(NOTE_TURN, parameters)
 
-    async def send_and_read_back(self, account: Row[Any]) -> None:
-        """Settle what an ended process left, read back unclear payments, and send those that are to be sent. Raises
-        `ServiceFailure`.
+    async def take_turn(self, account: Row[Any]) -> None:
+        """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
+        submissions. Raises `ServiceFailure`.
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
         service = self.connector.connect_account(account)
         await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
+        platform = service_of_account(account)
         await send_prepared_payments(
             SendingContext(
                 database=self.database,
@@ -77,6 +79,7 @@ class PaymentWork:
                 campaign_id=account.campaign_id,
                 workspace=f"{account.platform} {account.workspace or f'campaign {account.campaign_id}'}",
                 through=account.send_through,
-                max_bonuses=service_of_account(account).max_bonuses_per_call,
+                max_bonuses=platform.max_bonuses_per_call,
             )
         )
+        await reconcile_submissions(self.database, service, platform, account, self.clock)

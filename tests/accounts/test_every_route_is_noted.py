@@ -52,6 +52,12 @@ UNNOTED |= {
 UNNOTED |= {
     ("POST", f"/api/v1/campaigns/{{slug}}/payments{act}"): OF_PAYMENTS for act in ("", "/send", "/{payment}/decision")
 }
+UNNOTED |= {
+    ("POST", f"{path}/submissions{act}"): "it takes submissions of a platform (tests/payments/test_submission_pages.py)"
+    for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
+    for act in ("", "/settings")
+}
+UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 
 PASSWORD = "correct horse battery staple"
 CURRENT = {"current": PASSWORD}

@@ -22,6 +22,7 @@ PUBLIC = {
     "/api/v1/tokens",  # takes a name and password itself
     "/{platform_name:platform}/{link_key}",  # annotators
     "/{platform_name:platform}/{link_key}/withdraw",  # likewise
+    "/{platform_name:platform}/hook/{hook_key}",  # the platform's notices, which are signed
     "/experiment/{platform_name:platform}/{link_key}",  # likewise
     "/invitation",  # the link is a secret
     "/shared/{secret}",  # likewise

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from app.accounts import tokens, users
+from tests.annotation.hits.campaigns import NOW
 from tests.payments.fake_prolific import FakeProlific, fake_prolific
 
 
@@ -11,3 +13,17 @@ from tests.payments.fake_prolific import FakeProlific, fake_prolific
 def prolific() -> Iterator[FakeProlific]:
     with fake_prolific() as books:
         yield books
+
+
+@pytest.fixture
+async def program(app, researcher, study):
+    """Calls the API of the study's campaign as its owner's program."""
+    async with app.state.database.begin() as connection:
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
+        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+
+    async def call(method, path="", part="payments", **sent):
+        address = f"/api/v1/campaigns/{study.campaign.slug}/{part}{path}"
+        return await researcher.request(method, address, headers={"authorization": f"Bearer {token}"}, **sent)
+
+    return call

@@ -102,7 +102,7 @@ async def balance(books: Books, workspace: str) -> dict[str, Any]:
 @router.get("/api/v1/studies/{study}/submissions/")
 async def submissions(books: Books, study: str, limit: int = 20, offset: int = 0) -> Response:
     rows = [row for row in books.submissions.values() if row["study_id"] == study]
-    if (offset and offset >= len(rows)) or not rows:
+    if (offset and offset >= len(rows)) or study == "gone":
         return error(404, "Not found", "Invalid page.")
     lean = [{key: row[key] for key in ("id", "participant_id", "status", "ip")} for row in rows]
     return JSONResponse({"results": lean[offset : offset + limit], "_links": {"next": {"href": None}}})

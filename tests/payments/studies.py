@@ -1,9 +1,11 @@
 """A campaign whose annotators came from Prolific, with a budget and a connection to the Prolific of a test."""
 
+import re
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+import httpx
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.designs.campaign import Campaign
@@ -89,3 +91,12 @@ async def create_study(
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
     await store_connection(engine, connector, campaign, chosen, now=NOW)
     return Study(engine, campaign, books, connector)
+
+
+def words(reply: httpx.Response) -> str:
+    """The text of a page."""
+    return " ".join(re.sub(r"<[^>]+>", " ", reply.text).split())
+
+
+async def audit_lines(engine: AsyncEngine) -> list[str]:
+    return [action for (action,) in await fetch_rows(engine, "SELECT action FROM audit_log ORDER BY id")]

@@ -65,6 +65,9 @@ class EndingService:
         self.service = service
         self.steps = steps
 
+    def iterate_submissions(self, study: str) -> Any:
+        return self.service.iterate_submissions(study)
+
     def __getattr__(self, name: str) -> Any:
         async def call(*values: Any) -> Any:
             self.steps.step()

@@ -2,18 +2,16 @@
 
 import csv
 import io
-import re
 
 import pytest
 
-from app.accounts import tokens, users
 from app.payments.ledger import tell_to_send
 from app.payments.token_encryption import TokenCipher
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
 from tests.conftest import http_client
 from tests.payments.fake_prolific import TOKEN
-from tests.payments.studies import KEY, Study, connector_to, create_study
+from tests.payments.studies import KEY, Study, audit_lines, connector_to, create_study, words
 
 
 @pytest.fixture
@@ -32,27 +30,6 @@ async def study(app, engine, prolific):
 @pytest.fixture
 def page(study: Study) -> str:
     return f"/admin/campaigns/{study.campaign.slug}/payments"
-
-
-@pytest.fixture
-async def program(engine, researcher, study):
-    async with engine.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
-
-    async def call(method, path="", **sent):
-        address = f"/api/v1/campaigns/{study.campaign.slug}/payments{path}"
-        return await researcher.request(method, address, headers={"authorization": f"Bearer {token}"}, **sent)
-
-    return call
-
-
-def words(reply) -> str:
-    return " ".join(re.sub(r"<[^>]+>", " ", reply.text).split())
-
-
-async def audit_lines(engine):
-    return [action for (action,) in await fetch_rows(engine, "SELECT action FROM audit_log ORDER BY id")]
 
 
 async def test_a_list_is_added_sent_and_shown(engine, researcher, study, page, prolific):

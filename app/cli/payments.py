@@ -1,0 +1,102 @@
+"""`easel payments ...`: the budget of a campaign, its bonuses, and what became of them."""
+
+import hashlib
+from pathlib import Path
+from typing import get_args
+
+import click
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
+from app.cli.text_table import print_text_table
+from app.errors import pluralize
+from app.payments import ledger
+from app.payments.bonus_list import parse_bonus_list
+from app.payments.connections import load_account
+from app.payments.money import amount_text
+from app.record.campaign import load_campaign_by_slug
+
+
+@click.group()
+def payments() -> None:
+    """Bonuses of a campaign: list them, add them, let the server send them, and decide about unclear ones."""
+
+
+@payments.command("list")
+@click.argument("slug")
+@json_option
+def print_payments(slug: str, *, as_json: bool) -> None:
+    """List the payments of a campaign, unclear ones first."""
+
+    async def work(connection: AsyncConnection) -> list[dict[str, str]]:
+        campaign = await load_campaign_by_slug(connection, slug)
+        return [
+            {
+                "id": str(row.id),
+                "annotator": row.name,
+                "amount": amount_text(row.amount),
+                "currency": row.currency,
+                "state": row.state,
+                "reason": row.reason,
+            }
+            for row in await ledger.list_payments(connection, campaign.id, limit=None)
+        ]
+
+    rows = run_in_transaction(work)
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        click.echo("No payments.")
+    else:
+        titles = ["Id", "Annotator", "Amount", "Currency", "State", "Reason"]
+        print_text_table(titles, [list(row.values()) for row in rows], right_columns={0, 2})
+
+
+@payments.command("add")
+@click.argument("slug")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+def add_bonuses_of_file(slug: str, file: Path) -> None:
+    """Prepare the bonuses in FILE: a line for each with an annotator or id, an amount such as 4.25, and a reason.
+
+    The same file counts once.
+    """
+    content = file.read_bytes()
+    lines = parse_bonus_list(content.decode("utf-8-sig", errors="replace"))
+
+    async def work(connection: AsyncConnection) -> int:
+        campaign = await load_campaign_by_slug(connection, slug)
+        key = f"file {hashlib.sha256(content).hexdigest()}"
+        return await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=current_utc_time())
+
+    added = run_in_transaction(work)
+    click.echo(f"{pluralize(added, 'payment')} added." if added else "These bonuses were added before.")
+
+
+@payments.command("send")
+@click.argument("slug")
+def send_prepared_payments_of_campaign(slug: str) -> None:
+    """Let the server send all payments that are prepared now. It does so within seconds, while it runs."""
+
+    async def work(connection: AsyncConnection) -> str:
+        campaign = await load_campaign_by_slug(connection, slug)
+        await ledger.tell_to_send(connection, campaign, now=current_utc_time())
+        account = await load_account(connection, campaign)
+        totals = await ledger.load_totals(connection, campaign.id, account.budget)
+        return f"{amount_text(totals.amounts.get('prepared', 0))} {account.currency}"
+
+    click.echo(f"The server sends {run_in_transaction(work)}. `easel payments list {slug}` shows what became of it.")
+
+
+@payments.command("decide")
+@click.argument("slug")
+@click.argument("payment", type=click.IntRange(1, 2**63 - 1))
+@click.argument("decision", type=click.Choice(get_args(ledger.DecisionOnPayment)))
+def decide_on_payment_of_campaign(slug: str, payment: int, decision: str) -> None:
+    """Say what became of the unclear PAYMENT: it was sent, it is sent again, or it is cancelled."""
+
+    async def work(connection: AsyncConnection) -> None:
+        campaign = await load_campaign_by_slug(connection, slug)
+        await ledger.decide_on_payment(connection, campaign, payment, decision, now=current_utc_time())
+
+    run_in_transaction(work)
+    click.echo(f"Payment {payment} of {slug}: {decision} done.")

@@ -1,0 +1,49 @@
+"""Signed notices of the platform's service: each makes the campaign due for a look at once."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.errors import Forbidden
+from app.payments.connections import MAKE_ACCOUNT_DUE, ServiceConnector, find_account_by_hook_key, service_of_account
+
+TIME_NOTICES_ARE_KEPT = timedelta(days=7)  # the service repeats one for two days
+
+STORE_NOTICE_ONCE = text("""
+    INSERT INTO service_notices (campaign_id, event_id, received_at) VALUES (:campaign, :event, :now)
+    ON CONFLICT DO NOTHING RETURNING event_id
+""")
+DELETE_OLD_NOTICES = text("DELETE FROM service_notices WHERE campaign_id = :campaign AND received_at < :before")
+
+
+async def receive_notice(
+    connection: AsyncConnection,
+    connector: ServiceConnector,
+    *,
+    platform_name: str,
+    hook_key: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    now: datetime,
+) -> None:
+    """Make the campaign due, once for each notice. Its content is not read: the look finds what changed.
+
+    Raises:
+        NotFound: No campaign has this address.
+        Forbidden: `signature_wrong`.
+
+    """
+    account = await find_account_by_hook_key(connection, platform_name, hook_key)
+    secret = connector.hook_secret_or_none(account)
+    notice = service_of_account(account).read_notice(secret, headers, body) if secret else None
+    if notice is None:
+        raise Forbidden("The signature of this notice is not valid.", code="signature_wrong")
+    parameters = {"campaign": account.campaign_id, "event": notice.event_id[:200], "now": now}
+    if (await connection.execute(STORE_NOTICE_ONCE, parameters)).one_or_none() is None:
+        return
+    await connection.execute(
+        DELETE_OLD_NOTICES, {"campaign": account.campaign_id, "before": now - TIME_NOTICES_ARE_KEPT}
+    )
+    await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": account.campaign_id, "now": now})

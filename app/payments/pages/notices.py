@@ -1,0 +1,28 @@
+"""The address that gets the signed notices of a platform's service."""
+
+from fastapi import APIRouter, Request, Response
+
+from app.http.dependencies import Database, Now
+from app.payments.dependencies import Connector
+from app.payments.notices import receive_notice
+
+router = APIRouter(include_in_schema=False)
+
+
+@router.post("/{platform_name:platform}/hook/{hook_key}")
+async def post_notice(
+    request: Request, database: Database, connector: Connector, platform_name: str, hook_key: str, *, now: Now
+) -> Response:
+    """Take a notice: its bytes as they came, since they are signed."""
+    body = await request.body()
+    async with database.begin() as connection:
+        await receive_notice(
+            connection,
+            connector,
+            platform_name=platform_name,
+            hook_key=hook_key,
+            headers=request.headers,
+            body=body,
+            now=now,
+        )
+    return Response(status_code=204)

@@ -1,0 +1,174 @@
+"""Comparison of the platform's submissions with what is here, and what follows from it."""
+
+import pytest
+from fastapi.responses import JSONResponse, PlainTextResponse
+
+from app.payments.review import list_submissions, store_review_settings
+from app.privacy.erasures import erase_person
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    find_or_lease_next_hit,
+    try_to_lease_hit,
+)
+from tests.payments.studies import create_study
+
+
+async def set_review(study, *, approves=False, of="", hook_secret=""):
+    async with study.engine.begin() as connection:
+        await store_review_settings(
+            connection,
+            study.connector,
+            study.campaign,
+            study=of,
+            approves=approves,
+            hook_secret=hook_secret,
+            now=study.clock.now,
+        )
+
+
+async def findings(study):
+    async with study.engine.begin() as connection:
+        return [(row.external_id, row.finding) for row in await list_submissions(connection, study.campaign.id)]
+
+
+async def test_what_differs_comes_first(engine, prolific):
+    study = await create_study(engine, prolific, people=7)
+    statuses = ["APPROVED", "AWAITING REVIEW", "RETURNED", "TIMED-OUT", "ACTIVE", "REJECTED", "AWAITING REVIEW"]
+    for number, status in enumerate(statuses, 1):
+        prolific.submissions[f"s{number}"]["status"] = status
+    await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE worker_id = 'p7'")
+    prolific.add("without", person="someone who never came")
+    await create_annotator(engine, study.campaign, "p8", "prolific", assignment="s8", STUDY_ID="study-1")
+    prolific.add("s8", person="p8")
+    await study.work_again(minutes=10)
+    assert await findings(study) == [
+        ("without", "missing_here"),
+        ("s8", "unfinished_here"),
+        ("s3", "ended_there"),
+        ("s4", "ended_there"),
+        ("s6", "rejected_there"),
+        ("s5", "open_there"),
+        ("s7", "held"),
+        ("s2", "approvable"),
+        ("s1", "agrees"),
+    ]
+    assert "203.0.113.9" not in str(await fetch_rows(engine, "SELECT * FROM submissions"))
+
+
+@pytest.mark.parametrize("status", ["RETURNED", "TIMED-OUT", "REJECTED", "SCREENED OUT"])
+async def test_the_open_hit_of_an_ended_submission_goes_to_others(engine, prolific, status):
+    study = await create_study(engine, prolific, people=0)
+    prolific.add("s1", status, person="p1")
+    annotator = await create_annotator(engine, study.campaign, "p1", "prolific", assignment="s1", STUDY_ID="study-1")
+    hit = await try_to_lease_hit(engine, annotator)
+    await study.work_again(minutes=10)
+    assert await fetch_value(engine, "SELECT expires_at <= now() FROM hits WHERE id = :id", id=hit.id)
+
+
+async def test_the_open_hit_of_an_active_submission_stays(engine, prolific):
+    study = await create_study(engine, prolific, people=0)
+    prolific.add("s1", "ACTIVE", person="p1")
+    annotator = await create_annotator(engine, study.campaign, "p1", "prolific", assignment="s1", STUDY_ID="study-1")
+    hit = await try_to_lease_hit(engine, annotator)
+    await study.work_again(minutes=10)
+    assert await fetch_value(engine, "SELECT expires_at > now() FROM hits WHERE id = :id", id=hit.id)
+
+
+async def test_a_person_who_returned_and_takes_the_study_again_gets_a_hit(engine, prolific):
+    study = await create_study(engine, prolific, people=0)
+    prolific.add("s1", "RETURNED", person="p1")
+    first = await create_annotator(engine, study.campaign, "p1", "prolific", assignment="s1", STUDY_ID="study-1")
+    await try_to_lease_hit(engine, first)
+    prolific.add("s2", "ACTIVE", person="p1")
+    again = await create_annotator(engine, study.campaign, "p1", "prolific", assignment="s2", STUDY_ID="study-1")
+    await study.work_again(minutes=10)
+    work = await find_or_lease_next_hit(engine, again)
+    assert work.hit is not None
+    await study.work_again(minutes=10)
+    assert await fetch_value(engine, "SELECT expires_at > now() FROM hits WHERE id = :id", id=work.hit.id)
+
+
+async def test_complete_submissions_are_approved_if_the_campaign_says_so(engine, prolific):
+    study = await create_study(engine, prolific, people=3)
+    await execute_sql(engine, "UPDATE annotators SET barred = 'held' WHERE worker_id = 'p2'")
+    await execute_sql(engine, "UPDATE assignments SET completed_at = NULL WHERE external_id = 's3'")
+    await study.work_again(minutes=10)
+    assert {row["status"] for row in prolific.submissions.values()} == {"AWAITING REVIEW"}
+    await set_review(study, approves=True)
+    await study.work_again(minutes=10)
+    assert [prolific.submissions[f"s{number}"]["status"] for number in (1, 2, 3)] == [
+        "APPROVED",
+        "AWAITING REVIEW",
+        "AWAITING REVIEW",
+    ]
+    assert await findings(study) == [("s3", "unfinished_here"), ("s2", "held"), ("s1", "agrees")]
+
+
+async def test_a_refused_approval_is_told_and_not_tried_again(engine, prolific):
+    study = await create_study(engine, prolific)
+    await set_review(study, approves=True)
+    prolific.trouble = lambda call: JSONResponse({"error": {"detail": "no money"}}, 400) if "s1/tr" in call else None
+    for _ in range(2):
+        await study.work_again(minutes=10)
+    assert sum("s1/transition" in call for call in prolific.calls) == 1
+    assert "no money" in await fetch_value(engine, "SELECT problem FROM submissions WHERE external_id = 's1'")
+    assert prolific.submissions["s2"]["status"] == "APPROVED"
+
+
+async def test_an_approval_without_a_reply_is_seen_at_the_next_look(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await set_review(study, approves=True)
+    prolific.after = lambda call: PlainTextResponse("", 504) if "transition" in call else None
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "approvable")]
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "agrees")]
+    assert sum("transition" in call for call in prolific.calls) == 1
+
+
+async def test_a_study_that_was_deleted_is_told(engine, prolific):
+    study = await create_study(engine, prolific)
+    await set_review(study, of="gone")
+    await study.work_again(minutes=10)
+    assert "(404)" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+
+
+async def test_the_study_of_the_settings_is_read_before_anyone_came(engine, prolific):
+    study = await create_study(engine, prolific, people=0)
+    prolific.add("t1", study="study-2")
+    await set_review(study, of="study-2")
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("t1", "missing_here")]
+
+
+async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425), ("A1", 100), reason="typed by a researcher")
+    await study.send()
+    await study.add(("A1", 50), key="list 2")
+    await erase_person(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
+    await study.send()
+    await study.work_again(minutes=10)
+    rows = await fetch_rows(
+        engine, "SELECT amount, state, reason, left(submission, 7), settled_at IS NULL FROM payments ORDER BY id"
+    )
+    assert rows == [
+        (425, "sent", "erased", "erased:", False),
+        (100, "sent", "erased", "erased:", False),
+        (50, "prepared", "erased", "erased:", True),
+    ]
+    stored = str(await fetch_rows(engine, "SELECT * FROM submissions")) + str(
+        await fetch_rows(engine, "SELECT * FROM payments")
+    )
+    assert "'s1'" not in stored
+    assert "p1" not in stored
+    assert prolific.paid_by_submission() == {"s1": [425, 100]}
+
+
+async def test_two_processes_take_a_campaign_once(engine, prolific):
+    study = await create_study(engine, prolific)
+    assert await study.work.take_due_account() is not None
+    assert await study.work.take_due_account() is None

@@ -1,0 +1,118 @@
+"""Submissions on the page and in the API, and the address for notices."""
+
+import pytest
+
+from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
+from tests.payments.fake_prolific import HOOK_SECRET, signed_notice
+from tests.payments.studies import audit_lines, create_study, words
+
+LONG = "You answered all tasks within two seconds, and your answers to the checks were wrong, so we cannot use them."
+
+
+@pytest.fixture
+def engine(app):
+    return app.state.database
+
+
+@pytest.fixture
+async def study(app, engine, prolific):
+    study = await create_study(engine, prolific)
+    app.state.payment_connector = study.connector
+    await study.work_again(minutes=10)
+    return study
+
+
+@pytest.fixture
+def page(study):
+    return f"/admin/campaigns/{study.campaign.slug}/submissions"
+
+
+async def test_a_person_approves_and_rejects(engine, researcher, page, study, prolific):
+    assert "It can be approved" in words(await researcher.get(page))
+    await researcher.post(page, data={"submission": "s1", "decision": "approve"})
+    rejection = {"submission": "s2", "decision": "reject", "category": "FAILED_CHECK", "message": LONG}
+    await researcher.post(page, data=rejection)
+    assert [prolific.submissions[name]["status"] for name in ("s1", "s2")] == ["APPROVED", "REJECTED"]
+    lines = await fetch_rows(engine, "SELECT action, about, after FROM audit_log ORDER BY id DESC LIMIT 2")
+    assert lines == [
+        ("payments.rejected", "A2", {"category": "FAILED_CHECK"}),
+        ("payments.approved", "A1", None),
+    ]
+    reply = await researcher.post(page, data=rejection)
+    assert "does not wait for a review" in words(reply)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"message": "too short"}, "these are 9"),
+        ({"category": "RUDE"}, "Choose why"),
+        ({"decision": "shout"}, "is no decision"),
+        ({"submission": "s9"}, "has no submission"),
+    ],
+)
+async def test_an_incomplete_rejection_changes_nothing(researcher, page, prolific, change, said):
+    form = {"submission": "s2", "decision": "reject", "category": "FAILED_CHECK", "message": LONG}
+    reply = await researcher.post(page, data=form | change)
+    assert said in words(reply)
+    assert prolific.submissions["s2"]["status"] == "AWAITING REVIEW"
+
+
+async def test_what_the_platform_refuses_is_told(researcher, page, study, prolific):
+    prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since the last look
+    reply = await researcher.post(page, data={"submission": "s1", "decision": "approve"})
+    assert "The submission is APPROVED" in words(reply)
+
+
+async def test_how_submissions_are_read_is_set_and_noted(engine, researcher, page, study):
+    await researcher.post(f"{page}/settings", data={"approves": "yes", "hook_secret": HOOK_SECRET, "study": "study-2"})
+    assert await fetch_rows(engine, "SELECT approves, study FROM payment_accounts") == [(True, "study-2")]
+    assert HOOK_SECRET not in (await researcher.get(page)).text
+    assert HOOK_SECRET not in str(await fetch_rows(engine, "SELECT before, after FROM audit_log"))
+    assert (await audit_lines(engine))[-1] == "payments.reviewing"
+
+
+async def test_programs_read_and_decide(researcher, program, study, page, prolific):
+    rows = (await program("GET", part="submissions")).json()
+    assert [(row["name"], row["status"], row["finding"]) for row in rows] == [
+        ("A1", "awaiting", "approvable"),
+        ("A2", "awaiting", "approvable"),
+    ]
+    assert (await program("POST", "/settings", part="submissions", json={"approves": True})).status_code == 204
+    decision = {"submission": "s1", "decision": "approve"}
+    assert (await program("POST", part="submissions", json=decision)).status_code == 204
+    again = await program("POST", part="submissions", json=decision)
+    assert again.json()["error"]["code"] == "submission_decided"
+    short = {"submission": "s2", "decision": "reject", "category": "OTHER", "message": "no"}
+    assert (await program("POST", part="submissions", json=short)).json()["error"]["code"] == "rejection_short"
+
+
+@pytest.fixture
+async def hook(engine, researcher, page, study):
+    await researcher.post(f"{page}/settings", data={"hook_secret": HOOK_SECRET})
+    await execute_sql(engine, "UPDATE payment_accounts SET due_at = '2099-01-01'")
+    return f"/prolific/hook/{await fetch_value(engine, 'SELECT hook_key FROM payment_accounts')}"
+
+
+async def is_due(engine):
+    return await fetch_value(engine, "SELECT due_at < '2099-01-01' FROM payment_accounts")
+
+
+async def test_a_signed_notice_makes_the_campaign_due_once(engine, client, hook):
+    assert (await client.post(hook, **signed_notice("event-1"))).status_code == 204
+    assert await is_due(engine)
+    await execute_sql(engine, "UPDATE payment_accounts SET due_at = '2099-01-01'")
+    assert (await client.post(hook, **signed_notice("event-1"))).status_code == 204
+    assert not await is_due(engine)
+    assert (await client.post(hook, **signed_notice("event-2", timestamp="1"))).status_code == 204  # an older one
+    assert await is_due(engine)
+
+
+async def test_other_notices_are_refused(engine, client, hook):
+    for sent in (signed_notice("event-1", secret="another"), {"content": b""}, {"content": b"{}"}):
+        reply = await client.post(hook, **sent)
+        assert (reply.status_code, "signature" in reply.text) == (403, True)
+    assert (await client.post("/prolific/hook/x", **signed_notice("event-1"))).status_code == 404
+    await execute_sql(engine, "UPDATE payment_accounts SET hook_secret = NULL")
+    assert (await client.post(hook, **signed_notice("event-1"))).status_code == 403
+    assert not await is_due(engine)
