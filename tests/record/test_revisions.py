@@ -17,7 +17,7 @@ from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.inference.online.law import AnsweredHit
-from app.record import law_storage, replay, revisions
+from app.record import law_storage, replay, revision_draft, revisions
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -42,8 +42,8 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 @pytest.fixture
 def patient(monkeypatch):
     """The switch waits until a test lets it go on."""
-    monkeypatch.setattr(revisions, "MIN_SWITCH_WAIT_MS", 30_000)
-    monkeypatch.setattr(revisions, "MAX_SWITCH_WAIT_MS", 30_000)
+    monkeypatch.setattr(revision_draft, "MIN_SWITCH_WAIT_MS", 30_000)
+    monkeypatch.setattr(revision_draft, "MAX_SWITCH_WAIT_MS", 30_000)
 
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
@@ -265,7 +265,7 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
     other = create_engine(database_url, pool_size=1)
-    async with revisions.hold_revision_lock(other, campaign.id):
+    async with revisions.hold_revision_work(other, campaign.id):
         waits = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await asyncio.sleep(0.05)
         assert not waits.done()
