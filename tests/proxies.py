@@ -1,15 +1,20 @@
 """A TCP proxy before PostgreSQL that fails as networks, routers and failovers do."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Self
 
 from sqlalchemy import make_url
 
+from app.database.session import POOLED_SESSION_SETTINGS
 from app.text.postgres_address import parse_postgres_address
 
 NEVER = 10_000
+CANCEL_REQUEST = (80877102).to_bytes(4)
+STATEMENT_NUMBERS = count()
 
 
 def error_response(sqlstate: str, message: str) -> bytes:
@@ -123,44 +128,168 @@ async def pump(
     writer.close()
 
 
+class LentSession:
+    """A session of PostgreSQL that a pooler lends.
+
+    Attributes:
+        names: Its names of statements, by their text.
+        wanted: Whether the client waits for each of the next ParseComplete.
+
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.reader = reader
+        self.writer = writer
+        self.names: dict[bytes, bytes] = {}
+        self.wanted: deque[bool] = deque()
+
+    def send(self, kind: bytes, body: bytes) -> None:
+        self.writer.write(kind + (4 + len(body)).to_bytes(4) + body)
+
+    def parse(self, statement: bytes, *, wanted: bool) -> bytes:
+        """Prepare a statement, and return its name in this session."""
+        self.names[statement] = b"s%d" % next(STATEMENT_NUMBERS)
+        self.send(b"P", self.names[statement] + b"\0" + statement)
+        self.wanted.append(wanted)
+        return self.names[statement]
+
+    async def forget(self) -> None:
+        """Come to have no state at all."""
+        self.send(b"Q", b"DISCARD ALL\0")
+        await read_greeting(self.reader)
+        self.names.clear()
+
+
 class TransactionPooler(Proxy):
-    """Gives all connections one session of PostgreSQL in turn, as PgBouncer does between transactions."""
+    """Lends a few sessions in turn, each for one transaction, after which the session has no state any more.
 
-    def __init__(self, database_url: str) -> None:
+    Attributes:
+        sessions: How many.
+        settings: Settings of all of its sessions, as by PgBouncer's connect_query.
+        keeps_statements: Clients find their prepared statements in each session, as with PgBouncer 1.21.
+
+    """
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        sessions: int = 3,
+        settings: Mapping[str, str] = POOLED_SESSION_SETTINGS,
+        keeps_statements: bool = True,
+    ) -> None:
         super().__init__(database_url)
+        self.sessions = sessions
+        self.settings = settings
+        self.keeps_statements = keeps_statements
+        self._free: asyncio.Queue[LentSession] = asyncio.Queue()
+        self._opened: list[LentSession] = []
+        self._opening = asyncio.Lock()
         self._greeting = b""
-        self._session: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-        self._client: asyncio.StreamWriter | None = None
 
-    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        length = await reader.readexactly(4)
-        startup = await reader.readexactly(int.from_bytes(length) - 4)
-        if self._session is None:
-            self._session = await self.connect(startup)
-            self._greeting = await read_greeting(self._session[0])
-            self._tasks.add(asyncio.create_task(self.answer(self._session[0])))
-        writer.write(self._greeting)
-        while data := await reader.read(65_536):
-            self._client = writer
-            if data[:1] != b"X":  # one client's goodbye is none of the session
-                self._session[1].write(data)
+    @property
+    def url(self) -> str:
+        return f"{super().url}&pool_mode=transaction"
 
     async def __aexit__(self, *problem: object) -> None:
         await super().__aexit__(*problem)
-        if self._session is not None:
-            self._session[1].close()
+        for session in self._opened:
+            session.writer.close()
 
-    async def answer(self, reader: asyncio.StreamReader) -> None:
-        """Send what PostgreSQL says to the client that spoke last."""
-        while data := await reader.read(65_536):
-            assert self._client is not None
-            self._client.write(data)
+    async def open_session(self, startup: bytes) -> None:
+        session = LentSession(*await self.connect(startup))
+        self._greeting = await read_greeting(session.reader)
+        self._opened.append(session)
+        self._free.put_nowait(session)
+
+    async def carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        startup = await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)
+        if startup[:4] == CANCEL_REQUEST:
+            return
+        if b"jit\0" in startup:
+            writer.write(error_response("08P01", "unsupported startup parameter: jit"))
+            return
+        settings = b"".join(f"{name}\0{value}\0".encode() for name, value in self.settings.items())
+        startup = startup[:-1] + settings + b"\0"
+        async with self._opening:
+            while len(self._opened) < self.sessions:
+                await self.open_session(startup)
+        writer.write(self._greeting)
+        client = PooledClient(self, writer)
+        try:
+            while True:
+                kind, body = await read_message(reader)
+                if kind == b"X":
+                    return
+                await client.send(kind, body)
+        finally:
+            if (broken := client.session) is not None:  # it left in the middle of a transaction
+                broken.writer.close()
+                self._opened.remove(broken)
+                await self.open_session(startup)
+
+
+class PooledClient:
+    """A client of a `TransactionPooler`, with the session that it has now, if any."""
+
+    def __init__(self, pooler: TransactionPooler, writer: asyncio.StreamWriter) -> None:
+        self.pooler = pooler
+        self.writer = writer
+        self.session: LentSession | None = None
+        self.statements: dict[bytes, bytes] = {}
+
+    async def send(self, kind: bytes, body: bytes) -> None:
+        """Send a message of the client to its session, by the names that statements have there."""
+        if self.session is None:
+            self.session = await self.pooler._free.get()
+            self.pooler._tasks.add(asyncio.create_task(self.answer(self.session)))
+        if not self.pooler.keeps_statements:
+            self.session.send(kind, body)
+        elif kind == b"P":
+            name, _, statement = body.partition(b"\0")
+            self.statements[name] = statement
+            self.session.parse(statement, wanted=True)
+        elif kind == b"B":
+            portal, name, rest = body.split(b"\0", 2)
+            self.session.send(kind, b"\0".join((portal, self.name_in_session(self.session, name), rest)))
+        elif kind in (b"D", b"C") and body[:1] == b"S":
+            self.session.send(kind, b"S" + self.name_in_session(self.session, body[1:-1]) + b"\0")
+            if kind == b"C":
+                self.session.names.pop(self.statements.pop(body[1:-1]))
+        else:
+            self.session.send(kind, body)
+
+    def name_in_session(self, session: LentSession, name: bytes) -> bytes:
+        statement = self.statements[name]
+        return session.names.get(statement) or session.parse(statement, wanted=False)
+
+    async def answer(self, session: LentSession) -> None:
+        """Send what PostgreSQL says to the client, until the transaction ends."""
+        while True:
+            kind, body = await read_message(session.reader)
+            if kind == b"1" and self.pooler.keeps_statements and not session.wanted.popleft():
+                continue
+            if kind == b"Z":
+                session.wanted.clear()
+            if has_ended := (kind, body) == (b"Z", b"I"):
+                self.session = None
+            self.writer.write(kind + (4 + len(body)).to_bytes(4) + body)
+            if has_ended:
+                await session.forget()
+                self.pooler._free.put_nowait(session)
+                return
+
+
+async def read_message(reader: asyncio.StreamReader) -> tuple[bytes, bytes]:
+    """Return the kind and the body of a message."""
+    kind = await reader.readexactly(1)
+    return kind, await reader.readexactly(int.from_bytes(await reader.readexactly(4)) - 4)
 
 
 async def read_greeting(reader: asyncio.StreamReader) -> bytes:
     """Return the messages of PostgreSQL up to ReadyForQuery."""
     greeting = kind = b""
     while kind != b"Z":
-        kind, length = await reader.readexactly(1), await reader.readexactly(4)
-        greeting += kind + length + await reader.readexactly(int.from_bytes(length) - 4)
+        kind, body = await read_message(reader)
+        greeting += kind + (4 + len(body)).to_bytes(4) + body
     return greeting

@@ -14,7 +14,8 @@ from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retire
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
-from app.record.campaign import fetch_campaign
+from app.record.campaign import fetch_campaign, fetch_campaign_row
+from app.record.judgment_count import count_judgments_by_campaign
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,8 +60,9 @@ async def load_campaign_list(
         .add_columns(members.member_role_sql(SHARING_CAMPAIGN_ID, access))
         .where(condition, visible_campaigns_condition(access, permission))
     )
-    rows = await connection.execute(statement.order_by(campaigns.c.id.desc()))
-    return [CampaignWithProgress.from_columns(row) for row in rows.mappings()]
+    rows = (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings().all()
+    judgments = await count_judgments_by_campaign(connection, [row["id"] for row in rows])
+    return [CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]}) for row in rows]
 
 
 async def count_archived_campaigns(connection: AsyncConnection, *, access: Access | None = None) -> int:
@@ -77,7 +79,9 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
 async def load_campaign_with_progress(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
     statement = campaigns_with_progress_query().add_columns(HAS_PEOPLE_COLUMN)
-    return await fetch_campaign(connection, statement, slug, CampaignWithProgress)
+    row = await fetch_campaign_row(connection, statement, slug)
+    judgments = await count_judgments_by_campaign(connection, [row["id"]])
+    return CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]})
 
 
 async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
@@ -88,17 +92,11 @@ async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str
 
 
 def campaigns_with_progress_query() -> Select[Any]:
-    """Return a query of campaigns with `item_count`, and `judgments_taken` and `judgments_wanted` of the drawn items.
+    """Return a query of campaigns with `item_count`, and `judgments_wanted` of the drawn items.
 
     An arm has its `experiment`, the `arm` and the `experiment_key`; for other campaigns these are None.
     """
     item_total = number_of_items_sql(campaigns.c.id)
-    judgments_taken = (
-        select(func.coalesce(func.sum(current_posteriors.c.judgments), 0))
-        .where(current_posteriors.c.campaign_id == campaigns.c.id, current_posteriors.c.criterion == 0)
-        .where(current_posteriors.c.number != all_(campaigns.c.always_shown))
-        .scalar_subquery()
-    )
     drawn_items = item_total - func.cardinality(campaigns.c.always_shown)
     judgments_wanted = cast(drawn_items, BigInteger) * campaigns.c.judgments_per_item  # a million items times thousands
     # Judgments of settled items, no longer wanted. Only for campaigns that can have any, since this scans all items.
@@ -115,7 +113,6 @@ def campaigns_with_progress_query() -> Select[Any]:
         campaigns,
         item_total.label("item_count"),
         retired_count_sql(campaigns.c.id).label("retired_count"),
-        judgments_taken.label("judgments_taken"),
         judgments_wanted.label("judgments_wanted"),
         experiment_arms.c.experiment,
         experiment_arms.c.arm,

@@ -1,4 +1,4 @@
-"""Tables of the installation's secret, researchers' accounts, the audit log and alerts."""
+"""Tables of the installation's secret, claims and counts, researchers' accounts, the audit log and alerts."""
 
 from sqlalchemy import (
     BigInteger,
@@ -28,6 +28,29 @@ installation = Table(
     Column("single", Boolean, primary_key=True, server_default=text("true")),
     Column("secret_key", Text, nullable=False),
     CheckConstraint("single", name="one_row"),
+)
+
+# Work that one process at a time does; see `exclusive_work`.
+exclusive_work = Table(
+    "exclusive_work",
+    metadata,
+    Column("work", Text, primary_key=True),
+    Column("holder", Text, nullable=False),
+    Column("deadline", Time, nullable=False),  # moved while the holder works; then another process may take it over
+)
+
+# Judgments of the drawn items that a campaign had at a watermark, so that a list of campaigns counts only later ones.
+# The count is void with another revision, decision or start of the server.
+counted_judgments = Table(
+    "counted_judgments",
+    metadata,
+    Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), primary_key=True),
+    Column("revision", Integer, nullable=False),
+    Column("decided", BigInteger, nullable=False),
+    Column("always_shown", ARRAY(Integer), nullable=False),
+    Column("server_started", Time, nullable=False),
+    Column("watermark", Text, nullable=False),
+    Column("judgments", BigInteger, nullable=False),
 )
 
 # Researchers.

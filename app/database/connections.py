@@ -116,6 +116,15 @@ class AbandoningTransaction(Transaction):
         super().__init__(connection, *how)
         self.connection = connection
 
+    async def start(self) -> None:
+        await super().start()
+        if self.connection.transaction_settings:
+            try:
+                await self.connection.execute(self.connection.transaction_settings)
+            except BaseException:
+                self.connection.terminate()
+                raise
+
     async def __aexit__(self, kind: object, problem: object, traceback: object) -> None:
         if isinstance(problem, (TimeoutError, asyncio.CancelledError)):
             await close_connection_cancelling_statement(self.connection)
@@ -137,6 +146,7 @@ class LimitedConnection(BaseConnection):
         self.is_remote = self.socket is None or self.socket.family != socket.AF_UNIX
         self.trust = ConnectionTrust()
         self.limits = TimeLimits()
+        self.transaction_settings = ""  # SQL that sets what a transaction has of its own
         self.opened = self.last_used = time.monotonic()
 
     def transaction(
@@ -216,6 +226,8 @@ class Connector:
     address: PostgresAddress
     settings: Mapping[str, str]
     limits: TimeLimits
+    # Settings that each transaction sends, because a pooler lends a session for one transaction at a time.
+    transaction_settings: Mapping[str, str] = field(default_factory=dict)
     trust: ConnectionTrust = field(default_factory=ConnectionTrust, repr=False)
     # The host to try first: the last that worked, or the one after the last that failed.
     first_host_index: int = field(default=0, repr=False)
@@ -254,10 +266,14 @@ class Connector:
     async def connect_to_host(self, host: HostAndPort) -> LimitedConnection:
         name, _ = host
         is_unix_socket = name is not None and name.startswith("/")
-        settings = {} if is_unix_socket else dict(SERVER_DEFAULTS)
+        is_socket_of_pooler = self.address.lends_sessions_for_transactions
+        settings = {} if is_unix_socket or is_socket_of_pooler else dict(SERVER_DEFAULTS)
         settings |= self.settings
         connection = await self.connect_with_settings(host, settings)
         connection.trust, connection.limits = self.trust, self.limits
+        connection.transaction_settings = "".join(
+            f"SET LOCAL {setting} = '{value}';" for setting, value in self.transaction_settings.items()
+        )
         if connection.socket is not None and connection.is_remote:
             enable_keepalives(connection.socket, self.address.parameters)
         return connection

@@ -11,7 +11,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.database import embedded
 from app.database.migrate import require_newest_schema, schema_revision_on_connection_or_none, upgrade_schema
-from app.database.session import DATABASE_ERRORS, SERVING_LIMITS, create_engine, sqlstate_of_error_or_empty
+from app.database.session import (
+    DATABASE_ERRORS,
+    LOCK_TIMEOUT_SECONDS,
+    POOLED_SESSION_SETTINGS,
+    SERVING_LIMITS,
+    create_engine,
+    sqlstate_of_error_or_empty,
+)
 from app.errors import StartupProblem
 from app.settings import Settings, easel_command_to_type
 from app.text.postgres_address import parse_postgres_address
@@ -27,9 +34,19 @@ RESET_RESTORED_TRANSACTION_IDS = text("""
     WHERE campaign_id = campaigns.id AND transaction_id > (SELECT pg_current_xact_id())
 """)
 FIND_BACKEND_PID = text("SELECT pg_backend_pid()")
+CHECK_POOLED_SETTINGS = text("""
+    SELECT given.name FROM unnest(CAST(:names AS text[]), CAST(:settings AS text[])) AS given (name, value)
+    JOIN pg_settings actual ON actual.name = given.name
+    WHERE actual.setting <> given.value
+""")
 POOLER_PROBLEM_MESSAGE = (
-    "DATABASE_URL leads to a pooler that lends a session for a transaction only, and Easel needs sessions of its own. "
-    "Set PgBouncer's pool_mode to session for this database, or connect to PostgreSQL itself."
+    "DATABASE_URL leads to a pooler that lends a session for a transaction only. Add pool_mode=transaction to "
+    "DATABASE_URL, and see “PgBouncer” in docs/operators/postgresql.md. Or set PgBouncer's pool_mode to session for "
+    "this database."
+)
+PREPARED_STATEMENTS_MESSAGE = (
+    "The pooler at DATABASE_URL does not keep prepared statements apart. Easel needs PgBouncer 1.21 or newer with "
+    "max_prepared_statements above 0."
 )
 # PostgreSQL's codes for a prepared statement that is there already, or is not: another client used the session.
 SHARED_SESSION_CODES = ("42P05", "26000")
@@ -97,20 +114,27 @@ def database_url_in_any_state(settings: Settings) -> Iterator[str]:
 async def require_reachable_database_state(url: str) -> DatabaseState:
     """Return the state of the database at `url`.
 
-    Raises StartupProblem if it does not answer, or is behind a pooler that shares sessions.
+    Raises StartupProblem if it does not answer, or is behind a pooler that shares sessions and is not set up for that.
     """
-    engine = create_engine(url, pool_size=2, limits=SERVING_LIMITS)
+    engine = create_engine(url, pool_size=2, lock_seconds=LOCK_TIMEOUT_SECONDS, limits=SERVING_LIMITS)
+    is_pooled = parse_postgres_address(url).lends_sessions_for_transactions
     try:
         async with engine.connect() as connection:
             row = (await connection.execute(INSPECT_DATABASE)).one()
             revision = await schema_revision_on_connection_or_none(connection)
             await connection.commit()
-            if await is_session_shared(engine, row.session):
+            if is_pooled:
+                await require_settings_of_pooled_sessions(connection)
+                await connection.commit()
+                async with engine.connect() as other:  # lends the session that the statement was prepared in
+                    await other.scalar(FIND_BACKEND_PID)
+                    await connection.execute(INSPECT_DATABASE)
+            elif await is_session_shared(engine, row.session):
                 raise StartupProblem(POOLER_PROBLEM_MESSAGE)
             return DatabaseState(row.has_tables, not row.read_only, revision)
     except DATABASE_ERRORS as problem:
         if sqlstate_of_error_or_empty(problem) in SHARED_SESSION_CODES:
-            raise StartupProblem(POOLER_PROBLEM_MESSAGE) from None
+            raise StartupProblem(PREPARED_STATEMENTS_MESSAGE if is_pooled else POOLER_PROBLEM_MESSAGE) from None
         # SQLAlchemy wraps asyncpg's message in words for programmers.
         cause = (
             (problem.orig and problem.orig.__cause__) or problem.orig if isinstance(problem, DBAPIError) else problem
@@ -120,6 +144,19 @@ async def require_reachable_database_state(url: str) -> DatabaseState:
         raise StartupProblem(f"The database at {place} does not answer: {reason}. Check DATABASE_URL.") from None
     finally:
         await engine.dispose()
+
+
+async def require_settings_of_pooled_sessions(connection: AsyncConnection) -> None:
+    """Raise StartupProblem if the sessions that a pooler lends lack a setting that each statement needs."""
+    settings = POOLED_SESSION_SETTINGS
+    parameters = {"names": [*settings], "settings": [*settings.values()]}
+    different = {*await connection.scalars(CHECK_POOLED_SETTINGS, parameters)}
+    if missing := [name for name in settings if name in different]:
+        statements = "; ".join(f"SET {name} = {value}" for name, value in settings.items())
+        raise StartupProblem(
+            f"The sessions of the pooler at DATABASE_URL lack the settings {', '.join(missing)}. Let PgBouncer make "
+            f"them: add connect_query='{statements}' to the database in pgbouncer.ini."
+        )
 
 
 async def is_session_shared(engine: AsyncEngine, backend_pid: int) -> bool:

@@ -43,26 +43,42 @@ READING_LIMITS = TimeLimits(statement=600.0)
 POOL_TIMEOUT_SECONDS = 15.0  # until a request without a free connection fails
 
 
+# Easel's statements are short and find their rows by an index: planning them each time, or compiling them, would cost
+# more than running them. A plan is made once per connection, perhaps while the tables are empty, so it must be right
+# whatever the statistics say: PostgreSQL is told to prefer indexes and nested loops.
+PLANNER_SETTINGS = {
+    "jit": "off",
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
+}
+USUAL_PLANNER_SETTINGS = {
+    "plan_cache_mode": "auto",
+    "enable_seqscan": "on",
+    "enable_hashjoin": "on",
+    "enable_mergejoin": "on",
+}
+
+
+def wait_settings(lock_seconds: int | None, limits: TimeLimits) -> dict[str, str]:
+    """Return PostgreSQL's limits, in ms, on the wait for a lock and on the idle time in a transaction; 0 for none."""
+    return {
+        "lock_timeout": f"{1000 * (lock_seconds or 0)}",
+        "idle_in_transaction_session_timeout": f"{math.ceil(1000 * (limits.idle_in_transaction or 0))}",
+    }
+
+
+# Settings of sessions that a pooler lends for a transaction: those for annotators' requests, each of whose statements
+# may be a transaction. Longer transactions set what differs.
+POOLED_SESSION_SETTINGS = {**PLANNER_SETTINGS, **wait_settings(LOCK_TIMEOUT_SECONDS, SERVING_LIMITS)}
+
+
 def create_engine(
     url: str, *, pool_size: int, lock_seconds: int | None = None, limits: TimeLimits = TimeLimits()
 ) -> AsyncEngine:
-    """Return an engine on PostgreSQL through asyncpg, whose statements wait at most `lock_seconds` for a lock.
-
-    Easel's statements are short and find their rows by an index: planning them each time, or compiling them, would
-    cost more than running them. A plan is made once per connection, perhaps while the tables are empty, so it must be
-    right whatever the statistics say: PostgreSQL is told to prefer indexes and nested loops.
-    """
-    settings = {
-        "jit": "off",
-        "plan_cache_mode": "force_generic_plan",
-        "enable_seqscan": "off",
-        "enable_hashjoin": "off",
-        "enable_mergejoin": "off",
-    }
-    if lock_seconds is not None:
-        settings["lock_timeout"] = f"{lock_seconds}s"
-    if limits.idle_in_transaction is not None:
-        settings["idle_in_transaction_session_timeout"] = f"{math.ceil(1000 * limits.idle_in_transaction)}ms"
+    """Return an engine on PostgreSQL through asyncpg, whose statements wait at most `lock_seconds` for a lock."""
+    settings = PLANNER_SETTINGS | wait_settings(lock_seconds, limits)
     connector = make_connector_to_url(url, settings, limits)
     engine = create_async_engine(
         url,
@@ -84,15 +100,21 @@ def create_engine(
 
 def create_engine_without_limits(url: str) -> AsyncEngine:
     """Return an engine for migrations and backups: PostgreSQL plans as usual, and no statement has a time limit."""
-    connector = make_connector_to_url(url, {}, TimeLimits(statement=None))
+    limits = TimeLimits(statement=None)
+    connector = make_connector_to_url(url, USUAL_PLANNER_SETTINGS | wait_settings(None, limits), limits)
     return create_async_engine(url, async_creator=connector.connect, poolclass=NullPool, hide_parameters=True)
 
 
 def make_connector_to_url(url: str, settings: Mapping[str, str], limits: TimeLimits) -> Connector:
-    """Return a connector to the database at `url`, with settings of the session."""
+    """Return a connector to the database at `url`, with settings of the session or of each transaction."""
     address = parse_postgres_address(url)
     named = {"application_name": address.parameters.get("application_name", "easel")}
     options = {name: value for name, value in address.parameters.items() if name == "options"}
+    if address.lends_sessions_for_transactions:
+        settings_that_differ = {
+            name: value for name, value in settings.items() if POOLED_SESSION_SETTINGS[name] != value
+        }
+        return Connector(address, {**named, **options}, limits, settings_that_differ)
     return Connector(address, {**named, **settings, **options}, limits)
 
 

@@ -20,6 +20,7 @@ SCORES = "scores of items"
 
 OTHER_TABLES = {
     "installation": other_table("the server", "single secret_key"),
+    "exclusive_work": other_table("the server", "work holder deadline"),
     "users": other_table(RESEARCHERS, "id name password_hash created_at role"),
     "logins": other_table(RESEARCHERS, "token_hash user_id created_at expires_at idle_at by_link_at"),
     "identities": other_table(RESEARCHERS, "issuer subject user_id connected_at"),
@@ -66,6 +67,9 @@ OTHER_TABLES = {
     "media_pieces": other_table(ITEMS, "campaign_id number place data"),
     "check_items": other_table(ITEMS, "campaign_id number external_id kind shown expected fields"),
     "planned_hits": other_table(ITEMS, "campaign_id iteration ordinal leader items drawn_because leader_probability"),
+    "counted_judgments": other_table(
+        SCORES, "campaign_id revision decided always_shown server_started watermark judgments"
+    ),
     "posteriors": other_table(
         SCORES, "campaign_id revision criterion subject state score variance judgments unjudged settled"
     ),

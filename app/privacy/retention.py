@@ -36,6 +36,7 @@ import app.database.sharing_tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import SERVER_ACTOR, log_change
+from app.database.exclusive_work import ClaimLost, WorkClaim, hold_work_if_free
 from app.database.schema import metadata
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
@@ -94,7 +95,7 @@ HAS_WARNED_BEFORE = text("""
     ) OR EXISTS (SELECT FROM campaigns WHERE id = :campaign AND rehearsal_of IS NOT NULL)
 """)
 
-TRY_RETENTION_LOCK = text("SELECT pg_try_advisory_lock(hashtext('easel.retention'))")
+RETENTION_WORK = "retention"
 
 HAS_ERASED_IDENTIFIERS = text("""
     SELECT EXISTS (SELECT FROM retention_runs WHERE campaign_id = :campaign AND kind = 'identifiers')
@@ -214,48 +215,47 @@ async def erase_outdated_data(engine: AsyncEngine, *, now: datetime, max_days: i
         max_days: The server's limit for identifiers, free text and telemetry; None for no limit.
 
     """
-    async with hold_retention_lock_if_free(engine) as is_free:
-        if not is_free:  # another process of the server is at it
+    async with hold_work_if_free(engine, RETENTION_WORK) as claim:
+        if claim is None:  # another process of the server is at it
             return
         async with engine.connect() as connection:
             rows = await connection.execute(select(campaigns).where(campaigns.c.status == "finished").order_by("id"))
             finished = [Campaign.from_columns(row) for row in rows.mappings()]
         for campaign in finished:
             try:
-                await erase_outdated_data_of_campaign(engine, campaign, now=now, max_days=max_days)
+                await erase_outdated_data_of_campaign(engine, claim, campaign, now=now, max_days=max_days)
+            except ClaimLost as problem:
+                log.warning("Retention stops here: %s", problem)
+                return
             except Exception:
                 log.exception("Retention of the campaign %s failed, and is tried again.", campaign.slug)
 
 
 async def erase_outdated_data_of_campaign(
-    engine: AsyncEngine, campaign: Campaign, *, now: datetime, max_days: int | None
+    engine: AsyncEngine, claim: WorkClaim, campaign: Campaign, *, now: datetime, max_days: int | None
 ) -> None:
-    """Erase what is due in a campaign, and raise alerts about what will be. No campaign is deleted without one."""
+    """Erase what is due in a campaign, and raise alerts about what will be. No campaign is deleted without one.
+
+    Raises ClaimLost.
+    """
     for due in list_retention_dues(campaign, max_days):
         if due.due_at - WARNING_TIME > now:
             continue
         if due.period == "everything":
             await store_retention_alert(engine, campaign, due, now=now)
-            await delete_campaign_if_still_due(engine, campaign, due, now=now)
+            await delete_campaign_if_still_due(engine, claim, campaign, due, now=now)
         elif due.due_at <= now:
-            await erase_period(engine, campaign, due, now=now, max_days=max_days)
+            await erase_period(engine, claim, campaign, due, now=now, max_days=max_days)
         else:
             await store_retention_alert(engine, campaign, due, now=now)
 
 
 @asynccontextmanager
-async def hold_retention_lock_if_free(engine: AsyncEngine) -> AsyncIterator[bool]:
-    """Hold the lock by which one process at a time erases, and yield whether it was free.
-
-    Its connection is closed at the end, which releases the lock whatever has happened.
-    """
-    async with engine.connect() as connection:
-        try:
-            async with connection.begin():
-                is_free = (await connection.execute(TRY_RETENTION_LOCK)).scalar_one()
-            yield is_free
-        finally:
-            await connection.invalidate()
+async def begin_holding_claim(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[AsyncConnection]:
+    """Begin a transaction that no other process's retention can overlap. Raises ClaimLost."""
+    async with engine.begin() as connection:
+        await claim.require(connection)
+        yield connection
 
 
 async def lock_campaign_if_still_due(
@@ -268,12 +268,12 @@ async def lock_campaign_if_still_due(
 
 
 async def delete_campaign_if_still_due(
-    engine: AsyncEngine, campaign: Campaign, due: RetentionDue, *, now: datetime
+    engine: AsyncEngine, claim: WorkClaim, campaign: Campaign, due: RetentionDue, *, now: datetime
 ) -> None:
-    """Delete a campaign whose time is over, if its alert is old enough. Rehearsals have no alerts."""
+    """Delete a campaign whose time is over, if its alert is old enough. Rehearsals have no alerts. Raises ClaimLost."""
     if due.due_at > now:
         return
-    async with engine.begin() as connection:
+    async with begin_holding_claim(engine, claim) as connection:
         if not await lock_campaign_if_still_due(connection, campaign, due):
             return
         alert = {"campaign": campaign.id, "occasion": alert_occasion(due), "before": now - WARNING_TIME}
@@ -285,15 +285,16 @@ async def delete_campaign_if_still_due(
 
 
 async def erase_period(
-    engine: AsyncEngine, campaign: Campaign, due: RetentionDue, *, now: datetime, max_days: int | None
+    engine: AsyncEngine, claim: WorkClaim, campaign: Campaign, due: RetentionDue, *, now: datetime, max_days: int | None
 ) -> None:
     """Erase one kind of data of a campaign, and log how many rows that changed.
 
     The run is committed before the first row is erased, so that no import takes an erased id for a new one, and each
     batch with its counts. A period that is done is looked through again after `TIME_BETWEEN_RUNS` for new rows.
+    Raises ClaimLost.
     """
     key: dict[str, Any] = {"campaign": campaign.id, "kind": due.period}
-    async with engine.begin() as connection:
+    async with begin_holding_claim(engine, claim) as connection:
         if not await lock_campaign_if_still_due(connection, campaign, due, max_days):
             return
         last = (await connection.execute(LOAD_LAST_RETENTION_RUN, key)).one_or_none()
@@ -307,14 +308,14 @@ async def erase_period(
         after: Sequence[Any] = ()
         is_left = True
         while is_left:
-            async with engine.begin() as connection:
+            async with begin_holding_claim(engine, claim) as connection:
                 changed, after = await step.erase_next_batch(connection, campaign.id, after)
                 if changed:
                     counts[step.table.name] = counts.get(step.table.name, 0) + changed
                     await connection.execute(NOTE_RETENTION_COUNTS, run | {"counts": json.dumps(counts)})
             if is_left := bool(after):
                 await asyncio.sleep(BATCH_PAUSE_SECONDS)
-    async with engine.begin() as connection:
+    async with begin_holding_claim(engine, claim) as connection:
         await connection.execute(NOTE_FINISHED_RETENTION, run | {"now": now})
         if not counts:
             await connection.execute(DELETE_EMPTY_RETENTION_RUN, run | {"now": now})

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Select, select
+from sqlalchemy import RowMapping, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.campaign import HAS_PEOPLE_COLUMN, campaign_not_found, number_of_items_sql, retired_count_sql
@@ -43,7 +43,13 @@ async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> Camp
 
 async def fetch_campaign(connection: AsyncConnection, statement: Select[Any], slug: str, campaign_class: type[C]) -> C:
     """Return the row of a statement for the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    row = (await connection.execute(statement.where(campaigns.c.slug == slug))).mappings().one_or_none()
+    return campaign_class.from_columns(await fetch_campaign_row(connection, statement, slug))
+
+
+async def fetch_campaign_row(connection: AsyncConnection, statement: Select[Any], slug: str) -> RowMapping:
+    """Return what a statement selects for the campaign with this slug. Raises as `fetch_campaign` does."""
+    rows = await connection.execute(statement.where(campaigns.c.slug == slug))
+    row: RowMapping | None = rows.mappings().one_or_none()
     if row is None:
         raise campaign_not_found(slug)
-    return campaign_class.from_columns(row)
+    return row

@@ -9,11 +9,10 @@ For a long campaign all this happens in another process. Decisions made during a
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import datetime
-from functools import partial
 from typing import Literal
 
 from sqlalchemy import text
@@ -24,34 +23,35 @@ from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_campaign_if_complete
+from app.database.exclusive_work import ClaimLost, WorkClaim, claim_work_until_transaction_ends, hold_work
 from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of_error_or_empty
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound
 from app.inference.online.law import LawBeliefs
 from app.inference.online.laws import ONLINE_LAWS
-from app.record import law_storage, responses, unjudged
-from app.record.bulk_update import apply_answers_and_count_by_item, lock_and_load_posteriors_of_items
+from app.record import law_storage, unjudged
 from app.record.campaign import load_campaign
-from app.record.changes import Watermark, poll_changes
+from app.record.changes import poll_changes
 from app.record.law_storage import Revision
 from app.record.posterior_storage import store_revision_with_posteriors_and_law_state
 from app.record.replay import replay_to_beliefs_counts_and_last_number
-from app.record.responses import Response
 from app.record.retired import mark_retired_items_as_settled
-from app.record.revision_lock import hold_revision_lock
+from app.record.revision_draft import (
+    SET_LOCK_TIMEOUT,
+    RevisionDraft,
+    apply_answers_to_draft,
+    apply_new_answers_to_draft_and_count,
+    load_answers_missing_in_draft,
+    next_revision_of,
+)
+
+log = logging.getLogger(__name__)
 
 DecisionKind = Literal["exclude", "include", "withdraw", "erased"]
 
-# Answers that the switch may still have to apply, while no other can be stored. A quick law takes microseconds each.
-MAX_ANSWERS_LEFT_AT_SWITCH, MAX_ANSWERS_LEFT_AT_SLOW_SWITCH = 20, 3
 # Replaying this many answers takes about as long as starting another process.
 MIN_ANSWERS_FOR_PROCESS, MIN_ANSWERS_FOR_PROCESS_BY_SLOW_LAW = 2_000, 200
-
-# The switch waits this long at most for transactions that are storing, since all others wait for it; then it lets them
-# continue for three times as long. Each attempt waits longer: if storing is slow, its turn would never come otherwise.
-MIN_SWITCH_WAIT_MS, MAX_SWITCH_WAIT_MS = 100, 3_200
-SET_LOCK_TIMEOUT = text("SELECT set_config('lock_timeout', CAST(CAST(:milliseconds AS int) AS text), true)")
 
 FIND_LAST_DECISION = text("SELECT max(seq) FROM decisions WHERE campaign_id = :campaign")
 
@@ -92,10 +92,6 @@ SWITCH_REVISION = text("""
     UPDATE campaigns SET revision = :revision, decided = :decided WHERE id = :campaign AND revision = :revision - 1
 """)
 
-LOCK_REVISIONS_OF_TRANSACTION = text(
-    "SELECT pg_advisory_xact_lock(hashtext('campaign.revision'), CAST(:campaign AS int))"
-)
-
 FIND_DECISION_TARGET = {
     "annotator": text("SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id = :number"),
     "response": text("SELECT 1 FROM responses WHERE campaign_id = :campaign AND seq = :number"),
@@ -106,46 +102,6 @@ FIND_DECISION_TARGET = {
 LOCAL_REVISION_LOCK, PROCESS_REVISION_LOCK = asyncio.Lock(), asyncio.Lock()
 
 DecisionTarget = Literal["annotator", "response"]
-
-
-@dataclass
-class RevisionDraft:
-    """A revision in the making.
-
-    Args:
-        campaign: The campaign's row when the draft was created.
-        decided: Number of the last decision that the draft includes.
-        watermark: The draft includes all responses written before it.
-        unjudged_by: Annotators who could not judge each item, by item.
-        failed_attempts: Number of switch attempts that made no progress.
-
-    """
-
-    campaign: Campaign
-    decided: int
-    watermark: Watermark
-    unjudged_by: dict[int, set[int]]
-    failed_attempts: int = 0
-
-    @property
-    def revision(self) -> Revision:
-        return next_revision_of(self.campaign.criteria[0])
-
-    @property
-    def max_answers_left(self) -> int:
-        """Number of answers that the switch may still apply. It doubles each time: else a busy campaign never ends."""
-        is_quick = self.campaign.law.quick
-        return (MAX_ANSWERS_LEFT_AT_SWITCH if is_quick else MAX_ANSWERS_LEFT_AT_SLOW_SWITCH) << self.failed_attempts
-
-    @property
-    def lock_timeout_parameters(self) -> dict[str, int]:
-        """Parameters of `SET_LOCK_TIMEOUT` for this attempt."""
-        return {"milliseconds": min(MIN_SWITCH_WAIT_MS << self.failed_attempts, MAX_SWITCH_WAIT_MS)}
-
-
-def next_revision_of(criterion: Criterion[Campaign]) -> Revision:
-    """Return the revision after the present one."""
-    return Revision(criterion.campaign.id, criterion.campaign.revision + 1, criterion.number)
 
 
 async def store_decision_and_return_number(
@@ -195,8 +151,8 @@ async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datet
     """Switch to a new revision that includes all decisions, if the present one misses any.
 
     `now` is stored as the time of the finish if the revision finishes the campaign. If interrupted at any point, the
-    present revision stays as it is, and the call can be repeated. It takes one connection, and waits for other
-    revisions of this process. Raises as `replay_to_beliefs_counts_and_last_number` and `run_in_process` do.
+    present revision stays as it is, and the call can be repeated. It works on one connection, and waits for other
+    revisions of this process without any. Raises as `replay_to_beliefs_counts_and_last_number` and `run_in_process` do.
     """
     _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign_id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
@@ -232,7 +188,7 @@ async def make_revision_at_url(url: str, campaign_id: int, now: datetime) -> Non
 
 @asynccontextmanager
 async def open_engine_of_own_process(url: str) -> AsyncIterator[AsyncEngine]:
-    engine = create_engine(url, pool_size=1)
+    engine = create_engine(url, pool_size=2)  # one to work, one to renew the right to do so
     try:
         yield engine
     finally:
@@ -265,20 +221,38 @@ async def make_revision_and_switch_to_it(
         by_newest_edition: Whether to replay under the newest edition of the campaign's law.
 
     """
-    async with hold_revision_lock(engine, campaign_id) as connection:
-        draft = await create_revision_draft_if_needed(
-            connection, campaign_id, even_if_current=even_if_current, by_newest_edition=by_newest_edition
-        )
-        if draft is None:
-            return
-        while not await catch_up_and_try_to_switch_to_draft(connection, draft):
-            pass
+    while True:
+        try:
+            async with hold_revision_work(engine, campaign_id) as claim, engine.connect() as connection:
+                draft = await create_revision_draft_if_needed(
+                    connection,
+                    claim,
+                    campaign_id,
+                    even_if_current=even_if_current,
+                    by_newest_edition=by_newest_edition,
+                )
+                if draft is not None:
+                    await finish_draft_and_switch_to_it(connection, draft, now=now)
+                return
+        except ClaimLost as problem:  # nothing was switched, or another process has made a revision since
+            log.warning("A revision of campaign %s begins again: %s", campaign_id, problem)
+
+
+async def finish_draft_and_switch_to_it(connection: AsyncConnection, draft: RevisionDraft, *, now: datetime) -> None:
+    """Switch to a draft once it has all answers, and delete the earlier revision. Raises ClaimLost before the switch.
+
+    `now` is stored as the time of the finish if the revision finishes the campaign.
+    """
+    while not await catch_up_and_try_to_switch_to_draft(connection, draft):
+        pass
+    async with connection.begin():
+        await finish_campaign_if_complete(connection, draft.campaign.id, now=now)
+    # Writers that began before the switch still use the rows of the old revision.
+    while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
+        pass
+    with suppress(ClaimLost):  # then the next revision deletes them
         async with connection.begin():
-            await finish_campaign_if_complete(connection, campaign_id, now=now)
-        # Writers that began before the switch still use the rows of the old revision.
-        while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
-            pass
-        async with connection.begin():
+            await draft.claim.require(connection)
             await delete_other_revisions(connection, draft.revision)
 
 
@@ -312,13 +286,17 @@ async def try_locking_work_with_timeout(locking_work: Awaitable[bool], draft: Re
 
 
 async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
-    """Let no other transaction make a revision of a campaign until this one ends."""
-    await connection.execute(LOCK_REVISIONS_OF_TRANSACTION, {"campaign": campaign_id})
+    """Let no other transaction make a revision of a campaign until this one ends. Raises TimeoutError."""
+    await claim_work_until_transaction_ends(connection, revision_work_name(campaign_id))
 
 
 async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
-    """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends."""
-    for statement in (LOCK_REVISIONS_OF_TRANSACTION, law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
+    """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends.
+
+    Raises TimeoutError.
+    """
+    await lock_revisions(connection, campaign_id)
+    for statement in (law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
         await connection.execute(statement, {"campaign": campaign_id})
 
 
@@ -358,13 +336,27 @@ async def load_ids_due_for_revision(engine: AsyncEngine, *, before: datetime | N
         return (await connection.execute(FIND_CAMPAIGNS_DUE_FOR_REVISION, {"before": before})).scalars().all()
 
 
+def hold_revision_work(engine: AsyncEngine, campaign_id: int) -> AbstractAsyncContextManager[WorkClaim]:
+    """Hold the right by which all processes together make one revision of a campaign at a time."""
+    return hold_work(engine, revision_work_name(campaign_id))
+
+
+def revision_work_name(campaign_id: int) -> str:
+    return f"revision of campaign {campaign_id}"
+
+
 async def create_revision_draft_if_needed(
-    connection: AsyncConnection, campaign_id: int, *, even_if_current: bool, by_newest_edition: bool
+    connection: AsyncConnection,
+    claim: WorkClaim,
+    campaign_id: int,
+    *,
+    even_if_current: bool,
+    by_newest_edition: bool,
 ) -> RevisionDraft | None:
     """Store the next revision as of now, next to the present one, and return its draft.
 
     Return None if the present revision includes all decisions, unless `even_if_current`. The campaign keeps its edition
-    of the law, unless `by_newest_edition`.
+    of the law, unless `by_newest_edition`. Raises ClaimLost.
     """
     await connection.execution_options(isolation_level="REPEATABLE READ")
     async with connection.begin():
@@ -374,7 +366,9 @@ async def create_revision_draft_if_needed(
             return None
         decided = max(decided, campaign.decided)
         unjudged_by = await unjudged.load_unable_annotators_by_item(connection, campaign, last_decision=decided)
-        draft = RevisionDraft(campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by)
+        draft = RevisionDraft(
+            claim, campaign, decided, (await poll_changes(connection, campaign_id)).watermark, unjudged_by
+        )
         replays = [
             await replay_to_beliefs_counts_and_last_number(
                 connection, criterion, last_decision=decided, by_newest_edition=by_newest_edition
@@ -383,65 +377,13 @@ async def create_revision_draft_if_needed(
         ]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
+        await claim.require(connection)
         await delete_other_revisions(connection, Revision.present_revision_of_criterion(campaign.criteria[0]))
     async with connection.begin():
+        await claim.require(connection)
         await store_replayed_revision(connection, campaign.criteria, replays)
         await unjudged.store_unjudged_counts(connection, draft.revision, draft.unjudged_by)
     return draft
-
-
-async def apply_new_answers_to_draft_and_count(connection: AsyncConnection, draft: RevisionDraft) -> int:
-    """Add the answers written since the draft's watermark, and return how many they are."""
-    async with connection.begin():
-        now, answers = await load_answers_missing_in_draft(connection, draft)
-        await apply_answers_to_draft(connection, draft, answers)
-    draft.watermark = now
-    return len(answers[0])
-
-
-async def apply_answers_to_draft(
-    connection: AsyncConnection, draft: RevisionDraft, answers: Sequence[Sequence[Response]]
-) -> None:
-    """Apply answers, by each criterion, to the draft's posteriors.
-
-    If answers share an item, the one with the lower number was written first; the order of others does not matter.
-    """
-    for criterion, criterion_answers in zip(draft.campaign.criteria, answers, strict=True):
-        await apply_answers_and_count_by_item(
-            connection,
-            criterion,
-            criterion_answers,
-            await lock_and_load_posteriors_of_items(connection, next_revision_of(criterion), criterion_answers),
-        )
-    if answers[0]:
-        seqs = [answer.seq for answer in answers[0]]
-        unjudged_by = await unjudged.load_unable_annotators_by_item(
-            connection, draft.campaign, last_decision=draft.decided, seqs=seqs
-        )
-        for item, people in unjudged_by.items():
-            draft.unjudged_by.setdefault(item, set()).update(people)
-        await unjudged.store_unjudged_counts(
-            connection, draft.revision, {item: draft.unjudged_by[item] for item in unjudged_by}
-        )
-
-
-async def load_answers_missing_in_draft(
-    connection: AsyncConnection, draft: RevisionDraft
-) -> tuple[Watermark, list[list[Response]]]:
-    """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""
-    campaign_id, since, decided = draft.campaign.id, draft.watermark, draft.decided
-    watermark, first_criterion_answers = await responses.load_watermark_and_new_responses(
-        connection, campaign_id, since, decided=decided
-    )
-    other_criteria = draft.campaign.criteria[1:]
-    if not first_criterion_answers:
-        return watermark, [[], *([] for _ in other_criteria)]
-    load_since = partial(responses.load_counted_responses, connection, campaign_id, since=since, last_decision=decided)
-    after = first_criterion_answers[0].seq - 1
-    return watermark, [
-        first_criterion_answers,
-        *([await load_since(until=watermark, after=after, criterion=criterion.number) for criterion in other_criteria]),
-    ]
 
 
 async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
@@ -451,6 +393,7 @@ async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft)
     """
     parameters = draft.revision.sql_parameters
     async with connection.begin():
+        await draft.claim.require(connection)
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
         await connection.execute(law_storage.TAKE_STORE_LOCK, parameters)
         await connection.execute(LOCK_CAMPAIGN_EXCLUSIVELY, parameters)

@@ -79,6 +79,7 @@ EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
     "options": complaint_about_text,
     "connect_timeout": complaint_unless_whole_number,
     "command_timeout": complaint_unless_positive_seconds,
+    "pool_mode": make_complaint_unless_one_of("session", "transaction"),
     "keepalives": make_complaint_unless_one_of("0", "1"),
     "keepalives_idle": complaint_unless_whole_number,
     "keepalives_interval": complaint_unless_whole_number,
@@ -138,6 +139,11 @@ class PostgresAddress:
     password: str | None
     database: str | None
     parameters: Mapping[str, str]
+
+    @property
+    def lends_sessions_for_transactions(self) -> bool:
+        """Return whether a pooler lends a session of PostgreSQL for one transaction at a time."""
+        return self.parameters.get("pool_mode") == "transaction"
 
     def parameters_for_driver(self) -> dict[str, str]:
         return {name: value for name, value in self.parameters.items() if name in DRIVER_PARAMETERS}

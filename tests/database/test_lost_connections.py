@@ -21,10 +21,9 @@ from app.database.session import (
     driver_of,
     is_limited_connection,
 )
-from app.errors import StartupProblem
 from app.http import dependencies
 from tests.annotation.hits.campaigns import wait_until
-from tests.proxies import Proxy, TransactionPooler
+from tests.proxies import Proxy
 
 pytestmark = pytest.mark.slow
 
@@ -280,10 +279,7 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
         await connections.close()
 
 
-async def test_a_pooler_of_transactions_is_refused_and_one_of_sessions_is_not(database_url):
-    async with TransactionPooler(database_url) as pooler, asyncio.timeout(PATIENCE):
-        with pytest.raises(StartupProblem, match="Set PgBouncer's pool_mode to session"):
-            await require_reachable_database_state(pooler.url)
+async def test_a_pooler_of_sessions_is_accepted(database_url):
     async with Proxy(database_url) as pooler:
         pooler.refuse_settings = True
         assert (await require_reachable_database_state(pooler.url)).has_tables

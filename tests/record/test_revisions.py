@@ -12,15 +12,13 @@ from sqlalchemy import text
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.bulk import open_snapshot
-from app.database.connections import TimeLimits
 from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.inference.online.law import AnsweredHit
-from app.record import law_storage, replay, revisions
+from app.record import law_storage, replay, revision_draft, revisions
 from app.record.campaign import load_campaign_by_slug
-from app.record.revision_lock import hold_revision_lock
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -37,7 +35,6 @@ from tests.annotation.hits.campaigns import (
 from tests.campaigns.drafts import create_draft, import_results
 from tests.inference.beliefs import posteriors_after
 from tests.laws import SCORE_LAWS
-from tests.proxies import Proxy
 
 POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_posteriors ORDER BY number"
 
@@ -45,8 +42,8 @@ POSTERIORS = "SELECT number, state, score, variance, judgments FROM current_post
 @pytest.fixture
 def patient(monkeypatch):
     """The switch waits until a test lets it go on."""
-    monkeypatch.setattr(revisions, "MIN_SWITCH_WAIT_MS", 30_000)
-    monkeypatch.setattr(revisions, "MAX_SWITCH_WAIT_MS", 30_000)
+    monkeypatch.setattr(revision_draft, "MIN_SWITCH_WAIT_MS", 30_000)
+    monkeypatch.setattr(revision_draft, "MAX_SWITCH_WAIT_MS", 30_000)
 
 
 async def decide(engine, campaign, kind="exclude", **about) -> int:
@@ -268,26 +265,12 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
     async with engine.begin() as connection:
         await decided(connection, campaign, annotator=first)
     other = create_engine(database_url, pool_size=1)
-    async with hold_revision_lock(other, campaign.id):
+    async with revisions.hold_revision_work(other, campaign.id):
         waits = asyncio.create_task(revisions.revise_posteriors(engine, campaign.id, now=NOW))
         await asyncio.sleep(0.05)
         assert not waits.done()
     await waits
     await other.dispose()
-    assert (await verified(engine, campaign)).has_no_mismatches
-
-
-async def test_a_revision_whose_connection_fell_silent_does_not_keep_others_waiting_for_ever(engine, database_url):
-    """PostgreSQL hears nothing of the loss either, and would keep the lock for hours."""
-    campaign, (first, *_) = await answered(engine)
-    async with engine.begin() as connection:
-        await decided(connection, campaign, annotator=first)
-    async with Proxy(database_url) as proxy, asyncio.timeout(60):
-        lost = create_engine(proxy.url, pool_size=1, limits=TimeLimits(statement=1))
-        async with hold_revision_lock(lost, campaign.id, max_idle_seconds=1):
-            proxy.silence()
-            await revisions.revise_posteriors(engine, campaign.id, now=NOW)
-        await lost.dispose()
     assert (await verified(engine, campaign)).has_no_mismatches
 
 

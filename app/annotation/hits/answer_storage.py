@@ -17,8 +17,8 @@ from app.annotation.hits.answer_parsing import (
     answer_without_checks_and_shown_values,
     parse_answers_and_values_of_all_criteria,
 )
+from app.annotation.hits.finish_check import FINISH_CHECK
 from app.annotation.hits.locked_answers import LockedAnswers, LockedHit, SubmittedAnswer
-from app.database.campaign import FINISH_IF_COMPLETE
 from app.database.session import Driver, Record, execute_statement, fetch_rows
 from app.designs.answer import Form
 from app.designs.playback import refuse_form_with_unplayed_items
@@ -172,7 +172,7 @@ async def store_locked_answers(
         if does_count and judged_items:
             may_be_complete |= all(judgments[item] >= locked.judgments_per_item for item in judged_items)
     if may_be_complete:
-        await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": locked.id, "now": answers[0].now})
+        await FINISH_CHECK.finish_if_complete(connection, locked.id, now=answers[0].now)
     return {**refusals, **{hit_id: AnswerReceipt(hit_id, seq) for hit_id, seq in seq_by_hit.items()}}
 
 
