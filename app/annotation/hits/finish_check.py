@@ -9,7 +9,7 @@ from app.database.campaign import FINISH_IF_COMPLETE, is_open_sql
 from app.database.session import Driver, execute_statement, fetch_first_column, fetch_value
 
 # Open items to remember of a campaign, and campaigns in a process.
-MAX_KNOWN_OPEN_ITEMS, MAX_CAMPAIGNS_WITH_KNOWN_ITEMS = 200, 1_000
+MAX_KNOWN_OPEN_ITEMS, MAX_CAMPAIGNS_WITH_KNOWN_ITEMS = 100, 1_000
 
 OPEN_ITEMS_SQL = f"""
     FROM campaigns c JOIN posteriors p ON p.campaign_id = c.id AND p.revision = c.revision AND p.criterion = 0
@@ -18,7 +18,8 @@ OPEN_ITEMS_SQL = f"""
 
 ARE_ENOUGH_OPEN = text(f"""
     SELECT count(*) >= (SELECT fewest_items FROM campaigns WHERE id = :campaign)
-    FROM (SELECT 1 {OPEN_ITEMS_SQL} AND p.subject = ANY(CAST(:items AS int[]))) AS open
+    FROM (SELECT 1 {OPEN_ITEMS_SQL} AND p.subject = ANY(CAST(:items AS int[]))
+          LIMIT (SELECT fewest_items FROM campaigns WHERE id = :campaign)) AS open
 """)
 
 # Those with the lowest numbers: the key of the table finds them in this order.
