@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 from weakref import WeakValueDictionary
 
 import asyncpg
-from sqlalchemy import AdaptedConnection, ExceptionContext, NullPool, TextClause, event
+from sqlalchemy import AdaptedConnection, ExceptionContext, NullPool, TextClause, event, text
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -387,6 +387,15 @@ async def fetch_value(connection: Driver, statement: TextClause, parameters: Par
 async def execute_statement(connection: Driver, statement: TextClause, parameters: Parameters) -> None:
     """Run a statement and ignore its rows."""
     await fetch_rows(connection, statement, parameters, Record)
+
+
+# A connection that falls silent leaves its session at the server, with its locks, until PostgreSQL ends the session.
+LIMIT_IDLE_TIME = text("SELECT set_config('idle_session_timeout', CAST(CAST(:seconds AS int) AS text) || 's', false)")
+
+
+async def limit_idle_time_of_session(connection: AsyncConnection, seconds: int) -> None:
+    """Let PostgreSQL end the session if it is idle for so long outside a transaction."""
+    await connection.execute(LIMIT_IDLE_TIME, {"seconds": seconds})
 
 
 def integers_of_array(array_text: str) -> list[int]:

@@ -36,6 +36,7 @@ import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import SERVER_ACTOR, log_change
 from app.database.schema import metadata
+from app.database.session import limit_idle_time_of_session
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
@@ -93,6 +94,8 @@ HAS_WARNED_BEFORE = text("""
     ) OR EXISTS (SELECT FROM campaigns WHERE id = :campaign AND rehearsal_of IS NOT NULL)
 """)
 
+# Nothing is erased twice if a run takes longer and another one begins: each campaign is locked and looked at again.
+MAX_RUN_SECONDS = 3600
 TRY_RETENTION_LOCK = text("SELECT pg_try_advisory_lock(hashtext('easel.retention'))")
 
 HAS_ERASED_IDENTIFIERS = text("""
@@ -243,14 +246,18 @@ async def erase_outdated_data_of_campaign(
 
 
 @asynccontextmanager
-async def hold_retention_lock_if_free(engine: AsyncEngine) -> AsyncIterator[bool]:
+async def hold_retention_lock_if_free(
+    engine: AsyncEngine, *, max_idle_seconds: int = MAX_RUN_SECONDS
+) -> AsyncIterator[bool]:
     """Hold the lock by which one process at a time erases, and yield whether it was free.
 
-    Its connection is closed at the end, which releases the lock whatever has happened.
+    Its connection is closed at the end, which releases the lock whatever has happened. If it is lost in silence, the
+    server releases the lock after `max_idle_seconds`.
     """
     async with engine.connect() as connection:
         try:
             async with connection.begin():
+                await limit_idle_time_of_session(connection, max_idle_seconds)
                 is_free = (await connection.execute(TRY_RETENTION_LOCK)).scalar_one()
             yield is_free
         finally:

@@ -6,14 +6,12 @@ from contextlib import asynccontextmanager
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.database.session import limit_idle_time_of_session
+
 # Longer than any pause of a revision between two transactions.
 MAX_IDLE_SECONDS = 60
 
 LOCK_REVISIONS_OF_SESSION = text("SELECT pg_advisory_lock(hashtext('campaign.revision'), CAST(:campaign AS int))")
-
-# A connection that falls silent leaves its session at the server, with the lock: PostgreSQL then ends the session.
-# The limit holds until the connection is closed.
-LIMIT_IDLE_TIME = text("SELECT set_config('idle_session_timeout', CAST(CAST(:seconds AS int) AS text) || 's', false)")
 
 
 @asynccontextmanager
@@ -29,7 +27,7 @@ async def hold_revision_lock(
     async with engine.connect() as connection:
         try:
             async with connection.begin():
-                await connection.execute(LIMIT_IDLE_TIME, {"seconds": max_idle_seconds})
+                await limit_idle_time_of_session(connection, max_idle_seconds)
                 await connection.execute(LOCK_REVISIONS_OF_SESSION, {"campaign": campaign_id})
             yield connection
         finally:

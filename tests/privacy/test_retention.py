@@ -8,8 +8,10 @@ import pytest
 
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
+from app.database.connections import TimeLimits
+from app.database.session import create_engine
 from app.errors import Conflict
-from app.privacy.retention import erase_outdated_data
+from app.privacy.retention import erase_outdated_data, hold_retention_lock_if_free
 from app.privacy.withdrawal import store_withdrawal_code
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -30,6 +32,7 @@ from tests.privacy.people import (
     verification_is_clean,
 )
 from tests.privacy.test_imports import import_answers
+from tests.proxies import Proxy
 
 DAY = timedelta(days=1)
 ALL_KINDS = {"identifiers_days": 30, "free_text_days": 30, "telemetry_days": 30}
@@ -138,6 +141,19 @@ async def test_two_processes_at_once_delete_and_log_once(engine):
     await warn_of_deletion(engine, warned_at=NOW + 358 * DAY)
     await asyncio.gather(*(erase_outdated_data(engine, now=NOW + 365 * DAY) for _ in range(3)))
     assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
+
+
+async def test_a_run_whose_connection_fell_silent_does_not_keep_others_out_for_ever(engine, database_url):
+    async with Proxy(database_url) as proxy, asyncio.timeout(60):
+        lost = create_engine(proxy.url, pool_size=1, limits=TimeLimits(statement=1))
+        async with hold_retention_lock_if_free(lost, max_idle_seconds=1) as is_free:
+            assert is_free
+            proxy.silence()
+            is_free_for_others = False
+            while not is_free_for_others:
+                async with hold_retention_lock_if_free(engine) as is_free_for_others:
+                    pass
+        await lost.dispose()
 
 
 async def test_days_are_24_hours_also_when_the_clocks_change(engine, tmp_path):
