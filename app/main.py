@@ -76,7 +76,8 @@ from app.goal_monitor import api as stopping_api
 from app.goal_monitor import monitor
 from app.help import pages as help_pages
 from app.http import dependencies, middleware, templating
-from app.http.request_metrics import MeasureRequests
+from app.http.request_metrics import PLAIN_ROUTES_STATE_KEY, MeasureRequests
+from app.http.request_tracing import TraceRequests
 from app.imports.api import campaign_files as campaign_files_api
 from app.imports.api import imports as imports_api
 from app.imports.api import item_changes as item_changes_api
@@ -114,6 +115,7 @@ from app.settings import Settings, read_settings
 from app.simulation import pages as rehearsals
 from app.simulation.rehearsals import RehearsalCrowds
 from app.text import redaction
+from app.text.tracing import TRACING, start_tracing
 
 log = logging.getLogger(__name__)
 
@@ -328,6 +330,7 @@ ROUTERS = (
 def create_app(settings: Settings | None = None) -> FastAPI:
     """Return Easel's application for the database in the settings."""
     redaction.install_log_redaction()
+    start_tracing()
     settings = settings or read_settings()
 
     @asynccontextmanager
@@ -348,6 +351,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings = settings
     app.state.unsafe_paths = tuple(platform.entry_path("") for platform in platforms_with_pages())
     app.add_route(serving.ANNOTATOR_PATH, serving.post_annotator_form, methods=["POST"], include_in_schema=False)
+    setattr(app.state, PLAIN_ROUTES_STATE_KEY, {serving.post_annotator_form: serving.ANNOTATOR_PATH})
     app.mount("/static", StaticFiles(directory=templating.STATIC_FOLDER), name="static")
     for router in ROUTERS:
         app.include_router(router)
@@ -376,6 +380,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     logs_requests = settings.log_format == "json"
     if logs_requests or settings.metrics_token is not None:
         app.add_middleware(MeasureRequests, logs_requests=logs_requests)
+    if TRACING.tracer is not None:
+        app.add_middleware(TraceRequests, tracer=TRACING.tracer)
     # The middleware added last runs first, so all others see a GET.
     app.add_middleware(middleware.HeadAsGet, unsafe_paths=app.state.unsafe_paths)
     return app

@@ -22,6 +22,7 @@ from asyncpg.connect_utils import SessionAttribute
 from asyncpg.transaction import Transaction
 
 from app.text.postgres_address import HostAndPort, PostgresAddress, format_host_and_port
+from app.text.tracing import TRACING, add_statement_span
 
 if TYPE_CHECKING:
     BaseConnection = asyncpg.Connection[Any]
@@ -219,6 +220,11 @@ async def close_connection_cancelling_statement(connection: BaseConnection) -> N
     connection.terminate()
 
 
+def add_span_of_logged_statement(statement: Any) -> None:
+    """Add the span of a statement of the driver; its arguments are left out."""
+    add_statement_span(statement.query, statement.elapsed, statement.exception)
+
+
 @dataclass
 class Connector:
     """Opens the connections of one engine."""
@@ -308,6 +314,8 @@ class Connector:
             server_settings=dict(settings),
             connection_class=LimitedConnection,
         )
+        if TRACING.tracer is not None:
+            connection.add_query_logger(add_span_of_logged_statement)
         return connection
 
     def connect_timeout_seconds(self) -> float:

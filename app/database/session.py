@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard, TypeVar
 from weakref import WeakValueDictionary
 
 import asyncpg
-from sqlalchemy import AdaptedConnection, ExceptionContext, NullPool, TextClause, event
+from sqlalchemy import AdaptedConnection, Connection, ExceptionContext, NullPool, TextClause, event
 from sqlalchemy.dialects.postgresql.asyncpg import dialect
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as NoFreeConnection
@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_en
 
 from app.database.connections import Connector, LimitedConnection, TimeLimits, close_connection_cancelling_statement
 from app.text.postgres_address import parse_postgres_address
+from app.text.tracing import TRACING, add_statement_span
 
 # Limit for an annotator's request to wait for a lock. Then their browser tries again, and the connection is free.
 LOCK_TIMEOUT_SECONDS = 5
@@ -88,14 +89,25 @@ def create_engine(
         pool_timeout=POOL_TIMEOUT_SECONDS,
         hide_parameters=True,  # messages of errors go into logs, and parameters are names, links, hashes
     )
+    tracers = (("before_cursor_execute", note_start_of_statement), ("after_cursor_execute", add_span_of_statement))
     for name, listener in (
         ("checkout", refuse_dead_connection),
         ("checkin", note_connection_use),
         ("handle_error", invalidate_lost_connection),
+        *(tracers if TRACING.tracer is not None else ()),
     ):
         if not event.contains(engine.sync_engine, name, listener):
             event.listen(engine.sync_engine, name, listener)
     return engine
+
+
+def note_start_of_statement(connection: Connection, *_: object) -> None:
+    connection.info["statement_started_at"] = time.perf_counter()
+
+
+def add_span_of_statement(connection: Connection, _cursor: object, sql: str, *_: object) -> None:
+    """Add the span of a statement of SQLAlchemy, which the driver does not log."""
+    add_statement_span(sql, time.perf_counter() - connection.info["statement_started_at"])
 
 
 def create_engine_without_limits(url: str) -> AsyncEngine:

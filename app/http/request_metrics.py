@@ -10,6 +10,7 @@ from app.background.metrics import PROCESS_METRICS
 from app.text.json_log import REQUEST_ID, REQUEST_LOG
 
 CRASH_STATUS = 500
+PLAIN_ROUTES_STATE_KEY = "path_by_plain_endpoint"  # routes without FastAPI, which notes only its own in the scope
 NO_ROUTE = "none"  # no route has this path; it is not repeated, because it may hold anything
 
 
@@ -59,4 +60,6 @@ def route_template(scope: Scope) -> str:
     route = scope.get("route")
     if route is not None:
         return str(route.path)
+    if path := getattr(scope["app"].state, PLAIN_ROUTES_STATE_KEY, {}).get(scope.get("endpoint")):
+        return str(path)
     return "/static" if scope["path"].startswith("/static/") else NO_ROUTE
