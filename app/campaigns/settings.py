@@ -18,6 +18,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
+from app.campaigns.fixed_set import FixedSetSettings, problem_with_fixed_set_or_empty
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -71,6 +72,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 
 class CampaignSettings(
+    FixedSetSettings,
     CrowdSettings,
     VisitSettings,
     PresentationSettings,
@@ -260,6 +262,13 @@ class CampaignSettings(
         if criteria_shown == GRID_LAYOUT and design and criteria and "items_per_hit" in info.data:
             refuse_unsuitable_grid(design, info.data["items_per_hit"], len(criteria))
         return criteria_shown
+
+    @model_validator(mode="after")
+    def validate_fixed_set(self) -> Self:
+        """Check that the fixed set has items, and that this campaign can ask about it."""
+        if problem := problem_with_fixed_set_or_empty(self, self.design_with_settings):
+            raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": "fixed_set"})
+        return self
 
     @field_validator("asked_by")
     @classmethod
