@@ -1,7 +1,7 @@
 """Table of agreement between annotators: one row per coefficient, with its interval and what it can and cannot tell."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -20,7 +20,7 @@ from app.analysis.scores import choose_bootstrap_draw_count, refuse_without_answ
 from app.analysis.view import format_interval
 from app.inference.agreement import intraclass, krippendorff, label_agreement, score_agreement
 from app.inference.agreement.agreement_measure import Agreement
-from app.inference.ground.arrays import Array, Integers
+from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
@@ -157,6 +157,10 @@ PREFERENCE_AGREEMENT_MEASURES = (
         reads="order",
     ),
 )
+# Estimated again from the items that every annotator judges, if there is such a fixed set.
+FIXED_SET_HEADING = "Fixed set that everyone judged"
+FIXED_SET_MEASURE_NAMES = ("alpha_interval", "icc_two_way", "alpha_nominal", "fleiss", "pair_agreement", "alpha_pairs")
+FIXED_SET_SUFFIX = "_fixed_set"
 ALPHA_MEASURE_NAMES = ("alpha_interval", "alpha_nominal", "alpha_pairs")
 
 
@@ -170,6 +174,7 @@ class AgreementData:
         values: The judgment.
         n_units: Number of items or pairs.
         n_choices: Number of possible values.
+        is_of_fixed_set: Which judgments are about the fixed set; None if that follows from `units`, which are items.
 
     """
 
@@ -178,6 +183,18 @@ class AgreementData:
     values: Array | Integers
     n_units: int
     n_choices: int = 0
+    is_of_fixed_set: Mask | None = None
+
+    def of_fixed_set(self, answers: Answers) -> "AgreementData":
+        """Return the judgments of the fixed set alone."""
+        kept = np.isin(self.units, answers.fixed_items) if self.is_of_fixed_set is None else self.is_of_fixed_set
+        return replace(
+            self,
+            units=self.units[kept],
+            annotators=self.annotators[kept],
+            values=self.values[kept],
+            is_of_fixed_set=None if self.is_of_fixed_set is None else self.is_of_fixed_set[kept],
+        )
 
 
 def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
@@ -195,7 +212,15 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         kind: agreement_data_for_kind(kind, answers, options.classes)
         for kind in {measure.reads: None for measure in measures}
     }
-    results = [estimate_agreement_or_inestimable(measure, data_by_kind[measure.reads], answers) for measure in measures]
+    data = [data_by_kind[measure.reads] for measure in measures]
+    if answers.fixed_items:
+        measures_of_fixed_set = [*map(measure_of_fixed_set, filter(can_be_about_fixed_set, measures))]
+        measures = [*measures, *measures_of_fixed_set]
+        data += [data_by_kind[measure.reads].of_fixed_set(answers) for measure in measures_of_fixed_set]
+    results = [
+        estimate_agreement_or_inestimable(measure, compared, answers)
+        for measure, compared in zip(measures, data, strict=True)
+    ]
     if refusals := [reason for reason in results if isinstance(reason, Inestimable)][len(measures) - 1 :]:
         raise refusals[0]
     shared = notes_that_all_results_share([result.notes for result in results if isinstance(result, Agreement)])
@@ -211,6 +236,17 @@ def build_agreement_table(answers: Answers, options: Options) -> ResultTable:
         for note in notes_on_reading_for_measure(kind, answers, options)
     ]
     return ResultTable(AGREEMENT_COLUMNS, rows, (*notes, *shared), verdict)
+
+
+def can_be_about_fixed_set(measure: AgreementMeasure) -> bool:
+    return measure.name in FIXED_SET_MEASURE_NAMES
+
+
+def measure_of_fixed_set(measure: AgreementMeasure) -> AgreementMeasure:
+    """Return the measure for the fixed set, with a name of its own."""
+    return replace(
+        measure, name=measure.name + FIXED_SET_SUFFIX, group=FIXED_SET_HEADING, title=f"{measure.title}, fixed set"
+    )
 
 
 PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures, “item” means a pair of items that was judged.")
@@ -242,7 +278,8 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
     pairs, pair = np.unique(low * answers.n_items + high, return_inverse=True)
     is_swapped = (first > second) ^ answers.seeded_rng().integers(0, 2, len(pairs)).astype(np.bool_)[pair]
     values = np.where(is_swapped, -outcomes, outcomes) + 1
-    return AgreementData(pair, answers.annotator_of_hit[hits], values, len(pairs), 3)
+    is_of_fixed_set = np.isin(first, answers.fixed_items) & np.isin(second, answers.fixed_items)
+    return AgreementData(pair, answers.annotator_of_hit[hits], values, len(pairs), 3, is_of_fixed_set)
 
 
 def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:

@@ -54,6 +54,7 @@ class Answers:
         seed: Seed of the campaign, so that the same answers get the same bootstrap intervals.
         classes: Names of the classes.
         always_shown: Items that are in every HIT, as a baseline is.
+        fixed_items: Items that every annotator judges once.
         compares_pairs: Whether every HIT compares two items, which may be any two.
         matches_by_score: Whether the selection rule puts items with similar scores together.
         seconds: Seconds from getting each HIT to its answer, (H,); NaN for imported answers. None if they were not
@@ -86,6 +87,7 @@ class Answers:
     seed: int
     classes: Sequence[str] = ()
     always_shown: Sequence[int] = ()
+    fixed_items: Sequence[int] = ()
     compares_pairs: bool = False
     matches_by_score: bool = False
     seconds: Array | None = None

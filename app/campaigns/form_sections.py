@@ -132,7 +132,7 @@ FORM_FIELD_GROUPS = (
         "how-much",
         "How many judgments?",
         ("judgments_per_item", "repeat_items", "hits_per_annotator"),
-        ("unjudged_people", "implied_asked_percent", "lease_minutes"),
+        ("fixed_set", "fixed_items", "fixed_random", "unjudged_people", "implied_asked_percent", "lease_minutes"),
     ),
     SettingGroup(
         "quality",

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from app.designs.content import CONTENT_KINDS
 from app.designs.design import Design
-from app.designs.registry import DESIGNS
+from app.designs.registry import DESIGNS, make_design
 from app.http.languages.catalogue import BROWSER_LANGUAGE, LANGUAGES
 from app.inference.observations.judgment_kinds import can_law_read_answers
 from app.inference.online.law import Law
@@ -109,3 +109,9 @@ def settings_with_prior_as_list(values: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(prior := new_values.get("prior"), str):
         new_values["prior"] = [number.strip() for number in prior.split(",")] if prior.strip() else None
     return new_values
+
+
+def design_of_valid_settings_or_none(settings: Mapping[str, Any]) -> Design | None:
+    """Return the design of the settings that are valid so far; None if it is not among them."""
+    can_make = {"design", "design_settings"} <= settings.keys()
+    return make_design(settings["design"], settings["design_settings"]) if can_make else None

@@ -1,6 +1,5 @@
 """Settings of a campaign; the form, the API, the CLI and the database table share these names."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -18,6 +17,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
+from app.campaigns.fixed_set import FixedSetSettings, problem_with_fixed_set_or_empty
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -34,6 +34,7 @@ from app.campaigns.setting_types import (
     UpdateLaw,
     can_law_read_design,
     can_law_serve_rule,
+    design_of_valid_settings_or_none,
     is_rule_for_one_question,
     settings_with_prior_as_list,
 )
@@ -71,6 +72,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 
 class CampaignSettings(
+    FixedSetSettings,
     CrowdSettings,
     VisitSettings,
     PresentationSettings,
@@ -98,10 +100,8 @@ class CampaignSettings(
     )  # fmt: skip
     low_label: ScaleLabel = Field(default="low", title="Label at 0", description="Left end of the scale.")
     middle_label: ScaleLabel | None = Field(
-        default=None,
-        title="Label at 50",
-        description="Leave empty unless the middle has its own meaning.",
-    )
+        default=None, title="Label at 50", description="Leave empty unless the middle has its own meaning.",
+    )  # fmt: skip
     high_label: ScaleLabel = Field(default="high", title="Label at 100", description="Right end of the scale.")
     design: DesignName = Field(
         default=DEFAULT_DESIGN, title="Design",
@@ -401,12 +401,16 @@ class CampaignSettings(
         return self
 
     @model_validator(mode="after")
-    def validate_goal(self) -> Self:
-        """Check that a goal is about places on one scale."""
-        if message := reason_goal_is_refused_or_empty(
-            self, self.design_with_settings, has_criteria=bool(self.criteria)
-        ):
-            raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": message, "field": "goal"})
+    def validate_goal_and_fixed_set(self) -> Self:
+        """Check that a goal is about places on one scale, and that the campaign can ask about its fixed set."""
+        design = self.design_with_settings
+        goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
+        for field, problem in {
+            "goal": goal_problem,
+            "fixed_set": problem_with_fixed_set_or_empty(self, design),
+        }.items():
+            if problem:
+                raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": field})
         return self
 
     @model_validator(mode="after")
@@ -417,12 +421,6 @@ class CampaignSettings(
         if len(self.prior) != len(family.parameter_names) or not family.is_valid_prior(*self.prior):
             raise ValueError(f"this prior is not possible with the update law {self.update_law}")
         return self
-
-
-def design_of_valid_settings_or_none(settings: Mapping[str, Any]) -> Design | None:
-    """Return the design of the settings that are valid so far; None if it is not among them."""
-    can_make = {"design", "design_settings"} <= settings.keys()
-    return make_design(settings["design"], settings["design_settings"]) if can_make else None
 
 
 # Title of each setting that can be changed after a launch.

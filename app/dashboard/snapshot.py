@@ -132,7 +132,7 @@ class CampaignSnapshot:
     @property
     def items_per_hit_without_always_shown(self) -> int:
         """Number of items of a HIT that get one of the wanted judgments."""
-        return int(self.campaign.items_per_hit) - len(self.campaign.always_shown)
+        return int(self.campaign.items_per_hit) - len(self.campaign.items_in_every_hit)
 
     @property
     def unread_answers(self) -> int:

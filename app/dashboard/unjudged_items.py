@@ -70,6 +70,6 @@ async def load_items_annotators_could_not_judge(connection: AsyncConnection, cam
 
 
 def unjudged_item_from_row(campaign: Campaign, row: Row[Any], reasons: Mapping[str, int]) -> UnjudgedItem:
-    is_always_shown = row.number in campaign.always_shown
-    gone = row.unjudged >= campaign.unjudged_people and not is_always_shown
+    gone = row.unjudged >= campaign.unjudged_people and row.number not in campaign.always_shown
+    is_always_shown = row.number in campaign.items_in_every_hit
     return UnjudgedItem(row.external_id, row.shown, row.unjudged, reasons, gone, is_always_shown)

@@ -85,6 +85,9 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     tie_margin_points: int
     # What is asked next
     rule_name: str = field(metadata={"column": "rule"})
+    fixed_set: Literal["none", "first", "mixed"] = field(default="none", metadata=GENERAL)
+    fixed_items: list[str] = field(default_factory=list, metadata=GENERAL)
+    fixed_random: int = field(default=0, metadata=GENERAL)
     asked_by: str = field(default="", metadata=GENERAL)
     items_language: str = field(default="", metadata=GENERAL)
     source_language: str = field(default="", metadata=GENERAL)

@@ -137,7 +137,7 @@ async def retire_or_restore_items_counting_changed(
     parameters: dict[str, Any] = {"campaign": campaign.id, "retired_at": retired_at, "settled": retired_at is not None}
     parameters["numbers"] = await require_item_numbers(connection, campaign, item_ids)
     if retired_at and set(parameters["numbers"]) & set(campaign.always_shown):
-        message = "An item that every task shows cannot be retired. Nothing was changed."
+        message = "An item that every task shows, or every annotator judges, cannot be retired. Nothing was changed."
         raise Conflict(message, code="item_always_shown")
     await connection.execute(LOCK_POSTERIORS_OF_ITEMS, parameters)
     changed_numbers = list(await connection.scalars(SET_RETIRED_AT, parameters))

@@ -31,7 +31,9 @@ class SelectingCampaign:
     Attributes:
         rule_name: The name of its rule, a key of `SELECTION_RULES`.
         fewest_items: How many drawn items an answer needs at least.
-        always_shown: The numbers of the items that every HIT shows.
+        always_shown: The numbers of the items outside the pool, without a limit on judgments: every HIT shows them, or
+            with a fixed set, each annotator is shown each of them once.
+        fixed_set: How each annotator is shown them once: `first` or `mixed`; None or `none` if every HIT shows them.
         threshold: The line of the rule `threshold`, in points.
 
     """
@@ -41,6 +43,7 @@ class SelectingCampaign:
     items_per_hit: int
     fewest_items: int
     always_shown: list[int]
+    fixed_set: str | None
     gamma: float
     hits_per_iteration: int | None
     leaders_as_companions: bool
@@ -52,11 +55,21 @@ class SelectingCampaign:
         """Return the campaign's rule of selection."""
         return SELECTION_RULES[self.rule_name]
 
+    @property
+    def has_fixed_set(self) -> bool:
+        """Return whether each annotator judges a fixed set of items once."""
+        return self.fixed_set not in (None, "none")
+
+    @property
+    def items_in_every_hit(self) -> list[int]:
+        """Return the numbers of the items that every HIT shows."""
+        return [] if self.has_fixed_set else self.always_shown
+
     @cached_property
     def selection_settings(self) -> SelectionSettings:
         return SelectionSettings(
             judgments_per_item=self.judgments_per_item,
-            items_per_hit=self.items_per_hit - len(self.always_shown),
+            items_per_hit=self.items_per_hit - len(self.items_in_every_hit),
             min_items=self.fewest_items,
             gamma=self.gamma,
             hits_per_iteration=self.hits_per_iteration,

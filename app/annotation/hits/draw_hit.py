@@ -14,6 +14,11 @@ from app.annotation.hits.draw_context import (
     update_comparisons_if_rule_reads_them,
     update_label_counts_if_rule_reads_them,
 )
+from app.annotation.hits.fixed_set import (
+    choose_fixed_items,
+    proposal_of_fixed_items_or_none,
+    proposal_with_fixed_items,
+)
 from app.annotation.hits.hit_proposal import (
     HitProposal,
     items_seen_or_held_in_other_visit,
@@ -71,9 +76,13 @@ def draw_streaming_hit_or_none(
     check_count: int = 0,
 ) -> HitProposal | None:
     """Draw a HIT by the campaign's rule from the newest posteriors; None if nothing can be asked right now."""
+    n = assignment.selection_settings.items_per_hit - check_count
+    fixed_items = choose_fixed_items(assignment, n, campaign_index.rng) if assignment.has_fixed_set else []
+    if len(fixed_items) == n > 0:
+        return proposal_of_fixed_items_or_none(assignment, fixed_items, n, campaign_index.rng)
     open_hits = cache.open_hits_of_row_or_remembered(open_hits_row, campaign_index)
     if open_hits.nothing_left:
-        return None
+        return fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
     # Items that this process is about to lease count as leased: a second request would only lose the race for them.
     leases_pending = cache.pending_leases(assignment.campaign_id)
     full_items = open_hits.full_items_after_leasing(
@@ -97,7 +106,7 @@ def draw_streaming_hit_or_none(
     if assignment.not_judged:
         full_items = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw_hit_or_none(
-        assignment.selection_settings.items_per_hit - check_count,
+        n - len(fixed_items),
         seen=seen,
         full=full_items,
         leading=leading_items,
@@ -109,9 +118,20 @@ def draw_streaming_hit_or_none(
         open_hits.nothing_left = (
             full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
         )
-        return None
+        return fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
+    if fixed_items:
+        return proposal_with_fixed_items(
+            draw, fixed_items, campaign_index.rng, shared_leader=draw.leader in leading_items
+        )
     items = shuffled_items_with_always_shown(assignment, draw.items, campaign_index.rng)
     return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
+
+
+def fixed_items_alone_or_none(
+    assignment: AssignmentState, fixed_items: list[int], n: int, rng: np.random.Generator
+) -> HitProposal | None:
+    """Return a HIT of items that are left of a fixed set, for an annotator who can be asked about nothing else."""
+    return proposal_of_fixed_items_or_none(assignment, fixed_items, n, rng) if assignment.has_fixed_set else None
 
 
 def draw_systems_then_segment_or_none(

@@ -63,6 +63,5 @@ def shuffled_items_with_always_shown(
     assignment: AssignmentState, drawn_items: list[int], rng: np.random.Generator
 ) -> list[int]:
     """Return all items of a HIT, including those that every HIT shows, in random order."""
-    return (
-        rng.permutation([*drawn_items, *assignment.always_shown]).tolist() if assignment.always_shown else drawn_items
-    )
+    shown = assignment.items_in_every_hit
+    return rng.permutation([*drawn_items, *shown]).tolist() if shown else drawn_items

@@ -11,6 +11,7 @@ from sqlalchemy import text
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
+from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
 from app.database.campaign import FINISH_IF_COMPLETE, finish_campaign_where_sql, is_open_sql
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_first_row_or_none
@@ -53,6 +54,8 @@ def has_hit_left_after_answering(
     segment: int | None = None,
 ) -> bool:
     """Return whether this annotator can get another HIT once these items (of a segment) are answered."""
+    if assignment.has_fixed_set and unjudged_fixed_items(assignment, {*assignment.seen, *answered_items}):
+        return True
     if campaign_index.segments is not None:
         segments_seen = {*assignment.seen} if segment is None else {*assignment.seen, segment}
         trial_draw = draw_systems_then_segment_or_none(

@@ -61,6 +61,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     has_checks: bool
     checks_percent: float | None
     gold_feedback: bool
+    fixed_set: str | None
     must_play: str | None
     items_language: str | None
     source_language: str | None
@@ -81,6 +82,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             criteria_settings="criteria",
             frame_origins="crowd_settings -> 'frame_origins'",
             panel_title="crowd_settings ->> 'panel_title'",
+            fixed_set="general_settings ->> 'fixed_set'",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",
