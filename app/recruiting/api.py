@@ -35,7 +35,7 @@ class StudySchema(BaseModel):
         state, plan = view.state, view.plan
         return cls(
             study=view.study,
-            status=state and state.status,
+            status=state.status if state else None,
             reward=state.reward if state else plan.reward,
             places=state.places if state else plan.places,
             most_places=plan.most_places,

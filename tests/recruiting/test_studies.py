@@ -1,6 +1,7 @@
 """A study on Prolific from a campaign: drafted once, published with its total, and grown by people alone."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,7 +15,7 @@ from tests.payments.fake_prolific import fake_prolific
 from tests.payments.studies import audit_lines, create_study, words
 
 HTTPS = "https://easel.example.org"
-PAID = {"pay_per_hit": 0.5, "minutes_per_hit": 2, "hits_per_annotator": 3}
+PAID: dict[str, Any] = {"pay_per_hit": 0.5, "minutes_per_hit": 2, "hits_per_annotator": 3}
 
 
 @pytest.fixture
