@@ -111,6 +111,8 @@ from app.quality.peer_agreement import AnnotatorComparisons
 from app.quality.rule_monitor import CampaignMonitor
 from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
+from app.recruiting import api as recruiting_api
+from app.recruiting import pages as recruiting
 from app.settings import Settings, read_settings
 from app.simulation import pages as rehearsals
 from app.simulation.rehearsals import RehearsalCrowds
@@ -297,6 +299,7 @@ ROUTERS = (
         privacy.router,
         payment_pages.router,
         submission_pages.router,
+        recruiting.router,
         approval_pages.router,
         visit.router,
     ),
@@ -317,6 +320,7 @@ ROUTERS = (
         privacy_api.router,
         payments_api.router,
         payments_api.submissions_router,
+        recruiting_api.router,
         palette_api.router,
         remarks_api.router,
         visit_api.router,

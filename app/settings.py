@@ -182,7 +182,10 @@ class Settings(BaseSettings):
     )
     secret_key: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
         None,
-        description="Key that signs tokens, 32 characters or more. Default: a random key, stored in the database.",
+        description=(
+            "Key that signs tokens and encrypts those of platforms, 32 characters or more. Default: a random key, "
+            "stored in the database."
+        ),
     )
     session_hours: int = Field(12, ge=1, le=720, description="Hours until a login ends.")
     idle_minutes: int = Field(

@@ -26,6 +26,7 @@ from app.main import create_app  # noqa: E402
 from app.privacy.inventory import PERSONAL_TABLES  # noqa: E402
 from app.settings import (  # noqa: E402
     SECRET_SETTINGS,
+    SERVICE_TOKEN_PREFIX,
     Settings,
     environment_variable_name,
     secret_file_variable_name,
@@ -106,6 +107,9 @@ def settings_page() -> str:
         + "\nA secret can also be in a file, as Docker and Kubernetes provide secrets. Name the file in\n"
         + ", ".join(f"`{secret_file_variable_name(field)}`" for field in SECRET_SETTINGS[:-1])
         + f"\nor `{secret_file_variable_name(SECRET_SETTINGS[-1])}`, and leave the variable itself unset.\n"
+        + f"\nVariables whose names begin with `{SERVICE_TOKEN_PREFIX}` hold tokens of platforms. Managers of campaigns can\n"
+        "[name one](../researchers/payments.md#set-a-budget) instead of entering a token. To encrypt entered tokens so that a\n"
+        "copy of the database does not reveal them, set `EASEL_SECRET_KEY`.\n"
     )
 
 

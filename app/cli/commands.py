@@ -36,6 +36,7 @@ COMMANDS = {
     "restore": CommandSummary("backups", "Restore a backup into an empty database, and verify it."),
     "serve": CommandSummary("serving", "Start the server, and PostgreSQL with it unless DATABASE_URL is set."),
     "simulate": CommandSummary("simulation", "Let simulated annotators answer a campaign."),
+    "study": CommandSummary("study", "Study of a campaign on its platform: make a draft."),
     "verify": CommandSummary("exports", "Replay all responses and compare every posterior bit for bit."),
 }
 

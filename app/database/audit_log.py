@@ -62,6 +62,8 @@ ACTION_PHRASES = {
     "payments.by_hand": "downloaded payments to make by hand:",
     "payments.decided": "decided about the payment",
     "payments.reviewing": "set how submissions are compared",
+    "payments.study_drafted": "drafted the study",
+    "payments.study_changed": "changed the study",
     "payments.approved": "approved the submission of",
     "payments.rejected": "rejected the submission of",
     "alert.seen": "marked an alert as seen:",

@@ -1,10 +1,6 @@
-"""Money: bonuses to annotators as rows, sent through the service of their platform.
+"""Money: bonuses as rows, sent through the service of the annotators' platform. Open `ledger.py`, then `sending.py`.
 
-A payment is a row with a state: prepared, sending (committed before the call), sent, failed or unknown. `ledger.py`
-adds rows within the campaign's budget, `sending.py` makes the calls that pay, and `reading_back.py` finds out what
-became of unclear ones. `reconciliation.py` reads the platform's submissions, and `review.py` compares them
-with ours, approves and rejects. `payment_work.py` runs all of this in the background, for one campaign at a time.
-`connections.py` keeps the tokens, and `notices.py` takes the service's signed messages.
-
-Open `ledger.py` first, then `sending.py`.
+A payment is prepared, sending (committed before the call), sent, failed or unknown. `ledger.py` adds rows within the
+budget, `sending.py` makes the calls that pay, and `reading_back.py` settles unclear ones. `reconciliation.py` reads the
+platform's submissions, and `review.py` compares them with ours. `payment_work.py` runs this in the background.
 """

@@ -196,7 +196,9 @@ class SubmissionSchema(BaseModel):
 
 
 class ReviewSettingsSchema(BaseModel):
-    study: str = Field("", max_length=100, description="A study that is read, too, before anyone comes from it.")
+    study: str | None = Field(
+        None, max_length=100, description="A study that is read, too, before anyone comes from it. Left out: it stays."
+    )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field("", max_length=500, description="Secret of the service’s notices. Empty: it stays.")
 

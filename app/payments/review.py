@@ -78,7 +78,7 @@ STORE_DECIDED_STATUS = text("""
 """)
 
 STORE_REVIEW_SETTINGS = text("""
-    UPDATE payment_accounts SET study = :study, approves = :approves,
+    UPDATE payment_accounts SET study = coalesce(CAST(:study AS text), study), approves = :approves,
         hook_secret = coalesce(CAST(:hook_secret AS bytea), hook_secret),
         due_at = CASE WHEN due_at IS NOT NULL THEN CAST(:now AS timestamptz) END
     WHERE campaign_id = :campaign
@@ -101,20 +101,20 @@ async def store_review_settings(
     connector: ServiceConnector,
     campaign: Campaign,
     *,
-    study: str,
+    study: str | None,
     approves: bool,
     hook_secret: str,
     now: datetime,
 ) -> None:
-    """Store which study is read besides those that people came from, whether complete submissions are approved, and the
-    secret of the service's notices; an empty one stays.
+    """Store which study is read besides those that people came from (None: it stays), whether complete submissions are
+    approved, and the secret of the service's notices (empty: it stays).
 
     Raises:
         Conflict: `no_budget`.
         Invalid: `service_id_unreadable`.
 
     """
-    refuse_unreadable_service_id(study)
+    refuse_unreadable_service_id(study or "")
     account = await load_account(connection, campaign)
     parameters = {
         "campaign": campaign.id,
@@ -125,7 +125,9 @@ async def store_review_settings(
     }
     await connection.execute(STORE_REVIEW_SETTINGS, parameters)
     before = {"study": account.study, "approves": account.approves}
-    after = {"study": study, "approves": approves} | ({"secret of notices": "stored"} if hook_secret else {})
+    after = {"study": account.study if study is None else study, "approves": approves} | (
+        {"secret of notices": "stored"} if hook_secret else {}
+    )
     await log_change(connection, "payments.reviewing", campaign, before=before, after=after)
 
 

@@ -193,6 +193,10 @@ async def read_earlier_payments(context: SendingContext, found: Sequence[Row[Any
     for row in found:
         try:
             submission = await context.service.load_submission(row.submission)
+        except CallNotMade:
+            if paid_before:
+                break  # these can be sent now, so that a limit of calls does not hold up all of them
+            raise
         except CallRefused as refused:
             if refused.status != 404:
                 raise

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0019_payments"
-down_revision = "0020_participant_lists"
+down_revision = "0018_withdrawals_and_leases"
 
 CREATE_TABLES = """
     CREATE TABLE payment_accounts (

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0020_participant_lists"
-down_revision = "0018_withdrawals_and_leases"
+down_revision = "0019_payments"
 
 CREATE_PARTICIPANT_LISTS = """
     CREATE TABLE participant_lists (

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0021_work_and_progress"
-down_revision = "0019_payments"
+down_revision = "0020_participant_lists"
 
 
 def upgrade() -> None:

@@ -57,6 +57,11 @@ UNNOTED |= {
     for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
     for act in ("", "/settings")
 }
+UNNOTED |= {
+    ("POST", f"{path}/study{act}"): "it takes a platform (tests/recruiting)"
+    for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
+    for act in ("", "/draft")
+}
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 
 PASSWORD = "correct horse battery staple"

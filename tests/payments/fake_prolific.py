@@ -29,6 +29,7 @@ class FakeProlific:
         submissions: By id, as the API shows them.
         bulks: Registered bonuses by their id: (submission, hundredths).
         paid: Every payment that was made, in order.
+        studies: Drafted studies by id, as the API shows them.
         slow: Payments that were accepted and not made yet, until `settle`.
         trouble: Called with "METHOD path" before each reply; it may return a reply, or raise.
         calls: Every call as "METHOD path".
@@ -42,6 +43,7 @@ class FakeProlific:
     paid: list[tuple[str, int]] = field(default_factory=list)
     slow: list[tuple[str, int]] = field(default_factory=list)
     is_slow: bool = False
+    studies: dict[str, dict[str, Any]] = field(default_factory=dict)
     trouble: Callable[[str], Response | None] = lambda _call: None
     after: Callable[[str], Response | None] = lambda _call: None
     calls: list[str] = field(default_factory=list)
@@ -97,6 +99,43 @@ async def me() -> dict[str, str]:
 @router.get("/api/v1/workspaces/{workspace}/balance/")
 async def balance(books: Books, workspace: str) -> dict[str, Any]:
     return {"currency_code": "GBP", "total_balance": books.balance, "available_balance": books.balance}
+
+
+@router.get("/api/v1/reward-recommendations/")
+async def recommendations(workspace_id: str, currency: str) -> dict[str, int]:
+    return {"min_reward_per_hour": 600, "recommended_reward_per_hour": 900}
+
+
+@router.post("/api/v1/studies/", status_code=201)
+async def create_study_(books: Books, request: Request) -> dict[str, Any]:
+    study = f"draft-{len(books.studies) + 1}"
+    books.studies[study] = {"id": study, "status": "UNPUBLISHED", **await request.json()}
+    return books.studies[study]
+
+
+@router.get("/api/v1/studies/{study}/")
+async def study_(books: Books, study: str) -> Response:
+    return JSONResponse(books.studies[study]) if study in books.studies else error(404, "Not found", "No study.")
+
+
+@router.patch("/api/v1/studies/{study}/")
+async def patch_study(books: Books, study: str, request: Request) -> Response:
+    places = (await request.json())["total_available_places"]
+    if places <= books.studies[study]["total_available_places"]:
+        return error(400, "Bad request", "Places can only be added.")
+    books.studies[study]["total_available_places"] = places
+    return JSONResponse(books.studies[study])
+
+
+@router.post("/api/v1/studies/{study}/transition/")
+async def transition_study(books: Books, study: str, request: Request) -> Response:
+    action, row = (await request.json())["action"], books.studies[study]
+    wanted = {"PUBLISH": ("UNPUBLISHED", "ACTIVE"), "PAUSE": ("ACTIVE", "PAUSED"), "START": ("PAUSED", "ACTIVE")}
+    before, after = wanted[action]
+    if row["status"] != before:
+        return error(400, "Bad request", f"The study is {row['status']}")
+    row["status"] = after
+    return JSONResponse(row)
 
 
 @router.get("/api/v1/studies/{study}/submissions/")

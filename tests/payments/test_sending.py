@@ -162,6 +162,18 @@ async def test_what_was_certainly_not_paid_is_tried_again(engine, prolific, part
     assert prolific.paid_by_submission() == {"s1": [425]}
 
 
+async def test_a_limit_of_calls_holds_up_the_rest_alone(engine, prolific):
+    study = await create_study(engine, prolific, people=3)
+    await study.add(("A1", 100), ("A2", 100), ("A3", 100))
+    prolific.trouble = fail_at("submissions/s3/", PlainTextResponse("", 429))
+    await study.send()
+    assert await study.states() == ["sent", "sent", "prepared"]
+    assert "too many calls" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    prolific.trouble = fail_at("nothing", None)
+    await study.work_again(minutes=10)
+    assert await study.states() == ["sent"] * 3
+
+
 async def test_a_submission_that_is_gone_fails_and_the_others_are_paid(engine, prolific):
     study = await create_study(engine, prolific)
     del prolific.submissions["s1"]

@@ -72,6 +72,12 @@ async def test_how_submissions_are_read_is_set_and_noted(engine, researcher, pag
     assert (await audit_lines(engine))[-1] == "payments.reviewing"
 
 
+async def test_a_program_that_leaves_the_study_out_keeps_it(engine, program, study):
+    await program("POST", "/settings", part="submissions", json={"study": "study-2"})
+    await program("POST", "/settings", part="submissions", json={"approves": True})
+    assert await fetch_rows(engine, "SELECT approves, study FROM payment_accounts") == [(True, "study-2")]
+
+
 async def test_programs_read_and_decide(researcher, program, study, page, prolific):
     rows = (await program("GET", part="submissions")).json()
     assert [(row["name"], row["status"], row["finding"]) for row in rows] == [

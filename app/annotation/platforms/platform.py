@@ -159,6 +159,7 @@ class Platform:
         approves_by_list: True if a researcher approves submissions there by a list of their ids.
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
         service: How Easel reaches the platform's service for submissions and money; None if it has none.
+        completion_code_setting: Name of the campaign's setting with the code of completed visits.
         set_up_by_campaign: Return the platform as a campaign's settings describe it, or None if they do not; not set
             if the platform is the same in all campaigns.
 
@@ -182,6 +183,7 @@ class Platform:
     approves_by_list: bool = False
     minimum_hourly_pay: Mapping[str, float] = field(default_factory=dict)
     service: ServiceOfPlatform | None = None
+    completion_code_setting: str = "return_completed"
     result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False
     set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None

@@ -68,6 +68,45 @@ class Notice:
     event_id: str
 
 
+@dataclass(frozen=True)
+class HourlyRecommendation:
+    """Pay per hour that the platform demands and recommends, in hundredths."""
+
+    minimum: int
+    recommended: int
+
+
+@dataclass(frozen=True)
+class StudyCode:
+    """A code with which people of one outcome return."""
+
+    code: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class StudyDraft:
+    """A study to make. `reward` is that of one person, in hundredths."""
+
+    name: str
+    description: str
+    url: str
+    reward: int
+    minutes: int
+    places: int
+    codes: Sequence[StudyCode]
+    reference: str
+
+
+@dataclass(frozen=True)
+class StudyState:
+    """A study as the service has it. `status` is its own word for it."""
+
+    status: str
+    reward: int
+    places: int
+
+
 class PlatformService(Protocol):
     """Calls to the service with a researcher's token. All of them raise `ServiceFailure`."""
 
@@ -75,6 +114,19 @@ class PlatformService(Protocol):
         """Raise `CallRefused` if the service does not accept the token."""
 
     async def load_balance(self, workspace: str) -> Balance: ...
+
+    async def load_hourly_recommendation(self, workspace: str, currency: str) -> HourlyRecommendation: ...
+
+    async def create_study(self, draft: StudyDraft) -> str:
+        """Make an unpublished study, and return its id."""
+
+    async def load_study(self, study: str) -> StudyState: ...
+
+    async def change_study(self, study: str, action: str) -> None:
+        """Publish, pause or resume a study. A second publication is refused."""
+
+    async def set_places(self, study: str, places: int) -> None:
+        """Raise the number of places."""
 
     def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study, without their bonuses."""

@@ -60,4 +60,5 @@ PLATFORM = Platform(
     approves_by_list=True,
     minimum_hourly_pay=PROLIFIC_MINIMUM_HOURLY_PAY,
     service=SERVICE,
+    completion_code_setting=PROLIFIC_CODE_SETTING,
 )

@@ -22,9 +22,12 @@ from app.annotation.platforms.service import (
     CallNotMade,
     CallOutcomeUnknown,
     CallRefused,
+    HourlyRecommendation,
     Notice,
     PlatformService,
     ServiceOfPlatform,
+    StudyDraft,
+    StudyState,
     Submission,
     SubmissionStatus,
 )
@@ -49,6 +52,8 @@ REJECTION_CATEGORIES = (
     *("TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT"),
     *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
 )
+CODE_TYPE_BY_OUTCOME = {"completed": "COMPLETED", "failed_checks": "FAILED_ATTENTION_CHECK"}
+TRANSITION_BY_ACTION = {"publish": "PUBLISH", "pause": "PAUSE", "resume": "START"}
 SIGNATURE_HEADER, TIMESTAMP_HEADER = "x-prolific-request-signature", "x-prolific-request-timestamp"
 EVENT_HEADER = "x-event-id"
 
@@ -78,7 +83,18 @@ class SubmissionPage(BaseModel):
     results: list[SubmissionReply]
 
 
-class BulkBonusReply(BaseModel):
+class RecommendationReply(BaseModel):
+    min_reward_per_hour: int
+    recommended_reward_per_hour: int
+
+
+class StudyReply(BaseModel):
+    status: str
+    reward: int
+    total_available_places: int
+
+
+class CreatedReply(BaseModel):
     id: str = Field(min_length=1)
 
 
@@ -111,6 +127,25 @@ class ProlificService(PlatformService):
         reply = read_reply(BalanceReply, await self._call("GET", f"/workspaces/{path_part(workspace)}/balance/"))
         return Balance(reply.available_balance, reply.currency_code)
 
+    async def load_hourly_recommendation(self, workspace: str, currency: str) -> HourlyRecommendation:
+        query = {"workspace_id": workspace, "currency": currency}
+        reply = read_reply(RecommendationReply, await self._call("GET", "/reward-recommendations/", query=query))
+        return HourlyRecommendation(reply.min_reward_per_hour, reply.recommended_reward_per_hour)
+
+    async def create_study(self, draft: StudyDraft) -> str:
+        return read_reply(CreatedReply, await self._call("POST", "/studies/", study_body(draft))).id
+
+    async def load_study(self, study: str) -> StudyState:
+        reply = read_reply(StudyReply, await self._call("GET", f"/studies/{path_part(study)}/"))
+        return StudyState(reply.status.lower().replace("_", " "), reply.reward, reply.total_available_places)
+
+    async def change_study(self, study: str, action: str) -> None:
+        body = {"action": TRANSITION_BY_ACTION[action]}
+        await self._call("POST", f"/studies/{path_part(study)}/transition/", body)
+
+    async def set_places(self, study: str, places: int) -> None:
+        await self._call("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
+
     async def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study. A page past the end is 404, and so is a study that was deleted."""
         offset = 0
@@ -135,7 +170,7 @@ class ProlificService(PlatformService):
 
     async def prepare_bonuses(self, study: str, bonuses: Sequence[Bonus]) -> str:
         body = {"study_id": study, "csv_bonuses": format_bonus_list(bonuses)}
-        return read_reply(BulkBonusReply, await self._call("POST", "/submissions/bonus-payments/", body)).id
+        return read_reply(CreatedReply, await self._call("POST", "/submissions/bonus-payments/", body)).id
 
     async def pay_bonuses(self, bulk_id: str) -> None:
         await self._call("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/")
@@ -216,6 +251,32 @@ def read_reply(shape: type[R], document: Any) -> R:
         return shape.model_validate(document)
     except ValidationError:
         raise CallOutcomeUnknown("Prolific sent a reply that Easel cannot read.") from None
+
+
+def study_body(draft: StudyDraft) -> dict[str, Any]:
+    """Return a draft as the API takes it. People have three times the estimated time."""
+    return {
+        "name": draft.name,
+        "internal_name": draft.reference,
+        "description": draft.description,
+        "external_study_url": draft.url,
+        "prolific_id_option": "url_parameters",
+        "completion_codes": [
+            {
+                "code": code.code,
+                "code_type": CODE_TYPE_BY_OUTCOME.get(code.outcome, "OTHER"),
+                "actor": "participant",
+                "actions": [{"action": "MANUALLY_REVIEW"}],
+            }
+            for code in draft.codes
+        ],
+        "total_available_places": draft.places,
+        "estimated_completion_time": draft.minutes,
+        "maximum_allowed_time": 3 * draft.minutes + 2,
+        "reward": draft.reward,
+        "device_compatibility": ["desktop", "tablet", "mobile"],
+        "peripheral_requirements": [],
+    }
 
 
 def path_part(name: str) -> str:

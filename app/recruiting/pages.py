@@ -1,0 +1,71 @@
+"""Researchers' page of a study: what it will cost, its draft, and its state on the platform."""
+
+from fastapi import Request, Response
+from fastapi.responses import HTMLResponse, RedirectResponse
+
+from app.accounts.guards import researcher_router
+from app.annotation.platforms.registry import PLATFORMS
+from app.errors import Refusal
+from app.http.dependencies import Database, FormFields, Now, render_page, request_base_url
+from app.payments.connections import service_platform_name
+from app.payments.dependencies import Connector
+from app.payments.money import amount_text
+from app.record.campaign import load_campaign_for_page
+from app.recruiting.studies import act_on_study, draft_study, study_total, view_study
+
+router = researcher_router("/admin/campaigns/{slug}")
+
+
+@router.get("/study")
+async def show_study(request: Request, database: Database, connector: Connector, slug: str) -> HTMLResponse:
+    return await render_study(request, database, connector, slug)
+
+
+async def render_study(
+    request: Request, database: Database, connector: Connector, slug: str, *, refusal: Refusal | None = None
+) -> HTMLResponse:
+    """Show the study; if it cannot be shown, the reason, which says what to do first."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_for_page(connection, slug)
+    view = None
+    try:
+        view = await view_study(database, connector, slug, request_base_url(request))
+    except Refusal as problem:
+        refusal = refusal or problem
+    context = {
+        "campaign": campaign,
+        "platform": PLATFORMS[service_platform_name()],
+        "view": view,
+        "total": view and view.state and study_total(view.state),
+        "amount_text": amount_text,
+    }
+    return render_page(request, "admin/study.html", context, refusal=refusal, status=200)
+
+
+@router.post("/study/draft")
+async def post_study_draft(request: Request, database: Database, connector: Connector, slug: str, now: Now) -> Response:
+    """Make the draft at the platform."""
+    try:
+        await draft_study(database, connector, slug, request_base_url(request), now=now)
+    except Refusal as refusal:
+        return await render_study(request, database, connector, slug, refusal=refusal)
+    return RedirectResponse(f"/admin/campaigns/{slug}/study?done=study-drafted", status_code=303)
+
+
+@router.post("/study")
+async def post_study_action(
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str
+) -> Response:
+    """Publish, pause or resume the study, or give it more places."""
+    try:
+        await act_on_study(
+            database,
+            connector,
+            slug,
+            form.get("action", ""),
+            total=form.get("total", ""),
+            places=form.get("places", "").strip(),
+        )
+    except Refusal as refusal:
+        return await render_study(request, database, connector, slug, refusal=refusal)
+    return RedirectResponse(f"/admin/campaigns/{slug}/study?done=study-changed", status_code=303)

@@ -1,0 +1,109 @@
+"""Reward, time and places of a study, from a campaign's settings and its last plan. Pure."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Self
+
+from app.annotation.platforms.service import Balance, HourlyRecommendation
+from app.campaigns.forecast_findings import ForecastFindings
+from app.campaigns.summaries import CampaignWithProgress
+from app.campaigns.totals import count_planned_tasks
+from app.designs.campaign import Campaign
+from app.errors import Conflict, join_names
+from app.payments.money import amount_text
+
+SETTING_TITLES = {
+    "pay_per_hit": "pay per task",
+    "minutes_per_hit": "minutes per task",
+    "hits_per_annotator": "tasks per annotator",
+}
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """A study that gives the campaign all answers that it wants. Money is in hundredths.
+
+    Attributes:
+        reward: Pay of one person.
+        minutes: Time of one person.
+        places: Number of people.
+        most_places: Number of people at the upper end of the plan's band; None if there is no plan, or no end.
+        has_plan: Whether the number of people follows from a plan for the campaign's goal.
+
+    """
+
+    reward: int
+    minutes: int
+    places: int
+    most_places: int | None
+    has_plan: bool
+    currency: str
+
+    @property
+    def total(self) -> int:
+        return self.reward * self.places
+
+    @property
+    def hourly_pay(self) -> int:
+        return round(self.reward * 60 / self.minutes)
+
+    @classmethod
+    def from_campaign(cls, campaign: CampaignWithProgress) -> Self:
+        """Return the study of a campaign. Raises `Conflict` (`study_settings_missing`)."""
+        pay, minutes, tasks_per_person = campaign.pay_per_hit, campaign.minutes_per_hit, campaign.hits_per_annotator
+        if not pay or not minutes or not tasks_per_person:
+            missing = [title for name, title in SETTING_TITLES.items() if not getattr(campaign, name)]
+            raise Conflict(
+                f"A study needs these settings first: {join_names(missing)}. Nothing was changed.",
+                code="study_settings_missing",
+                settings=missing,
+            )
+        findings = ForecastFindings.from_stored(
+            campaign.newest_plan, items=campaign.item_count, per_item=campaign.judgments_per_item
+        )
+        totals = list(findings.totals) if findings else []
+        tasks = count_planned_tasks(campaign, campaign.item_count)
+        middle = count_tasks_of_judgments(campaign, totals[0]) if totals and totals[0] else None
+        most = count_tasks_of_judgments(campaign, totals[-1]) if totals and totals[-1] else None
+        people = max(1, math.ceil((middle or tasks) / tasks_per_person))
+        return cls(
+            reward=round(pay * tasks_per_person * 100),
+            minutes=max(1, math.ceil(minutes * tasks_per_person)),
+            places=people,
+            most_places=max(people, math.ceil(most / tasks_per_person)) if most else None,
+            has_plan=middle is not None,
+            currency=campaign.currency,
+        )
+
+
+def count_tasks_of_judgments(campaign: Campaign, judgments: int) -> int:
+    """Return how many tasks bring so many judgments."""
+    return -(-judgments // max(1, campaign.items_per_hit - len(campaign.design.always_shown)))
+
+
+def count_missing_people(campaign: CampaignWithProgress) -> int:
+    """Return how many more people give the campaign the judgments that it still wants."""
+    missing = max(0, campaign.judgments_wanted - campaign.judgments_taken)
+    return math.ceil(count_tasks_of_judgments(campaign, missing) / (campaign.hits_per_annotator or 1))
+
+
+def iterate_study_warnings(
+    plan: StudyPlan, base_url: str, balance: Balance | None, recommended: HourlyRecommendation | None
+) -> Iterator[str]:
+    """Yield what a researcher should know before a study is published."""
+    hourly = f"{amount_text(plan.hourly_pay)} {plan.currency}"
+    if recommended and plan.hourly_pay < recommended.minimum:
+        yield (
+            f"The pay is {hourly} per hour, below the platform’s minimum of {amount_text(recommended.minimum)}. "
+            "Raise the pay per task, or its minutes are too many."
+        )
+    elif recommended and plan.hourly_pay < recommended.recommended:
+        yield f"The pay is {hourly} per hour; the platform recommends {amount_text(recommended.recommended)}."
+    if balance and balance.available < plan.total:
+        yield (
+            f"The workspace has {amount_text(balance.available)} {balance.currency}, less than the rewards of "
+            f"{amount_text(plan.total)}, and fees come on top."
+        )
+    if not base_url.startswith("https://"):
+        yield f"People cannot reach {base_url}. Set the public address of the server first (EASEL_PUBLIC_URL)."

@@ -1,0 +1,189 @@
+"""A study on Prolific from a campaign: drafted once, published with its total, and grown by people alone."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from app.accounts import tokens, users
+from app.cli.commands import easel
+from app.errors import Conflict, Invalid
+from app.recruiting.studies import act_on_study, draft_study, view_study
+from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
+from tests.payments.fake_prolific import fake_prolific
+from tests.payments.studies import audit_lines, create_study, words
+
+HTTPS = "https://easel.example.org"
+PAID: dict[str, Any] = {"pay_per_hit": 0.5, "minutes_per_hit": 2, "hits_per_annotator": 3}
+
+
+@pytest.fixture
+def prolific():
+    with fake_prolific() as books:
+        yield books
+
+
+@pytest.fixture
+async def study(engine, prolific):
+    return await create_study(engine, prolific, people=0, **PAID)
+
+
+async def draft(study, base_url=HTTPS):
+    return await draft_study(study.engine, study.connector, "verbs", base_url, now=study.clock.now)
+
+
+async def act(study, action, **more):
+    await act_on_study(study.engine, study.connector, "verbs", action, **more)
+
+
+async def view(study, base_url=HTTPS):
+    return await view_study(study.engine, study.connector, "verbs", base_url)
+
+
+async def test_a_draft_has_what_the_campaign_says(engine, prolific, study):
+    found = await draft(study)
+    made = prolific.studies[found]
+    link_key = await fetch_value(engine, "SELECT link_key FROM campaigns")
+    assert made["external_study_url"] == (
+        f"{HTTPS}/prolific/{link_key}"
+        "?PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    )
+    # 12 items with 3 judgments are 36, 5 to a task: 8 tasks, 3 for each person
+    assert (made["reward"], made["estimated_completion_time"], made["total_available_places"]) == (150, 6, 3)
+    assert [code["code_type"] for code in made["completion_codes"]] == [
+        "COMPLETED",
+        "FAILED_ATTENTION_CHECK",
+        "OTHER",
+        "OTHER",
+    ]
+    codes = await fetch_rows(
+        engine,
+        """SELECT crowd_settings ->> 'prolific_completion_code', crowd_settings ->> 'return_failed_checks'
+           FROM campaigns""",
+    )
+    assert codes == [(made["completion_codes"][0]["code"], made["completion_codes"][1]["code"])]
+    assert len({code["code"] for code in made["completion_codes"]}) == 4
+    assert (await audit_lines(engine))[-1] == "payments.study_drafted"
+
+
+async def test_places_follow_from_the_plan(engine, prolific, study):
+    plan = '{"items": 12, "per_item": 3, "warning": "", "enough": 3, "totals": [90, 60, 180]}'
+    await execute_sql(engine, "UPDATE campaigns SET newest_plan = CAST(:plan AS jsonb)", plan=plan)
+    found = (await view(study)).plan
+    assert (found.places, found.most_places, found.has_plan) == (6, 12, True)
+
+
+async def test_codes_that_the_campaign_has_are_kept(engine, prolific, study):
+    await execute_sql(
+        engine, """UPDATE campaigns SET crowd_settings = crowd_settings || '{"prolific_completion_code": "MINE1"}'"""
+    )
+    made = prolific.studies[await draft(study)]
+    assert made["completion_codes"][0]["code"] == "MINE1"
+
+
+async def test_a_campaign_has_one_study(prolific, study):
+    await draft(study)
+    with pytest.raises(Conflict) as refused:
+        await draft(study)
+    assert refused.value.code == "study_exists"
+    assert len(prolific.studies) == 1
+
+
+async def test_of_two_drafts_at_once_one_counts(engine, study):
+    replies = await asyncio.gather(draft(study), draft(study), return_exceptions=True)
+    stored = await fetch_value(engine, "SELECT study FROM payment_accounts")
+    assert stored in replies
+
+
+async def test_a_study_needs_pay_time_and_a_limit_of_tasks(engine, prolific):
+    study = await create_study(engine, prolific, people=0, pay_per_hit=0.5)
+    with pytest.raises(Conflict) as refused:
+        await draft(study)
+    assert refused.value.details["settings"] == ["minutes per task", "tasks per annotator"]
+
+
+async def test_a_study_is_published_with_its_total_alone(engine, prolific, study):
+    found = await draft(study)
+    for total in ("", "4.5", "4.51", "450"):
+        with pytest.raises(Conflict) as refused:
+            await act(study, "publish", total=total)
+        assert refused.value.code == "total_differs"
+    assert prolific.studies[found]["status"] == "UNPUBLISHED"
+    await act(study, "publish", total="4.50")
+    assert prolific.studies[found]["status"] == "ACTIVE"
+    with pytest.raises(Conflict) as refused:  # another manager, at the same moment
+        await act(study, "publish", total="4.50")
+    assert refused.value.code == "service_refused"
+    await act(study, "pause")
+    await act(study, "resume")
+    assert prolific.studies[found]["status"] == "ACTIVE"
+    assert (await audit_lines(engine))[-1] == "payments.study_changed"
+
+
+async def test_a_campaign_that_does_not_run_is_not_published(engine, study):
+    await draft(study)
+    await execute_sql(engine, "UPDATE campaigns SET status = 'paused'")
+    with pytest.raises(Conflict) as refused:
+        await act(study, "publish", total="4.50")
+    assert refused.value.code == "not_running"
+
+
+async def test_more_places_are_proposed_and_added_by_people_alone(prolific, study):
+    found = await draft(study)
+    await act(study, "publish", total="4.50")
+    for number in range(3):
+        prolific.add(f"s{number}", "APPROVED", study=found)
+    await study.work_again(minutes=10)
+    assert (await view(study)).proposed_places == 6
+    assert prolific.studies[found]["total_available_places"] == 3
+    for places in ("3", "2", "six", "-1", ""):
+        with pytest.raises(Invalid):
+            await act(study, "places", places=places)
+    await act(study, "places", places="6")
+    assert prolific.studies[found]["total_available_places"] == 6
+    assert (await view(study)).proposed_places is None
+
+
+async def test_warnings_name_low_pay_low_balance_and_a_private_address(engine, prolific, study):
+    assert (await view(study)).warnings == []  # 15.00 per hour
+    prolific.balance = 400
+    await execute_sql(engine, "UPDATE campaigns SET minutes_per_hit = 6")
+    warnings = " ".join((await view(study, "http://127.0.0.1:8000")).warnings)
+    assert "below the platform’s minimum of 6.00" in warnings
+    assert "has 4.00 GBP, less than the rewards of 4.50" in warnings
+    assert "People cannot reach http://127.0.0.1:8000" in warnings
+
+
+async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
+    study = await create_study(app.state.database, prolific, people=0, **PAID)
+    app.state.payment_connector = study.connector
+    page = "/admin/campaigns/verbs/study"
+    assert "Reward of one person £1.50 for 3 tasks, about 6 minutes" in words(await researcher.get(page))
+    reply = await researcher.post(f"{page}/draft", follow_redirects=True)
+    assert "unpublished" in words(reply)
+    refused = await researcher.post(page, data={"action": "publish", "total": "1"})
+    assert "Type this total to publish" in words(refused)
+    reply = await researcher.post(page, data={"action": "publish", "total": "4.50"}, follow_redirects=True)
+    assert "Pause the study" in words(reply)
+    async with app.state.database.begin() as connection:
+        admin = await users.find_or_create_oldest_user(connection, now=NOW)
+        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+    api = {"url": "/api/v1/campaigns/verbs/study", "headers": {"authorization": f"Bearer {token}"}}
+    found = (await researcher.get(**api)).json()
+    assert (found["status"], found["total"], found["places"], found["hourly_pay"]) == ("active", 450, 3, 1500)
+    reply = await researcher.post(**api, json={"action": "pause"})
+    assert reply.json()["status"] == "paused"
+    assert (await researcher.post(**api, json={"action": "pause"})).json()["error"]["code"] == "service_refused"
+    draft_again = await researcher.post(f"{api['url']}/draft", headers=api["headers"])
+    assert draft_again.json()["error"]["code"] == "study_exists"
+
+
+async def test_the_command_drafts(engine, database_url, prolific, study, monkeypatch):
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("EASEL_PROLIFIC_API_URL", prolific.address)
+    monkeypatch.setenv("EASEL_SECRET_KEY", "a key of the server for tests, long enough")
+    run = CliRunner().invoke
+    words_ = ["study", "draft", "verbs", "--url", HTTPS]
+    assert (await asyncio.to_thread(run, easel, words_)).output == "Draft draft-1 made. It is not published yet.\n"
+    assert "study_exists" in (await asyncio.to_thread(run, easel, words_)).output
