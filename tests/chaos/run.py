@@ -38,7 +38,7 @@ class Plan:
     """Length, seed and faults of a run.
 
     Attributes:
-        seconds: When the last round begins at the latest, from the start.
+        seconds: When the last round begins at the latest, from the time when the servers answer.
         seed: Of all draws of the run; what the machine does in between is not repeated.
         fault: A deliberate fault of the product by its name in `server`, or "".
         injects: Whether faults of the machine are injected.
@@ -57,7 +57,7 @@ class Report:
 
     Attributes:
         violations: Empty if nothing is wrong.
-        seconds: How long it took.
+        seconds: How long the rounds took.
         seconds_to_first: Until the round with the first violation was checked; None if there is none.
 
     """
@@ -91,13 +91,14 @@ class Report:
 
 async def run_chaos(plan: Plan) -> Report:
     """Run rounds until the time is over or something is wrong, and return what was found."""
-    rng, report, began = Random(plan.seed), Report(plan), time.monotonic()
-    async with open_machine(plan, report, rng) as machine:
+    rng, report = Random(plan.seed), Report(plan)
+    async with open_machine(plan, report) as machine:
+        began = time.monotonic()
         while not report.violations and (report.rounds == 0 or time.monotonic() - began < plan.seconds):
             await machine.run_round(report, Random(rng.random()))
             if report.violations:
                 report.seconds_to_first = time.monotonic() - began
-    report.seconds = time.monotonic() - began
+        report.seconds = time.monotonic() - began
     return report
 
 
@@ -181,7 +182,7 @@ class Machine:
 
 
 @asynccontextmanager
-async def open_machine(plan: Plan, report: Report, rng: Random) -> AsyncIterator[Machine]:
+async def open_machine(plan: Plan, report: Report) -> AsyncIterator[Machine]:
     """Start everything on a folder of its own, and end it afterwards."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-chaos-", dir="/tmp")))
