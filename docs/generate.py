@@ -107,9 +107,9 @@ def settings_page() -> str:
         + "\nA secret can also be in a file, as Docker and Kubernetes provide secrets. Name the file in\n"
         + ", ".join(f"`{secret_file_variable_name(field)}`" for field in SECRET_SETTINGS[:-1])
         + f"\nor `{secret_file_variable_name(SECRET_SETTINGS[-1])}`, and leave the variable itself unset.\n"
-        + f"\nVariables whose names begin with `{SERVICE_TOKEN_PREFIX}` hold tokens of platforms. Managers of campaigns can\n"
-        "[name one](../researchers/payments.md#set-a-budget) instead of entering a token. To encrypt entered tokens so that a\n"
-        "copy of the database does not reveal them, set `EASEL_SECRET_KEY`.\n"
+        + f"\nVariables whose names begin with `{SERVICE_TOKEN_PREFIX}` hold tokens of platforms. Managers of\n"
+        "campaigns can [name one](../researchers/payments.md#set-a-budget) instead of entering a token. To encrypt\n"
+        "entered tokens so that a copy of the database does not reveal them, set `EASEL_SECRET_KEY`.\n"
     )
 
 
