@@ -242,6 +242,7 @@ def ids_in_addresses() -> set[str]:
         "action",
         "ending",
         "file",
+        "list_name",
         "name",
         "section",
         "method",

@@ -1,5 +1,6 @@
 """The planner knows large new tables at once, and small additions to large tables cost nothing."""
 
+import pytest
 from sqlalchemy import text
 
 from tests.annotation.hits.campaigns import execute_sql, fetch_value
@@ -41,6 +42,7 @@ async def test_rows_of_earlier_transactions_count_too(engine):
     assert await known_rows(engine, "items") >= 2 * before
 
 
+@pytest.mark.own_database  # where nothing was removed before
 async def test_an_import_of_many_answers_gives_the_tables_of_answers_statistics(engine):
     campaign = await create_launched_campaign(engine, ITEMS)
     await execute_sql(engine, "ANALYZE responses, hits, assignments")
