@@ -15,7 +15,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -45,9 +45,9 @@ STATE_AFTER_FAILED_CALL: dict[type[ServiceFailure], str] = {
 FIND_PAYMENTS_TO_SEND = text("""
     SELECT DISTINCT ON (p.submission) p.id, p.submission, p.study, p.amount FROM payments p
     WHERE p.campaign_id = :campaign AND p.state = 'prepared' AND p.id <= :through
-    AND NOT starts_with(p.submission, 'erased:') AND p.study = (
+    AND p.id <> ALL(CAST(:waiting AS bigint[])) AND NOT starts_with(p.submission, 'erased:') AND p.study = (
         SELECT o.study FROM payments o WHERE o.campaign_id = :campaign AND o.state = 'prepared' AND o.id <= :through
-        AND NOT starts_with(o.submission, 'erased:') AND NOT EXISTS (
+        AND o.id <> ALL(CAST(:waiting AS bigint[])) AND NOT starts_with(o.submission, 'erased:') AND NOT EXISTS (
             SELECT 1 FROM payments u WHERE u.campaign_id = o.campaign_id AND u.submission = o.submission
             AND u.amount = o.amount AND u.state IN ('sending', 'unknown'))
         ORDER BY o.id LIMIT 1)
@@ -58,8 +58,12 @@ FIND_PAYMENTS_TO_SEND = text("""
 """)
 
 COUNT_SENT_PAYMENTS = text("""
-    SELECT count(*) FROM payments
+    SELECT count(*) AS ours, coalesce(max(paid_before), 0) AS others FROM payments
     WHERE campaign_id = :campaign AND submission = :submission AND amount = :amount AND state = 'sent'
+""")
+LET_PAYMENT_WAIT = text("""
+    UPDATE payments SET problem = 'An earlier payment of this amount is not in the platform’s list yet.'
+    WHERE campaign_id = :campaign AND id = :id AND state = 'prepared'
 """)
 
 TAKE_CALL_OF_WORKSPACE = text("""
@@ -72,8 +76,11 @@ GIVE_CALL_OF_WORKSPACE_BACK = text("DELETE FROM payment_calls WHERE batch = :bat
 MARK_PAYMENTS_AS_SENDING = text("""
     UPDATE payments p SET state = 'sending', batch = :batch, bulk_id = NULL, sending_at = :now, problem = '',
         paid_before = given.paid_before, looked_at = NULL, amounts_seen = NULL
-    FROM unnest(CAST(:ids AS bigint[]), CAST(:paid_before AS int[])) AS given (id, paid_before)
-    WHERE p.campaign_id = :campaign AND p.id = given.id AND p.state = 'prepared'
+    FROM unnest(CAST(:ids AS bigint[]), CAST(:paid_before AS int[]), CAST(:ours AS int[]))
+        AS given (id, paid_before, ours)
+    WHERE p.campaign_id = :campaign AND p.id = given.id AND p.state = 'prepared' AND given.ours = (
+        SELECT count(*) FROM payments o WHERE o.campaign_id = p.campaign_id AND o.submission = p.submission
+        AND o.amount = p.amount AND o.state IN ('sending', 'sent', 'unknown'))
     RETURNING p.id, p.submission, p.amount
 """)
 
@@ -137,24 +144,32 @@ async def send_prepared_payments(context: SendingContext) -> None:
         ServiceFailure: The service cannot be reached or does not accept the token; payments wait for the next try.
 
     """
-    while found := await find_payments_to_send(context):
-        if await send_one_batch(context, found):
+    waiting: set[int] = set()
+    while found := await find_payments_to_send(context, waiting):
+        if await send_one_batch(context, found, waiting):
             return
 
 
-async def find_payments_to_send(context: SendingContext) -> Sequence[Row[Any]]:
+async def find_payments_to_send(context: SendingContext, waiting: set[int]) -> Sequence[Row[Any]]:
     async with context.database.begin() as connection:
-        parameters = {"campaign": context.campaign_id, "through": context.through, "most": context.max_bonuses}
+        parameters = {
+            "campaign": context.campaign_id,
+            "through": context.through,
+            "most": context.max_bonuses,
+            "waiting": sorted(waiting),
+        }
         return (await connection.execute(FIND_PAYMENTS_TO_SEND, parameters)).all()
 
 
-async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]]) -> bool:
-    """Send payments of one study. Return whether to stop: another call is under way, or this one failed."""
-    paid_before = await read_earlier_payments(context, found)
-    if not paid_before:
-        return False  # all of them failed for good, so that others are found next
+async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]], waiting: set[int]) -> bool:
+    """Send payments of one study, and add those that have to wait to `waiting`. Return whether to stop: another call is
+    under way, or this one failed.
+    """
+    earlier = await read_earlier_payments(context, found, waiting)
+    if not earlier:
+        return False  # all of them failed for good or wait, so that others are found next
     batch = secrets.token_hex(8)
-    sending = await mark_as_sending(context, batch, paid_before)
+    sending = await mark_as_sending(context, batch, earlier)
     if not sending:
         return True
     outcome = await register_and_pay(context, batch, found[0].study, sending)
@@ -185,36 +200,55 @@ async def register_and_pay(
     return "sent", ""
 
 
-async def read_earlier_payments(context: SendingContext, found: Sequence[Row[Any]]) -> dict[int, int]:
-    """Return, by payment, how often others paid its amount to its submission before. A submission that does not exist
-    fails. Raises `ServiceFailure`.
+class EarlierPayments(NamedTuple):
+    """How often Easel and how often others paid an amount to a submission before."""
+
+    ours: int
+    others: int
+
+
+async def read_earlier_payments(
+    context: SendingContext, found: Sequence[Row[Any]], waiting: set[int]
+) -> dict[int, EarlierPayments]:
+    """Return the earlier payments of the same amount to the same submission, by payment.
+
+    A payment waits while the service's list lacks an earlier one of Easel: otherwise one that others made could be
+    mistaken for it. A payment to a submission that does not exist fails. Raises `ServiceFailure`.
     """
-    paid_before: dict[int, int] = {}
+    earlier: dict[int, EarlierPayments] = {}
     for row in found:
+        parameters = {"campaign": context.campaign_id, "id": row.id}
+        async with context.database.begin() as connection:  # before the call: see MARK_PAYMENTS_AS_SENDING
+            same = {**parameters, "submission": row.submission, "amount": row.amount}
+            known = (await connection.execute(COUNT_SENT_PAYMENTS, same)).one()
         try:
             submission = await context.service.load_submission(row.submission)
         except CallNotMade:
-            if paid_before:
+            if earlier:
                 break  # these can be sent now, so that a limit of calls does not hold up all of them
             raise
         except CallRefused as refused:
             if refused.status != 404:
                 raise
             async with context.database.begin() as connection:
-                now = await context.clock()
-                parameters = {"campaign": context.campaign_id, "id": row.id, "problem": refused.message, "now": now}
-                await connection.execute(FAIL_PAYMENT, parameters)
+                failure = {**parameters, "problem": refused.message, "now": await context.clock()}
+                await connection.execute(FAIL_PAYMENT, failure)
             continue
-        async with context.database.begin() as connection:
-            parameters = {"campaign": context.campaign_id, "submission": row.submission, "amount": row.amount}
-            ours = (await connection.execute(COUNT_SENT_PAYMENTS, parameters)).scalar_one()
-        paid_before[row.id] = max(0, (submission.bonus_amounts or ()).count(row.amount) - ours)
-    return paid_before
+        listed = (submission.bonus_amounts or ()).count(row.amount)
+        if listed < known.ours + known.others:
+            waiting.add(row.id)
+            async with context.database.begin() as connection:
+                await connection.execute(LET_PAYMENT_WAIT, parameters)
+            continue
+        earlier[row.id] = EarlierPayments(known.ours, listed - known.ours)
+    return earlier
 
 
-async def mark_as_sending(context: SendingContext, batch: str, paid_before: dict[int, int]) -> Sequence[Row[Any]]:
+async def mark_as_sending(
+    context: SendingContext, batch: str, earlier: dict[int, EarlierPayments]
+) -> Sequence[Row[Any]]:
     """Take the workspace's call, and commit that these payments are being sent. Return them; none if the call is taken
-    or they were changed meanwhile.
+    or they, or others of the same amount, were changed meanwhile.
     """
     now = await context.clock()
     parameters = {
@@ -223,8 +257,9 @@ async def mark_as_sending(context: SendingContext, batch: str, paid_before: dict
         "batch": batch,
         "now": now,
         "until": now + TIME_FOR_CALL_THAT_PAYS,
-        "ids": [*paid_before],
-        "paid_before": [*paid_before.values()],
+        "ids": [*earlier],
+        "paid_before": [payments.others for payments in earlier.values()],
+        "ours": [payments.ours for payments in earlier.values()],
     }
     async with context.database.begin() as connection:
         if (await connection.execute(TAKE_CALL_OF_WORKSPACE, parameters)).one_or_none() is None:

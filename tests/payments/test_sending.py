@@ -162,6 +162,22 @@ async def test_what_was_certainly_not_paid_is_tried_again(engine, prolific, part
     assert prolific.paid_by_submission() == {"s1": [425]}
 
 
+async def test_a_payment_waits_until_an_earlier_one_of_the_same_amount_is_in_the_platforms_list(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.pay_by_hand("s1", 100)
+    prolific.is_slow = True
+    await study.add(("A1", 100), ("A1", 100))
+    await study.send()
+    assert await study.states() == ["sent", "prepared"]
+    assert "not in the platform’s list" in (await study.problems())[1]
+    prolific.settle()
+    prolific.trouble = fail_at("/pay/", PlainTextResponse("", 502))
+    await study.work_again(minutes=10)
+    prolific.trouble = fail_at("nothing", None)
+    await study.work_again(minutes=10)
+    assert await study.states() == ["sent", "unknown"]  # what was paid by hand is not taken for it
+
+
 async def test_a_limit_of_calls_holds_up_the_rest_alone(engine, prolific):
     study = await create_study(engine, prolific, people=3)
     await study.add(("A1", 100), ("A2", 100), ("A3", 100))
