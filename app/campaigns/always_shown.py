@@ -37,6 +37,35 @@ async def store_numbers_of_always_shown_items(connection: AsyncConnection, campa
     await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": sorted(number_by_name.values())})
 
 
+HAS_ASSIGNED_ITEM = text("""
+    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND fields ->> CAST(:column AS text) IS NOT NULL)
+""")
+
+
+async def refuse_missing_assigned_column(connection: AsyncConnection, campaign: Campaign) -> None:
+    """Refuse a launch in which no item has the column that says who judges it.
+
+    Raises:
+        Conflict: `assigned_column_missing`; `not_for_systems`.
+
+    """
+    if campaign.assigned_column is None:
+        return
+    if campaign.segment_count:
+        raise Conflict(
+            f"“{campaign.name}” compares systems, which everyone judges. Empty the column of groups, then launch.",
+            code="not_for_systems",
+        )
+    key = {"campaign": campaign.id, "column": campaign.assigned_column}
+    if not await connection.scalar(HAS_ASSIGNED_ITEM, key):
+        raise Conflict(
+            f"No item has the column “{shorten_echo(campaign.assigned_column)}”, which says who judges it. Upload the "
+            "items with this column, or empty the setting, then launch.",
+            code="assigned_column_missing",
+            setting="assigned_column",
+        )
+
+
 async def store_numbers_of_fixed_set(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of the fixed set at the launch: the named items, and random others by the campaign's seed.
 

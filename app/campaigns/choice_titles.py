@@ -43,6 +43,11 @@ CHOICE_TITLES_BY_SETTING = {
     "selection": SCHEDULE_TITLES,
     "differences": DIFFERENCE_TITLES,
     CRITERIA_SHOWN_SETTING: CRITERIA_LAYOUT_TITLES,
+    "fixed_set": {
+        "none": "No",
+        "first": "First: before other items, in the same tasks for everyone",
+        "mixed": "Mixed: one item of the set in each task",
+    },
     "must_play": {"none": "No", "start": "Started at least", "end": "To the end"},
     "switch_sounds": {
         "none": "No",

@@ -1,4 +1,4 @@
-"""Settings of the fixed set of items that every annotator judges once."""
+"""Settings of which items annotators judge: a fixed set for everyone, and items for some people only."""
 
 from typing import Annotated, Literal, Protocol
 
@@ -12,8 +12,16 @@ MAX_FIXED_ITEMS = 1_000
 FixedItemId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
-class FixedSetSettings(InputModel):
-    """Settings of a campaign for items that every annotator judges once."""
+class WhoJudgesSettings(InputModel):
+    """Settings of a campaign for items that every annotator judges once, or that only some people judge."""
+
+    assigned_column: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)] | None = (
+        Field(
+            default=None, title="Column of groups",
+            description="Column of the items’ table that says who judges an item: groups, or answers such as "
+            "native_language = German, with | between them. Items without a cell are for everyone.",
+        )
+    )  # fmt: skip
 
     fixed_set: Literal["none", "first", "mixed"] = Field(
         default=Campaign.fixed_set, title="Fixed set for everyone",
@@ -45,12 +53,24 @@ class FixedSetSettings(InputModel):
 class AskingSettings(Protocol):
     """The settings that decide whether a campaign can have a fixed set."""
 
+    assigned_column: str | None
     fixed_set: Literal["none", "first", "mixed"]
     fixed_items: list[str]
     fixed_random: int
     items_per_hit: int | None
     implied_asked_percent: int | None
     selection: Literal["streaming", "iterations"]
+
+
+def problem_by_setting_of_who_judges(settings: AskingSettings, design: Design) -> dict[str, str]:
+    """Return by setting why the campaign cannot ask some items of everyone, or of some people only; empty if it can."""
+    is_scheduled = settings.assigned_column is not None and settings.selection == "iterations"
+    return {
+        "fixed_set": problem_with_fixed_set_or_empty(settings, design),
+        "assigned_column": (
+            "iterations choose items before annotators are assigned; use streaming" if is_scheduled else ""
+        ),
+    }
 
 
 def problem_with_fixed_set_or_empty(settings: AskingSettings, design: Design) -> str:

@@ -132,7 +132,15 @@ FORM_FIELD_GROUPS = (
         "how-much",
         "How many judgments?",
         ("judgments_per_item", "repeat_items", "hits_per_annotator"),
-        ("fixed_set", "fixed_items", "fixed_random", "unjudged_people", "implied_asked_percent", "lease_minutes"),
+        (
+            "assigned_column",
+            "fixed_set",
+            "fixed_items",
+            "fixed_random",
+            "unjudged_people",
+            "implied_asked_percent",
+            "lease_minutes",
+        ),
     ),
     SettingGroup(
         "quality",

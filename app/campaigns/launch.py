@@ -42,6 +42,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
             campaign=campaign.slug,
         )
     refuse_if_all_items_are_best(campaign, item_total)
+    await always_shown.refuse_missing_assigned_column(connection, campaign)
     await always_shown.store_numbers_of_always_shown_items(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_hits_cannot_show_checks(campaign)

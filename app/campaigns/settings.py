@@ -17,7 +17,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
-from app.campaigns.fixed_set import FixedSetSettings, problem_with_fixed_set_or_empty
+from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -72,7 +72,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 
 class CampaignSettings(
-    FixedSetSettings,
+    WhoJudgesSettings,
     CrowdSettings,
     VisitSettings,
     PresentationSettings,
@@ -405,10 +405,8 @@ class CampaignSettings(
         """Check that a goal is about places on one scale, and that the campaign can ask about its fixed set."""
         design = self.design_with_settings
         goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
-        for field, problem in {
-            "goal": goal_problem,
-            "fixed_set": problem_with_fixed_set_or_empty(self, design),
-        }.items():
+        problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}
+        for field, problem in problems.items():
             if problem:
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": field})
         return self

@@ -7,7 +7,7 @@ import click
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding import participant_lists
-from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.participant_lists import ListAction
 from app.annotation.onboarding.quotas import QuotaPlaces, count_places_in_quotas
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
@@ -18,7 +18,7 @@ from app.settings import read_settings
 
 @click.command("participants")
 @click.argument("slug")
-@click.argument("list_name", metavar="[LIST]", required=False, type=click.Choice(get_args(ParticipantList)))
+@click.argument("list_name", metavar="[LIST]", required=False, type=str)
 @click.argument("file", metavar="[FILE]", required=False, type=READABLE_FILE)
 @click.option(
     "--action",
@@ -29,10 +29,11 @@ from app.settings import read_settings
 )
 @json_option
 def change_or_count_participants(
-    slug: str, list_name: ParticipantList | None, file: Path | None, *, action: ListAction, as_json: bool
+    slug: str, list_name: str | None, file: Path | None, *, action: ListAction, as_json: bool
 ) -> None:
-    """Count the people who may take part in a campaign (LIST allow), who may not (block), and who have a place in each
-    quota; or change one of the lists. FILE has one id of the platform per line, or is a table with a column of ids.
+    """Count the people who may take part in a campaign (LIST allow), who may not (block), in each group and each
+    quota; or change one of these lists, such as the group experts. FILE has one id of the platform per line, or is a
+    table with a column of ids.
     """
     if (list_name is None) != (file is None):
         raise click.UsageError("Give both LIST and FILE to change a list, or neither to count the people.")
@@ -43,7 +44,7 @@ def change_or_count_participants(
 
     async def work(
         connection: AsyncConnection,
-    ) -> tuple[dict[ParticipantList, participant_lists.ListCount], list[QuotaPlaces]]:
+    ) -> tuple[dict[str, participant_lists.ListCount], list[QuotaPlaces]]:
         campaign = await load_campaign_by_slug(connection, slug)
         if list_name is not None:
             await participant_lists.change_participant_list(

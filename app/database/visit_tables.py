@@ -49,18 +49,18 @@ personal_links = Table(
     UniqueConstraint("campaign_id", "name"),
 )
 
-# The people who may take part, or may not, by the ids of their platforms. An erased person's id is NULL; the hash of a
-# block stays, so that it still holds.
+# The people who may take part, or may not, and groups of people, by the ids of their platforms. An erased person's id
+# is NULL; the hash of a block stays, so that it still holds.
 participant_lists = Table(
     "participant_lists",
     metadata,
     Column("campaign_id", BigInteger, ForeignKey("campaigns.id", ondelete="CASCADE"), nullable=False),
-    Column("list", Text, nullable=False),
+    Column("list", Text, nullable=False),  # allow, block, or the name of a group
     Column("person_hash", LargeBinary, nullable=False),  # of the id, with the campaign's key
     Column("worker_id", Text),
     Column("added_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "list", "person_hash"),
-    CheckConstraint("list IN ('allow', 'block')", name="list"),
+    CheckConstraint("list <> ''", name="list"),
 )
 
 # Every consent text of a launched campaign, by the visit version that introduced it.

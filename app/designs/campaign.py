@@ -85,6 +85,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     tie_margin_points: int
     # What is asked next
     rule_name: str = field(metadata={"column": "rule"})
+    assigned_column: str | None = field(default=None, metadata=GENERAL)
     fixed_set: Literal["none", "first", "mixed"] = field(default="none", metadata=GENERAL)
     fixed_items: list[str] = field(default_factory=list, metadata=GENERAL)
     fixed_random: int = field(default=0, metadata=GENERAL)

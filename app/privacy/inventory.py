@@ -43,22 +43,22 @@ PERSONAL_TABLES = (
         (
             personal_column(
                 "worker_id",
-                "the platform’s id on the lists of people who may take part, or may not",
+                "the platform’s id on the lists of people who may take part, or may not, and in groups",
                 "identifier",
                 anonymised="NULL",
-                fate="emptied on the block list, deleted on the allow list",
+                fate="emptied on the block list, deleted elsewhere",
                 retention="identifiers",
             ),
             personal_column(
                 "person_hash",
                 "hash of that id, by which a block still holds",
                 "identifier",
-                fate="stays on the block list, deleted on the allow list",
+                fate="stays on the block list, deleted elsewhere",
                 withheld=ONLY_HASH_STORED,
             ),
             personal_column("campaign_id list added_at", "which list, and since when", "technical"),
         ),
-        deleted_by_anonymise="list = 'allow'",
+        deleted_by_anonymise="list <> 'block'",
     ),
     PersonalTable(
         "personal_links",

@@ -13,7 +13,7 @@ CREATE_PARTICIPANT_LISTS = """
         worker_id text,
         added_at timestamptz NOT NULL,
         CONSTRAINT participant_lists_pkey PRIMARY KEY (campaign_id, list, person_hash),
-        CONSTRAINT participant_lists_list_check CHECK (list IN ('allow', 'block'))
+        CONSTRAINT participant_lists_list_check CHECK (list <> '')
     )
 """
 

@@ -218,7 +218,7 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("instructions", "middle_label", "design_settings", "minutes_per_hit", "pay", "prior"),
         *("hits_per_iteration", "hits_per_annotator", "implied_asked_percent", "prolific_completion_code"),
         *("source_column", "reference_column", "criteria", "asked_by", "consent", "questions", "quality_rules"),
-        *("exclude_campaigns", "only_campaigns", "fixed_items", "quotas", "return_quota_full"),
+        *("exclude_campaigns", "only_campaigns", "fixed_items", "assigned_column", "quotas", "return_quota_full"),
         *("passphrase", "people_per_address", "checks_percent", "alert_emails", "alert_webhook", "alert_quiet_minutes"),
         *("training", "qualification"),
         *("pay_per_hit", "in_short", "break_minutes", "return_completed", "return_failed_checks"),

@@ -149,9 +149,11 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
             item, or an item that every HIT shows. For systems: segments with an output that they could not judge.
         admitted: True if the annotator has passed all steps before the work.
         held_back: True if the annotator gets no further HIT.
+        items_of_others: Items that are only for other people; they are read before a draw.
 
     """
 
+    items_of_others = frozenset[int]()  # without an annotation: no column
     place: int
     campaign_version: str
     assignment_id: int

@@ -174,6 +174,7 @@ class CampaignIndex:
         histories: Histories of annotators up to the watermark, by annotator id; none if they are read for each request.
         annotator_ids: Annotators with a history, by assignment id.
         comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
+        items_by_audience: Items that are only for some people, by their group or answer; None if they were not read.
 
     """
 
@@ -187,6 +188,7 @@ class CampaignIndex:
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
+    items_by_audience: dict[str, set[int]] | None = None
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     own_answers: LRUCache[int, OwnAnswerHistory] = field(

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from app.annotation.hits.assigned_items import load_items_of_others
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.draw_context import (
@@ -54,6 +55,8 @@ async def propose_hit_or_none(
     ) or await cache.load_current_index(connection, assignment)
     if assignment.selection == "iterations":
         return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
+    if assignment.assigned_column:
+        assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
     await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
     await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
     return draw_streaming_hit_or_none(
@@ -103,8 +106,8 @@ def draw_streaming_hit_or_none(
             rng=campaign_index.rng,
         )
     seen = items_seen_or_held_in_other_visit(assignment)
-    if assignment.not_judged:
-        full_items = full_items.union(assignment.not_judged)
+    if assignment.not_judged or assignment.items_of_others:
+        full_items = full_items.union(assignment.not_judged or (), assignment.items_of_others)
     draw = campaign_index.index.draw_hit_or_none(
         n - len(fixed_items),
         seen=seen,

@@ -54,9 +54,10 @@ def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
     """Return the items (for systems: segments) that this annotator is never asked about again.
 
     If items may be shown again, these are the ones that the annotator could not judge. This keeps an annotator from
-    being asked about them forever.
+    being asked about them forever. Items that are only for other people are among them.
     """
-    return (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
+    own = (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
+    return {*own, *assignment.items_of_others} if assignment.items_of_others else own
 
 
 def shuffled_items_with_always_shown(

@@ -62,6 +62,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     checks_percent: float | None
     gold_feedback: bool
     fixed_set: str | None
+    assigned_column: str | None
     must_play: str | None
     items_language: str | None
     source_language: str | None
@@ -83,6 +84,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             frame_origins="crowd_settings -> 'frame_origins'",
             panel_title="crowd_settings ->> 'panel_title'",
             fixed_set="general_settings ->> 'fixed_set'",
+            assigned_column="general_settings ->> 'assigned_column'",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",

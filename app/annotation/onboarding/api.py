@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StringConstraints
 
 from app.accounts.guards import program_router
 from app.annotation.onboarding import participant_lists, personal_links
-from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
+from app.annotation.onboarding.participant_lists import ListAction, ListCount, ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
@@ -131,19 +131,25 @@ class QuotaSchema(BaseModel):
 class ParticipantsSchema(BaseModel):
     allow: ParticipantCountSchema
     block: ParticipantCountSchema
+    groups: dict[str, ParticipantCountSchema]
     quotas: list[QuotaSchema]
 
 
 @participants_router.get("")
 async def count_participants(connection: Transaction, slug: str) -> ParticipantsSchema:
-    """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`), and how
-    many have a place in each quota.
+    """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`), in each
+    group, and in each quota.
     """
     campaign = await load_campaign_by_slug(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
     return ParticipantsSchema(
         allow=ParticipantCountSchema(**counts["allow"]._asdict()),
         block=ParticipantCountSchema(**counts["block"]._asdict()),
+        groups={
+            name: ParticipantCountSchema(**count._asdict())
+            for name, count in counts.items()
+            if name not in ("allow", "block")
+        },
         quotas=[QuotaSchema(**places._asdict()) for places in await count_places_in_quotas(connection, campaign)],
     )
 
@@ -160,7 +166,7 @@ async def list_people_who_may_take_part(
     campaign = await load_campaign_by_slug(connection, slug)
     if offset == 0:
         await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
-    count = (await participant_lists.count_listed_people(connection, campaign.id))[list_name]
+    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
     ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
     return ParticipantListSchema(ids=list(ids), **count._asdict())
 
@@ -179,5 +185,5 @@ async def change_participants(
     changed = await participant_lists.change_participant_list(
         connection, campaign, list_name, request_body.ids, request_body.action, now=now
     )
-    count = (await participant_lists.count_listed_people(connection, campaign.id))[list_name]
+    count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
     return ChangedParticipantsSchema(changed=changed, **count._asdict())

@@ -123,7 +123,7 @@ async def render_participant_lists(
     request: Request,
     connection: Transaction,
     slug: str,
-    list_name: ParticipantList,
+    list_name: str,
     *,
     page_number: int = 1,
     refusal: Refusal | None = None,
@@ -131,7 +131,7 @@ async def render_participant_lists(
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
-    page: Page[str] = Page(page_number, PEOPLE_PER_PAGE, counts[list_name].shown)
+    page: Page[str] = Page(page_number, PEOPLE_PER_PAGE, counts.get(list_name, participant_lists.ListCount()).shown)
     people = await participant_lists.list_participants(
         connection, campaign.id, list_name, limit=page.size, offset=page.offset
     )
@@ -157,7 +157,7 @@ async def change_participant_list_from_form(
     """Change a list by the ids in an uploaded file, or on the lines of the form."""
     form = await request.form()
     file, typed = form.get("file"), str(form.get("people") or "")
-    list_name = cast("ParticipantList", form.get("list") if form.get("list") in get_args(ParticipantList) else "allow")
+    list_name = str(form.get("group") or form.get("list") or "allow").strip()
     action = cast("ListAction", form.get("action") if form.get("action") in get_args(ListAction) else "add")
     try:
         people: Iterable[str] = typed.splitlines()

@@ -1,13 +1,15 @@
-"""Allow list and block list of a campaign: changing, counting and listing the people on them.
+"""Allow list, block list and groups of a campaign: changing, counting and listing the people on them.
 
-`participant_check` says what the lists do. A list holds ids of platforms, names of people with personal links, and
-names that programs use.
+`participant_check` says what the two lists do, and `hits.assigned_items` what groups do. All hold ids of platforms,
+names of people with personal links, and names that programs use.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, BinaryIO, Literal, NamedTuple
+from typing import Annotated, Any, BinaryIO, Literal, NamedTuple
 
+from pydantic import StringConstraints
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -18,7 +20,9 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, TooLarge, pluralize, shorten_echo
 from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
 
-ParticipantList = Literal["allow", "block"]
+LIST_NAME_PATTERN = "[a-z][a-z0-9_-]{0,39}"
+ParticipantList = Annotated[str, StringConstraints(pattern=f"^{LIST_NAME_PATTERN}$")]  # allow, block, or a group
+MAX_GROUPS = 100
 ListAction = Literal["add", "remove", "replace"]
 MAX_LISTED_PEOPLE = 50_000
 USUAL_ID_COLUMNS = ("participant id", "participant_id", "worker id", "worker_id", "workerid", "id", "name", "mail")
@@ -56,7 +60,7 @@ REMOVE_OTHER_PEOPLE = text(f"""
 
 COUNT_LISTED_PEOPLE = text("""
     SELECT list, count(*) AS people, count(*) FILTER (WHERE worker_id IS NULL) AS erased FROM participant_lists
-    WHERE campaign_id = :campaign GROUP BY list
+    WHERE campaign_id = :campaign GROUP BY list ORDER BY list
 """)
 
 LIST_PARTICIPANTS = text("""
@@ -80,7 +84,7 @@ class ListCount(NamedTuple):
 async def change_participant_list(
     connection: AsyncConnection,
     campaign: Campaign,
-    list_name: ParticipantList,
+    list_name: str,
     people: Iterable[str],
     action: ListAction,
     *,
@@ -89,11 +93,17 @@ async def change_participant_list(
     """Add people to a list, remove them, or let the list have only them; return how many entries came or went.
 
     Raises:
-        Invalid: `person_id_wrong`.
+        Invalid: `person_id_wrong`, `list_name_wrong`.
         TooLarge: `too_many_people`.
         Conflict: `is_a_rehearsal`.
 
     """
+    if re.fullmatch(LIST_NAME_PATTERN, list_name) is None:
+        raise Invalid(
+            f"“{shorten_echo(list_name)}” is not a list: use allow, block or a group, whose name has up to 40 small "
+            "letters, digits, _ and -, and begins with a letter. Nothing was changed.",
+            code="list_name_wrong",
+        )
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal. Its annotators are simulated.", code="is_a_rehearsal")
     ids = [person for person in dict.fromkeys(person.strip() for person in people) if person]
@@ -113,9 +123,12 @@ async def change_participant_list(
         )
     if action != "remove":
         changed += await count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
-    if (await count_listed_people(connection, campaign.id))[list_name].people > MAX_LISTED_PEOPLE:
+    counts = await count_listed_people(connection, campaign.id)
+    if counts.get(list_name, ListCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
         raise TooLarge(
-            f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}. Nothing was changed.", code="too_many_people"
+            f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign {MAX_GROUPS} groups. Nothing was "
+            "changed.",
+            code="too_many_people",
         )
     if changed:
         await log_change(connection, "people.listed", campaign, about=list_name, after={action: changed})
@@ -126,17 +139,17 @@ async def count_changed_rows(connection: AsyncConnection, statement: TextClause,
     return len((await connection.execute(statement, parameters)).all())
 
 
-async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[ParticipantList, ListCount]:
-    """Return the number of people on each list."""
+async def count_listed_people(connection: AsyncConnection, campaign_id: int) -> dict[str, ListCount]:
+    """Return the number of people on the allow list, the block list, and each group."""
     rows = (await connection.execute(COUNT_LISTED_PEOPLE, {"campaign": campaign_id})).all()
-    counts: dict[ParticipantList, ListCount] = {"allow": ListCount(), "block": ListCount()}
+    counts: dict[str, ListCount] = {"allow": ListCount(), "block": ListCount()}
     return counts | {row.list: ListCount(row.people, row.erased) for row in rows}
 
 
 async def list_participants(
     connection: AsyncConnection,
     campaign_id: int,
-    list_name: ParticipantList,
+    list_name: str,
     *,
     limit: int = MAX_LISTED_PEOPLE,
     offset: int = 0,

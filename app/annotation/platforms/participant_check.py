@@ -15,6 +15,11 @@ from app.errors import Forbidden
 # SQL: hash of a person's id on the lists of campaign c. Its key keeps the hashes of two campaigns from being joined.
 LISTED_PERSON_HASH = "sha256(convert_to(concat(c.link_key, E'\\nlisted\\n', {person_id}), 'UTF8'))"
 
+# SQL: id by which annotator a of campaign c is listed.
+NAMED_PERSON_ID = """coalesce(
+    (SELECT p.name FROM personal_links p WHERE p.campaign_id = a.campaign_id AND CAST(p.number AS text) = a.worker_id
+     AND a.platform = :personal_platform), a.worker_id)"""
+
 # A person with a personal link is listed by name, and has the same name in other campaigns, where the number differs.
 TOOK_PART = """EXISTS (
     SELECT FROM campaigns other JOIN annotators o ON o.campaign_id = other.id AND o.platform = person.platform

@@ -216,7 +216,7 @@ async def test_programs_change_count_and_read_the_lists(api_client, engine):  # 
     assert (await api_client.post(f"{address}/allow", json={"ids": [], "action": "replace"})).json()["people"] == 0
     refused = await api_client.post(f"{address}/allow", json={"ids": ["x\x07"]})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "person_id_wrong")
-    assert (await api_client.get(f"{address}/other")).status_code == 422
+    assert (await api_client.get(f"{address}/No%20List")).status_code == 422
 
 
 async def test_a_program_gets_no_hit_for_a_person_who_may_not_take_part(api_client, engine):  # noqa: F811
