@@ -22,7 +22,7 @@ from tests.payments.fake_prolific import TOKEN, FakeProlific, create_fake
 from tests.payments.studies import Study, create_study
 
 PARTS = 5  # for as many processes of a test run
-SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "1000")) // PARTS
+SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "250")) // PARTS
 MOST_STEPS = 40  # of a turn that sends two batches
 
 
