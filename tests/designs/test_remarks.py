@@ -52,7 +52,11 @@ def test_a_comment_keeps_its_lines_and_its_letters_and_loses_what_nobody_sees():
 
 
 def test_a_comment_is_as_long_as_its_field():
-    assert len(parse_remarks_by_subject({"comment-3": "é" * 2_000}, ITEMS)["3"].comment) == MAX_COMMENT_CHARS
+    longest = "\r\n".join("é" for _ in range(MAX_COMMENT_CHARS // 2))  # browsers count the end of a line once
+    assert parse_remarks_by_subject({"comment-3": longest}, ITEMS)["3"].comment == longest.replace("\r", "")
+    with pytest.raises(Invalid) as refused:
+        parse_remarks_by_subject({"comment-3": "é" * (MAX_COMMENT_CHARS + 1)}, ITEMS)
+    assert refused.value.code == "comment_too_long"
     assert f'maxlength="{MAX_COMMENT_CHARS}"' in Path("templates/_remarks.html").read_text()
 
 
