@@ -29,7 +29,8 @@ payment_accounts = Table(
     Column("token", LargeBinary),  # encrypted
     Column("token_variable", Text),  # name of the environment variable that has the token instead
     Column("workspace", Text, nullable=False, server_default=""),
-    Column("study", Text, nullable=False, server_default=""),
+    Column("study", Text, nullable=False, server_default=""),  # of the campaign, drafted or entered by a person
+    Column("other_studies", ARRAY(Text), nullable=False, server_default="{}"),  # read, too
     Column("currency", Text, nullable=False),
     Column("budget", BigInteger, nullable=False),  # in hundredths, as all money
     Column("approves", Boolean, nullable=False, server_default=text("false")),  # submissions whose answers are all here

@@ -197,7 +197,10 @@ class SubmissionSchema(BaseModel):
 
 class ReviewSettingsSchema(BaseModel):
     study: str | None = Field(
-        None, max_length=100, description="A study that is read, too, before anyone comes from it. Left out: it stays."
+        None,
+        max_length=2200,
+        description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
+        "Left out: they stay.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field("", max_length=500, description="Secret of the service’s notices. Empty: it stays.")
@@ -221,7 +224,9 @@ async def get_submissions(connection: Transaction, slug: str) -> list[Submission
 @submissions_router.post(
     "/settings",
     status_code=204,
-    responses=openapi_description_of_refusals({409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`"}),
+    responses=openapi_description_of_refusals(
+        {409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
+    ),
 )
 async def set_review_settings(
     connection: Transaction, connector: Connector, slug: str, body: ReviewSettingsSchema, now: Now

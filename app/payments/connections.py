@@ -20,6 +20,7 @@ from app.settings import SERVICE_TOKEN_PREFIX, Settings, service_token_from_envi
 
 TOKEN_PATTERN = re.compile(r"[!-~]{8,500}")
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
+MAX_STUDIES = 20
 
 LOAD_ACCOUNT = text("SELECT * FROM payment_accounts WHERE campaign_id = :campaign")
 FIND_ACCOUNT_BY_HOOK_KEY = text("SELECT * FROM payment_accounts WHERE hook_key = :key AND platform = :platform")
@@ -80,6 +81,24 @@ def service_of_account(account: Row[Any]) -> ServiceOfPlatform:
 
 def has_token(account: Row[Any]) -> bool:
     return account.token is not None or account.token_variable is not None
+
+
+def studies_of_account(account: Row[Any]) -> list[str]:
+    """Return the studies that a person drafted or entered: Easel reads no others."""
+    return [study for study in (account.study, *account.other_studies) if study]
+
+
+def parse_studies(entered: str) -> list[str]:
+    """Return the ids of studies in a text, each once. Raises `Invalid` (`service_id_unreadable`, `studies_many`)."""
+    studies = [*dict.fromkeys(filter(None, re.split(r"[\s,;]+", entered)))]
+    for study in studies:
+        refuse_unreadable_service_id(study)
+    if len(studies) > MAX_STUDIES:
+        raise Invalid(
+            f"These are {len(studies):,} studies; a campaign has at most {MAX_STUDIES}. Nothing was stored.",
+            code="studies_many",
+        )
+    return studies
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,7 @@ class PaymentWork:
         """Work on one campaign, and store the problem if the service fails."""
         problem = ""
         try:
-            await self.take_turn(account)
+            problem = await self.take_turn(account)
         except ServiceFailure as failure:
             problem = failure.message
             if not isinstance(failure, CallRefused):
@@ -63,9 +63,9 @@ class PaymentWork:
             parameters = {"campaign": account.campaign_id, "now": await self.clock(), "problem": problem}
             await connection.execute(NOTE_TURN, parameters)
 
-    async def take_turn(self, account: Row[Any]) -> None:
+    async def take_turn(self, account: Row[Any]) -> str:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
-        submissions. Raises `ServiceFailure`.
+        submissions. Return problems of single studies. Raises `ServiceFailure`.
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
         service = self.connector.connect_account(account)
@@ -82,4 +82,5 @@ class PaymentWork:
                 max_bonuses=platform.max_bonuses_per_call,
             )
         )
-        await reconcile_submissions(self.database, service, platform, account, self.clock)
+        problems = await reconcile_submissions(self.database, service, account, self.clock)
+        return " ".join(problems)

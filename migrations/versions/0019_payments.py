@@ -13,6 +13,7 @@ CREATE_TABLES = """
         token_variable TEXT,
         workspace TEXT DEFAULT '' NOT NULL,
         study TEXT DEFAULT '' NOT NULL,
+        other_studies TEXT[] DEFAULT '{}' NOT NULL,
         currency TEXT NOT NULL,
         budget BIGINT NOT NULL,
         approves BOOLEAN DEFAULT false NOT NULL,

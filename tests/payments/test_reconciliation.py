@@ -16,7 +16,7 @@ from tests.annotation.hits.campaigns import (
 from tests.payments.studies import create_study
 
 
-async def set_review(study, *, approves=False, of="", hook_secret=""):
+async def set_review(study, *, approves=False, of="study-1", hook_secret=""):
     async with study.engine.begin() as connection:
         await store_review_settings(
             connection,
@@ -134,6 +134,111 @@ async def test_a_study_that_was_deleted_is_told(engine, prolific):
     await set_review(study, of="gone")
     await study.work_again(minutes=10)
     assert "(404)" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+
+
+async def test_a_study_that_only_an_annotators_link_names_is_neither_read_nor_approved(engine, prolific):
+    study = await create_study(engine, prolific)
+    await create_annotator(engine, study.campaign, "p3", "prolific", assignment="s3", STUDY_ID="another-study")
+    await execute_sql(engine, "UPDATE assignments SET completed_at = now()")
+    prolific.add("s3", study="another-study", person="p3")
+    await set_review(study, approves=True)
+    await study.work_again(minutes=10)
+    assert not any("another-study" in call for call in prolific.calls)
+    assert prolific.submissions["s3"]["status"] == "AWAITING REVIEW"
+    assert prolific.submissions["s1"]["status"] == "APPROVED"
+
+
+async def test_submissions_of_a_study_that_is_no_longer_entered_are_forgotten(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+    await set_review(study, of="study-2", approves=True)
+    assert await findings(study) == []
+    await study.work_again(minutes=10)
+    assert prolific.submissions["s1"]["status"] == "AWAITING REVIEW"
+
+
+async def test_several_studies_of_a_campaign_are_read(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    prolific.add("t1", study="study-2")
+    await set_review(study, of="study-1, study-2 study-1")
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("t1", "missing_here"), ("s1", "approvable")]
+
+
+async def test_a_study_that_cannot_be_read_does_not_hold_up_the_others(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.submissions["s2"]["status"] = "RETURNED"
+    await execute_sql(engine, "UPDATE assignments SET completed_at = NULL WHERE external_id = 's2'")
+    await set_review(study, of="gone study-0 study-1", approves=True)
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if "study-0" in call else None
+    await study.work_again(minutes=10)
+    problem = await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    assert "gone: " in problem
+    assert "(404)" in problem
+    assert "study-0: " in problem
+    assert prolific.submissions["s1"]["status"] == "APPROVED"
+    assert await fetch_value(engine, "SELECT status FROM submissions WHERE external_id = 's2'") == "returned"
+
+
+async def test_a_problem_of_a_submission_ends_when_its_status_changes(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await set_review(study, approves=True)
+    prolific.trouble = lambda call: JSONResponse({"error": {"detail": "no"}}, 400) if "s1/tr" in call else None
+    await study.work_again(minutes=10)
+    assert "no" in await fetch_value(engine, "SELECT problem FROM submissions")
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await study.work_again(minutes=10)
+    assert await fetch_rows(engine, "SELECT status, problem FROM submissions") == [("approved", "")]
+
+
+async def test_a_balance_that_is_too_low_stops_approvals_until_the_next_turn(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.studies["study-1"] = {"id": "study-1", "status": "ACTIVE", "reward": 90, "total_available_places": 2}
+    await set_review(study, approves=True)
+    prolific.balance = 80
+    prolific.trouble = lambda call: PlainTextResponse("not enough money", 400) if "/transition" in call else None
+    await study.work_again(minutes=10)
+    assert sum("/transition" in call for call in prolific.calls) == 1
+    assert await fetch_rows(engine, "SELECT DISTINCT problem FROM submissions") == [("",)]
+    assert "not enough money" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    prolific.trouble = lambda _call: None
+    await study.work_again(minutes=10)
+    assert {row["status"] for row in prolific.submissions.values()} == {"APPROVED"}
+
+
+async def test_a_person_who_approves_while_a_refused_approval_is_under_way_keeps_the_last_word(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await set_review(study, approves=True)
+
+    def approved_by_another(call):
+        if "s1/transition" not in call:
+            return None
+        prolific.submissions["s1"]["status"] = "APPROVED"
+        return JSONResponse({"error": {"detail": "The submission is APPROVED"}}, 400)
+
+    prolific.trouble = approved_by_another
+    await study.work_again(minutes=10)
+    assert await fetch_rows(engine, "SELECT status, problem FROM submissions") == [("approved", "")]
+
+
+async def test_a_submission_that_the_service_no_longer_lists_is_forgotten(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.add("without", person="someone who never came")
+    await study.work_again(minutes=10)
+    del prolific.submissions["without"]
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+
+
+async def test_ids_of_people_who_never_came_go_with_the_identifiers(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.add("without", person="someone who never came")
+    await study.work_again(minutes=10)
+    sql = "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', now(), '{}')"
+    await execute_sql(engine, sql, id=study.campaign.id)
+    await study.work_again(minutes=10)
+    assert "without" not in [name for name, _ in await findings(study)]
 
 
 async def test_the_study_of_the_settings_is_read_before_anyone_came(engine, prolific):
