@@ -43,6 +43,9 @@ payment_accounts = Table(
     Column("connected_by", Text, nullable=False),
     Column("connected_at", Time, nullable=False),
     CheckConstraint("token IS NULL OR token_variable IS NULL", name="one_token"),
+    CheckConstraint(
+        "workspace <> '' OR (token IS NULL AND token_variable IS NULL)", name="workspace"
+    ),  # of its currency, and for one call that pays at a time
     CheckConstraint("budget >= 0", name="budget"),
 )
 
@@ -77,6 +80,7 @@ payments = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "request_key", "line"),
     cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
+    Index("payments_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("payments_submission_idx", "campaign_id", "submission", "amount"),
     index_where_condition_holds(
         "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"

@@ -77,7 +77,7 @@ class PaymentWork:
                 service=service,
                 clock=self.clock,
                 campaign_id=account.campaign_id,
-                workspace=f"{account.platform} {account.workspace or f'campaign {account.campaign_id}'}",
+                workspace=f"{account.platform} {account.workspace}",
                 through=account.send_through,
                 max_bonuses=platform.max_bonuses_per_call,
             )

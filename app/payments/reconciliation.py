@@ -20,7 +20,7 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
-from app.payments.connections import studies_of_account
+from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, studies_of_account
 from app.payments.review import STUDY_IS_READ, SUBMISSION_IS_APPROVABLE
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
@@ -30,9 +30,6 @@ SUBMISSIONS_PER_STATEMENT = 500
 # After the ids were erased, the service's ids would bring people back.
 WERE_IDENTIFIERS_ERASED = text("""
     SELECT EXISTS (SELECT 1 FROM retention_runs WHERE campaign_id = :campaign AND kind = 'identifiers')
-""")
-DELETE_SUBMISSIONS_OF_STRANGERS = text("""
-    DELETE FROM submissions WHERE campaign_id = :campaign AND annotator_id IS NULL
 """)
 
 # Retention and erasures wait for these locks. One that came first is seen by the statements after them.

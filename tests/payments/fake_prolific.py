@@ -48,6 +48,7 @@ class FakeProlific:
     after: Callable[[str], Response | None] = lambda _call: None
     calls: list[str] = field(default_factory=list)
     balance: int = 1_000_000
+    currency_by_workspace: dict[str, str] = field(default_factory=dict)
     most_at_a_time: int = 0
     paying: int = 0
 
@@ -98,7 +99,8 @@ async def me() -> dict[str, str]:
 
 @router.get("/api/v1/workspaces/{workspace}/balance/")
 async def balance(books: Books, workspace: str) -> dict[str, Any]:
-    return {"currency_code": "GBP", "total_balance": books.balance, "available_balance": books.balance}
+    currency = books.currency_by_workspace.get(workspace, "GBP")
+    return {"currency_code": currency, "total_balance": books.balance, "available_balance": books.balance}
 
 
 @router.get("/api/v1/reward-recommendations/")
