@@ -38,6 +38,7 @@ payment_accounts = Table(
     Column("hook_secret", LargeBinary),  # encrypted
     Column("send_through", BigInteger, nullable=False, server_default="0"),  # last payment that a person told to send
     Column("due_at", Time, index=True),  # next time that a process reads the service; NULL: never
+    Column("held_until", Time),  # deadline of the process that works on it; NULL: none does
     Column("checked_at", Time),
     Column("problem", Text, nullable=False, server_default=""),  # of the last try
     Column("connected_by", Text, nullable=False),

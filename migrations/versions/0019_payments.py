@@ -21,6 +21,7 @@ CREATE_TABLES = """
         hook_secret BYTEA,
         send_through BIGINT DEFAULT '0' NOT NULL,
         due_at TIMESTAMP WITH TIME ZONE,
+        held_until TIMESTAMP WITH TIME ZONE,
         checked_at TIMESTAMP WITH TIME ZONE,
         problem TEXT DEFAULT '' NOT NULL,
         connected_by TEXT NOT NULL,

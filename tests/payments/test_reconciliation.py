@@ -3,6 +3,7 @@
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
 
+from app.payments import payment_work
 from app.payments.review import list_submissions, store_review_settings
 from app.privacy.erasures import erase_person
 from tests.annotation.hits.campaigns import (
@@ -275,5 +276,37 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
 
 async def test_two_processes_take_a_campaign_once(engine, prolific):
     study = await create_study(engine, prolific)
-    assert await study.work.take_due_account() is not None
+    taken = await study.work.take_due_account()
+    assert taken is not None
     assert await study.work.take_due_account() is None
+    await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)  # such as a notice
+    assert await study.work.take_due_account() is None
+    await study.work.work_on_account(taken)
+    assert await study.work.take_due_account() is not None
+
+
+async def test_a_campaign_whose_process_was_killed_is_taken_after_the_deadline(engine, prolific):
+    study = await create_study(engine, prolific)
+    assert await study.work.take_due_account() is not None
+    study.clock.advance(minutes=10)
+    assert await study.work.take_due_account() is not None
+
+
+async def test_a_turn_without_time_left_goes_on_in_the_next(engine, prolific, monkeypatch):
+    study = await create_study(engine, prolific)
+    monkeypatch.setattr(payment_work, "TIME_OF_STEP_SECONDS", 0.0)
+    account = await study.work.take_due_account()
+    assert account is not None
+    await study.work.work_on_account(account)
+    assert await fetch_rows(engine, "SELECT due_at <= :now, problem FROM payment_accounts", now=study.clock.now) == [
+        (True, "")
+    ]
+
+
+async def test_a_payment_that_fails_does_not_hold_up_submissions(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425))
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if call == "GET /submissions/s1/" else None
+    await study.send()
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+    assert "502" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
