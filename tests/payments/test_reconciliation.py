@@ -1,10 +1,14 @@
 """Comparison of the platform's submissions with what is here, and what follows from it."""
 
+import asyncio
+
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
+from sqlalchemy import text
 
 from app.payments import payment_work
 from app.payments.review import list_submissions, store_review_settings
+from app.privacy.erasure_list import person_hash
 from app.privacy.erasures import erase_person
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -12,7 +16,9 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    requests_are_waiting_sql,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.payments.studies import create_study
 
@@ -310,3 +316,32 @@ async def test_a_payment_that_fails_does_not_hold_up_submissions(engine, prolifi
     await study.send()
     assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
     assert "502" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+
+
+async def test_an_erasure_while_submissions_are_read_leaves_no_id(engine, prolific):
+    study = await create_study(engine, prolific)
+    async with engine.begin() as erasing:  # the reading waits for it
+        await erasing.execute(text("SELECT 1 FROM annotators WHERE worker_id = 'p1' FOR UPDATE"))
+        reading = asyncio.create_task(study.work_again(minutes=10))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        hashed = person_hash(study.campaign.link_key, "prolific", "p1")
+        await erasing.execute(text("UPDATE annotators SET worker_id = 'erased:1' WHERE worker_id = 'p1'"))
+        sql = """INSERT INTO erasures (campaign_id, receipt, annotator_id, rule, requested_by, requested_at, due_at,
+            identifiers_erased_at, counts, person_hashes)
+            SELECT campaign_id, 'R', id, 'anonymise', 'ada', now(), now(), now(), '{}', ARRAY[CAST(:hash AS bytea)]
+            FROM annotators WHERE worker_id = 'erased:1'"""
+        await erasing.execute(text(sql), {"hash": hashed})
+    await reading
+    assert await fetch_rows(engine, "SELECT external_id FROM submissions") == [("s2",)]
+
+
+async def test_a_retention_that_begins_while_submissions_are_read_leaves_no_id(engine, prolific):
+    study = await create_study(engine, prolific)
+    async with engine.begin() as retention:
+        await retention.execute(text("SELECT 1 FROM campaigns FOR UPDATE"))
+        reading = asyncio.create_task(study.work_again(minutes=10))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        sql = "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', now(), '{}')"
+        await retention.execute(text(sql), {"id": study.campaign.id})
+    await reading
+    assert await fetch_rows(engine, "SELECT external_id FROM submissions") == []
