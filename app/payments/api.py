@@ -115,7 +115,7 @@ async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
         {
             409: "`currency_fixed`, `connection_changed`",
             422: "`invalid`, `token_unreadable`, `token_twice`, `token_variable_unknown`, `token_refused`, "
-            "`service_id_unreadable`, `workspace_missing`, `currency_differs`",
+            "`service_id_unreadable`, `workspace_missing`, `currency_differs`, `currency_unknown`",
             502: "`service_unavailable`",
         }
     ),

@@ -176,7 +176,7 @@ async def check_connection_with_service(
 
     Raises:
         Invalid: `token_unreadable`, `token_twice`, `token_variable_unknown`, `service_id_unreadable`,
-            `workspace_missing`, `currency_differs`, `token_refused`.
+            `workspace_missing`, `currency_differs`, `currency_unknown`, `token_refused`.
         BadGateway: `service_unavailable`.
 
     """
@@ -202,10 +202,14 @@ async def check_connection_with_service(
         raise Invalid(f"{refused.message} Nothing was stored.", code="token_refused") from None
     except ServiceFailure as failure:
         raise BadGateway(f"{failure.message} Nothing was stored.", code="service_unavailable") from None
-    if balance.currency != campaign.currency:
-        pays_in = f"pays in {balance.currency}" if balance.currency else "does not say in which currency it pays"
+    if not balance.currency:
         raise Invalid(
-            f"The workspace {pays_in}, but this campaign in {campaign.currency}. Nothing was stored.",
+            "The platform does not say in which currency this workspace pays. Nothing was stored.",
+            code="currency_unknown",
+        )
+    if balance.currency != campaign.currency:
+        raise Invalid(
+            f"The workspace pays in {balance.currency}, but this campaign in {campaign.currency}. Nothing was stored.",
             code="currency_differs",
         )
     return True

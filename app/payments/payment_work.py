@@ -49,7 +49,7 @@ NOTE_TURN = text("""
 
 @dataclass
 class Turn:
-    """What a turn tells: problems, and whether it ran out of time."""
+    """Outcome of a turn: problems, and whether it ran out of time and goes on in the next."""
 
     problems: list[str] = field(default_factory=list)
     goes_on: bool = False
