@@ -3,9 +3,9 @@
 import sys
 
 import pytest
+from fastapi import FastAPI
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
-from starlette.applications import Starlette
 from starlette.routing import Route
 
 from app.http.request_tracing import TraceRequests
@@ -73,7 +73,7 @@ async def test_a_crash_is_an_error_by_the_name_of_its_type_without_its_text(expo
     async def crash(_request):
         raise ValueError("the answer of ada@easel.test")
 
-    app = Starlette(routes=[Route("/crash", crash)])
+    app = FastAPI(routes=[Route("/crash", crash)])
     app.add_middleware(TraceRequests, tracer=TRACING.tracer)
     async with http_client(app) as client:
         assert (await client.get("/crash")).status_code == 500
