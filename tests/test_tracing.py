@@ -3,8 +3,12 @@
 import sys
 
 import pytest
+from fastapi import FastAPI
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+from starlette.routing import Route
 
+from app.http.request_tracing import TraceRequests
 from app.main import create_app
 from app.settings import Settings
 from app.text.tracing import ENDPOINT_VARIABLE, TRACING, start_tracing, statement_span_name
@@ -63,6 +67,20 @@ async def test_no_span_holds_an_address_a_text_or_another_value(exporter, engine
     assert len(texts) > 10
     for secret in (campaign.link_key, form["token"], "verb 1", "How frequent", "HUNTER2", "Ada", "easel.test"):
         assert not [text for text in texts if secret in text]
+
+
+async def test_a_crash_is_an_error_by_the_name_of_its_type_without_its_text(exporter):
+    async def crash(_request):
+        raise ValueError("the answer of ada@easel.test")
+
+    app = FastAPI(routes=[Route("/crash", crash)])
+    app.add_middleware(TraceRequests, tracer=TRACING.tracer)
+    async with http_client(app) as client:
+        assert (await client.get("/crash")).status_code == 500
+    (span,) = finished_spans(exporter)
+    assert span.status.status_code is StatusCode.ERROR
+    assert span.attributes["error.type"] == "ValueError"
+    assert "ada" not in span.to_json()
 
 
 def test_a_statement_is_named_by_its_command_and_target():

@@ -27,9 +27,10 @@ from app.settings import read_settings
     show_default=True,
     help="Whether to add the people in FILE, remove them, or let the list have only them.",
 )
+@click.option("--yes", "is_sure", is_flag=True, help="Let everyone take part if the allow list becomes empty.")
 @json_option
 def change_or_count_participants(
-    slug: str, list_name: str | None, file: Path | None, *, action: ListAction, as_json: bool
+    slug: str, list_name: str | None, file: Path | None, *, action: ListAction, is_sure: bool, as_json: bool
 ) -> None:
     """Count the people who may take part in a campaign (LIST allow), who may not (block), in each group and each
     quota; or change one of these lists, such as the group experts. FILE has one id of the platform per line, or is a
@@ -48,7 +49,13 @@ def change_or_count_participants(
         campaign = await load_campaign_by_slug(connection, slug)
         if list_name is not None:
             await participant_lists.change_participant_list(
-                connection, campaign, list_name, people, action, now=current_utc_time()
+                connection,
+                campaign,
+                list_name,
+                people,
+                action,
+                now=current_utc_time(),
+                may_open_to_everyone=is_sure,
             )
         counts = await participant_lists.count_listed_people(connection, campaign.id)
         return counts, await count_places_in_quotas(connection, campaign)

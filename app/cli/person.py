@@ -29,8 +29,8 @@ def person() -> None:
 @campaign_option
 @json_option
 def find_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> None:
-    """Find the person whom TERM names: an id of a platform, a name or mail address of a personal link, a pseudonym, a
-    name such as A7, a withdrawal code, or a receipt.
+    """Find the person whom TERM names: an id of a platform, a name or mail address of a personal link, an id on a
+    list, a pseudonym, a name such as A7, a withdrawal code, or a receipt.
     """
     found = run_in_transaction(lambda connection: find_in_slugs(connection, slug, term))
     if as_json:
@@ -39,7 +39,8 @@ def find_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> None:
         click.echo("No one.")
     else:
         rows = [
-            (slug, person.name, person.platform, str(person.answers), person.receipt or "-") for slug, person in found
+            (slug, person.name, person.platform or "-", str(person.answers), person.receipt or "-")
+            for slug, person in found
         ]
         print_text_table(["Campaign", "Name", "Platform", "Answers", "Receipt"], rows, right_columns={3})
 

@@ -48,6 +48,7 @@ ACTION_PHRASES = {
     "answers.release": "released",
     "people.added": "added people with personal links",
     "people.listed": "changed who may take part: list",
+    "people.seen": "read data about people:",
     "people.downloaded": "downloaded data about people:",
     "people.searched": "searched for a person",
     "people.exported": "downloaded the data of one person:",

@@ -272,8 +272,8 @@ class Connector:
     async def connect_to_host(self, host: HostAndPort) -> LimitedConnection:
         name, _ = host
         is_unix_socket = name is not None and name.startswith("/")
-        is_socket_of_pooler = self.address.lends_sessions_for_transactions
-        settings = {} if is_unix_socket or is_socket_of_pooler else dict(SERVER_DEFAULTS)
+        is_pooled = self.address.lends_sessions_for_transactions
+        settings = {} if is_unix_socket or is_pooled else dict(SERVER_DEFAULTS)
         settings |= self.settings
         connection = await self.connect_with_settings(host, settings)
         connection.trust, connection.limits = self.trust, self.limits

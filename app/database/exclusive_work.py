@@ -46,6 +46,10 @@ DELETE_CLAIM = text("""
 """)
 
 
+class WorkStillHeld(TimeoutError):
+    """Another process held the work for longer than a transaction waits."""
+
+
 class ClaimLost(RuntimeError):
     """The holder did not move its deadline in time, and another process has taken the work over."""
 
@@ -99,15 +103,20 @@ async def hold_work_if_free(engine: AsyncEngine, work: str) -> AsyncIterator[Wor
 async def claim_work_until_transaction_ends(connection: AsyncConnection, work: str) -> None:
     """Wait until the work is free, and let no other process hold it until the transaction ends.
 
-    A transaction can claim the same work again. Raises TimeoutError.
+    A transaction can claim the same work again. Raises WorkStillHeld.
     """
     claim = WorkClaim(work, secrets.token_hex(8))
     attempt = 0
-    async with asyncio.timeout(MAX_WAIT_OF_TRANSACTION_SECONDS):
-        # The row is seen by others once the transaction has ended, and is past its deadline then.
-        while not await is_row_inserted(connection, claim, seconds=0):
-            await asyncio.sleep(pause_before_next_attempt(attempt))
-            attempt += 1
+    try:
+        async with asyncio.timeout(MAX_WAIT_OF_TRANSACTION_SECONDS) as limit:
+            # The row is seen by others once the transaction has ended, and is past its deadline then.
+            while not await is_row_inserted(connection, claim, seconds=0):
+                await asyncio.sleep(pause_before_next_attempt(attempt))
+                attempt += 1
+    except TimeoutError as problem:
+        if limit.expired():
+            raise WorkStillHeld(work) from problem
+        raise  # the database did not answer
 
 
 def pause_before_next_attempt(attempt: int) -> float:

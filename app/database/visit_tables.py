@@ -6,6 +6,7 @@ from sqlalchemy import (
     Column,
     Date,
     ForeignKey,
+    Identity,
     Integer,
     Interval,
     LargeBinary,
@@ -50,7 +51,8 @@ personal_links = Table(
 )
 
 # The people who may take part, or may not, and groups of people, by the ids of their platforms. An erased person's id
-# is NULL; the hash of a block stays, so that it still holds.
+# is NULL. The hash of a block stays, so that it still holds. On the allow list a random hash is left, because an empty
+# list would let everyone take part.
 participant_lists = Table(
     "participant_lists",
     metadata,
@@ -59,6 +61,7 @@ participant_lists = Table(
     Column("person_hash", LargeBinary, nullable=False),  # of the id, with the campaign's key
     Column("worker_id", Text),
     Column("added_at", Time, nullable=False),
+    Column("number", BigInteger, Identity(always=True), nullable=False),
     PrimaryKeyConstraint("campaign_id", "list", "person_hash"),
     CheckConstraint("list <> ''", name="list"),
 )

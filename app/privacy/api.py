@@ -31,20 +31,23 @@ class PersonSearch(BaseModel):
         Field(
             max_length=MAX_TERM_CHARACTERS,
             description="A platform’s id of the person or the submission, the name or mail address of a personal link, "
-            "a pseudonym, a name such as A7, a withdrawal code, or the number of a receipt.",
+            "an id on a list, a pseudonym, a name such as A7, a withdrawal code, or the number of a receipt.",
         ),
     ]
 
 
 class StoredPersonSchema(BaseModel):
-    """A person who was found: an annotator, or someone on the list of personal links who has not opened theirs."""
+    """A person who was found: an annotator, or someone with a personal link or on a list who never came."""
 
     model_config = ConfigDict(from_attributes=True)
 
-    name: str = Field(description="A1 for the first annotator, as on pages; L1 for the first link, if not opened yet.")
-    pseudonym: str = Field(description="Empty if the link was not opened yet.")
-    platform: str
-    arrived_at: datetime = Field(description="When the annotator came, or the link was made.")
+    name: str = Field(
+        description="A1 for the first annotator, as on pages; L1 for the first link, if not opened yet; P1 "
+        "for the first entry of a list, if only lists name the person."
+    )
+    pseudonym: str = Field(description="Empty if the person never came.")
+    platform: str = Field(description="Empty if only lists name the person.")
+    arrived_at: datetime = Field(description="When the annotator came, or the link or the entry of a list was made.")
     answers: int = Field(description="Answered HITs.")
     receipt: str | None = Field(description="Receipt of the latest erasure; null if the person was not erased.")
     rule: ErasureRule | None

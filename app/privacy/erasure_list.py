@@ -93,7 +93,15 @@ def format_erasure_list(erasures: Sequence[ListedErasure]) -> str:
 def with_erasures_of_older_list(
     erasures: Sequence[ListedErasure], older: Sequence[ListedErasure]
 ) -> Sequence[ListedErasure]:
-    """Return a list with the requests of an older one that it does not know, in the order of the requests."""
-    receipts = {erasure.receipt for erasure in erasures}
-    unknown = [erasure for erasure in older if erasure.receipt not in receipts]
-    return sorted([*unknown, *erasures], key=lambda erasure: erasure.requested_at)
+    """Return a list with what an older one knows better, in the order of the requests: requests that are missing, and
+    the end of withdrawals that are open.
+    """
+    states = {erasure.receipt: erasure.state for erasure in erasures}
+    kept = [
+        erasure
+        for erasure in older
+        if states.get(erasure.receipt, "open") == "open" and (erasure.receipt not in states or erasure.state != "open")
+    ]
+    replaced = {erasure.receipt for erasure in kept}
+    others = [erasure for erasure in erasures if erasure.receipt not in replaced]
+    return sorted([*kept, *others], key=lambda erasure: erasure.requested_at)

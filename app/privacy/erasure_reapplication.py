@@ -15,6 +15,7 @@ from app.privacy.erasure_list import SQL_OF_ID_HASH, SQL_OF_PSEUDONYM_HASH, List
 from app.privacy.erasure_work import finish_open_erasures
 from app.privacy.erasures import erase_identifiers, store_erasure
 from app.privacy.invited_people import make_annotator_of_hashed_link
+from app.privacy.listed_people import make_annotator_of_listed_hash
 from app.privacy.withdrawal import delete_open_withdrawal, store_withdrawal
 from app.record.campaign import load_campaign_by_slug
 
@@ -95,9 +96,8 @@ async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure,
         )
     hashes = [bytes.fromhex(part) for part in listed.person_hashes]
     parameters = {"campaign": campaign.id, "receipt": listed.receipt, "hashes": hashes, "state": listed.state}
-    await make_annotator_of_hashed_link(
-        connection, campaign.id, hashes, receipt=listed.receipt, now=listed.requested_at
-    )
+    for make_annotator in (make_annotator_of_hashed_link, make_annotator_of_listed_hash):
+        await make_annotator(connection, campaign.id, hashes, receipt=listed.receipt, now=listed.requested_at)
     annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
     if annotator_id is None:
         return False

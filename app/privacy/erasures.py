@@ -26,7 +26,7 @@ from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import ERASED_REASON
-from app.privacy.invited_people import find_annotator_id_or_make_one_of_link
+from app.privacy.person_search import find_annotator_id_or_make_one
 from app.record.campaign import load_campaign_by_slug
 from app.record.revisions import store_decision_and_return_number
 
@@ -171,7 +171,7 @@ async def erase_person(
     Args:
         engine: The database.
         slug: The campaign.
-        annotator: Name on pages, such as A7, or pseudonym in exports; or L3, for a link that was not opened.
+        annotator: Name on pages, such as A7, or pseudonym in exports; or L3 or P7, for people who never came.
         rule: `anonymise` or `remove`.
         now: The present time.
         requested_by: Who asked for it; by default the person behind the request or command.
@@ -186,7 +186,7 @@ async def erase_person(
         raise Invalid(f"The rule must be one of {join_names(get_args(ErasureRule))}.", code="rule_unknown")
     async with engine.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        annotator_id = await find_annotator_id_or_make_one_of_link(connection, campaign, annotator, now=now)
+        annotator_id = await find_annotator_id_or_make_one(connection, campaign, annotator, now=now)
         erasure = await store_erasure(
             connection,
             campaign,

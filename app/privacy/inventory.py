@@ -31,6 +31,10 @@ EXTRA_WITHOUT_TEXT_SQL = f"""
     )), '{{}}')"""
 
 
+# An allow list without rows would let everyone take part, so a row that names no one is left.
+PERSON_HASH_AFTER_ERASURE_SQL = """CASE WHEN list = 'allow' AND worker_id IS NOT NULL
+    THEN sha256(convert_to(CAST(gen_random_uuid() AS text), 'UTF8')) ELSE person_hash END"""
+
 # In the order in which erasure changes them: a person's link is found by the id that is replaced last.
 PERSONAL_TABLES = (
     PersonalTable(
@@ -46,19 +50,22 @@ PERSONAL_TABLES = (
                 "the platform’s id on the lists of people who may take part, or may not, and in groups",
                 "identifier",
                 anonymised="NULL",
-                fate="emptied on the block list, deleted elsewhere",
+                fate="emptied on the allow and the block list, deleted in groups",
                 retention="identifiers",
             ),
             personal_column(
                 "person_hash",
-                "hash of that id, by which a block still holds",
+                "hash of that id with the campaign’s public key; with the hash, a block still holds",
                 "identifier",
-                fate="stays on the block list, deleted elsewhere",
-                withheld=ONLY_HASH_STORED,
+                anonymised=PERSON_HASH_AFTER_ERASURE_SQL,
+                fate="stays on the block list, replaced by a random one on the allow list, deleted in groups",
+                retention="identifiers",
+                withheld="it says no more than the id",
             ),
-            personal_column("campaign_id list added_at", "which list, and since when", "technical"),
+            personal_column("campaign_id list added_at number", "which list, and since when", "technical"),
         ),
-        deleted_by_anonymise="list <> 'block'",
+        deleted_by_anonymise="list NOT IN ('allow', 'block')",
+        retention="identifiers",
     ),
     PersonalTable(
         "personal_links",

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.designs.campaign import Campaign
-from app.quality.decisions import annotator_not_found, find_annotator_id_or_refuse
 
 LINK_NAME_PATTERN = re.compile(r"L[1-9][0-9]{0,8}")
 
 FIND_INVITED_PEOPLE = text("""
     SELECT 'L' || p.number AS name, p.added_at FROM personal_links p
-    WHERE p.campaign_id = :campaign AND (lower(p.name) = lower(:term) OR 'L' || p.number = upper(:term))
+    WHERE p.campaign_id = :campaign
+    AND (lower(p.name) = lower(CAST(:term AS text)) OR p.number = CAST(:number AS bigint))
     AND NOT EXISTS (
         SELECT FROM annotators a WHERE a.campaign_id = p.campaign_id AND a.platform = :platform
         AND a.worker_id = CAST(p.number AS text))
@@ -47,28 +47,25 @@ MAKE_ANNOTATOR_OF_HASH = text("""
 
 
 async def find_invited_people(
-    connection: AsyncConnection, campaign: Campaign, term: str, *, limit: int
+    connection: AsyncConnection, campaign: Campaign, *, term: str | None = None, number: int | None = None, limit: int
 ) -> Sequence[Row[Any]]:
-    """Return `name` and `added_at` of the people whom a name or mail address on the list, or L3, names."""
-    parameters = {"campaign": campaign.id, "term": term, "platform": PERSONAL_PLATFORM.name, "limit": limit}
+    """Return `name` and `added_at` of the people whom a name or mail address on the list, or a link's number, names."""
+    parameters = {
+        "campaign": campaign.id,
+        "term": term,
+        "number": number,
+        "platform": PERSONAL_PLATFORM.name,
+        "limit": limit,
+    }
     return (await connection.execute(FIND_INVITED_PEOPLE, parameters)).all()
 
 
-async def find_annotator_id_or_make_one_of_link(
-    connection: AsyncConnection, campaign: Campaign, name: str, *, now: datetime
-) -> int:
-    """Return the id of an annotator by A7, by a pseudonym, or by L3, which need not have opened their link.
-
-    Raises:
-        NotFound: `annotator_not_found`.
-
-    """
-    if not LINK_NAME_PATTERN.fullmatch(name):
-        return await find_annotator_id_or_refuse(connection, campaign, name)
-    parameters = {"campaign": campaign.id, "number": int(name[1:]), **parameters_of_new_annotator(now)}
+async def make_annotator_of_link(
+    connection: AsyncConnection, campaign: Campaign, number: int, *, now: datetime
+) -> int | None:
+    """Return the id of the annotator of a link, who need not have opened it; None if there is no such link."""
+    parameters = {"campaign": campaign.id, "number": number, **parameters_of_new_annotator(now)}
     annotator_id: int | None = (await connection.execute(MAKE_ANNOTATOR_OF_LINK, parameters)).scalar_one_or_none()
-    if annotator_id is None:
-        raise annotator_not_found(campaign, name)
     return annotator_id
 
 

@@ -47,11 +47,17 @@ SELECT_DOWNLOADS = text("""
     WHERE campaign_id = :campaign AND action = 'people.downloaded' AND noted_at >= :arrived ORDER BY id
 """)
 
-# All that is stored about a person who has not opened their personal link.
-TABLE_OF_UNOPENED_LINK = replace(
-    next(table for table in PERSONAL_TABLES if table.name == "personal_links"),
-    rows="campaign_id = :campaign AND number = :link_number",
-)
+# All that is stored about a person who has not opened their personal link, and about one whom only lists name.
+OWN_LINK_SQL = "campaign_id = :campaign AND number = :number"
+ROWS_OF_UNOPENED_LINK = {
+    "participant_lists": f"""campaign_id = :campaign AND worker_id = (
+        SELECT name FROM personal_links WHERE {OWN_LINK_SQL})""",
+    "personal_links": OWN_LINK_SQL,
+}
+ROWS_OF_LISTED_PERSON = {
+    "participant_lists": """campaign_id = :campaign AND worker_id = (
+        SELECT worker_id FROM participant_lists WHERE campaign_id = :campaign AND number = :number)""",
+}
 
 README = """This is what Easel stores about you in one study.
 
@@ -74,13 +80,12 @@ async def build_person_zip(connection: AsyncConnection, campaign: Campaign, pers
     key = {
         "campaign": campaign.id,
         "annotator": person.id,
-        "link_number": int(person.name[1:]) if person.id is None else None,
+        "number": int(person.name[1:]) if person.id is None else None,
         "name": person.name,
         "personal_platform": PERSONAL_PLATFORM.name,
         "arrived": person.arrived_at,
     }
-    tables_of_person = PERSONAL_TABLES if person.id is not None else (TABLE_OF_UNOPENED_LINK,)
-    tables = [await load_exported_table(connection, table, key) for table in tables_of_person]
+    tables = [await load_exported_table(connection, table, key) for table in tables_of_person(person)]
     shown = {
         name: await load_rows_as_dicts(connection, statement, key)
         for name, statement in {
@@ -92,6 +97,14 @@ async def build_person_zip(connection: AsyncConnection, campaign: Campaign, pers
     }
     await log_change(connection, "people.exported", campaign, about=person.name)
     return await asyncio.to_thread(write_person_zip, person_document(campaign, person, tables, shown, now), tables)
+
+
+def tables_of_person(person: Person) -> Sequence[PersonalTable]:
+    """Return the tables with rows about a person, and which rows these are."""
+    if person.id is not None:
+        return PERSONAL_TABLES
+    rows = ROWS_OF_UNOPENED_LINK if person.platform == PERSONAL_PLATFORM.name else ROWS_OF_LISTED_PERSON
+    return [replace(table, rows=rows[table.name]) for table in PERSONAL_TABLES if table.name in rows]
 
 
 async def load_exported_table(

@@ -1,5 +1,6 @@
 """Find a person among the annotators of a campaign, by anything that they or their platform may name."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,8 +14,9 @@ from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.privacy.invited_people import LINK_NAME_PATTERN, find_invited_people
-from app.quality.decisions import find_annotator_id_or_refuse
+from app.privacy.invited_people import LINK_NAME_PATTERN, find_invited_people, make_annotator_of_link
+from app.privacy.listed_people import LISTED_NAME_PATTERN, find_listed_people, make_annotator_of_listed_person
+from app.quality.decisions import annotator_not_found, find_annotator_id_or_refuse
 
 MAX_TERM_CHARACTERS = 500
 MAX_PEOPLE_FOUND = 50
@@ -57,8 +59,9 @@ LIST_SLUGS = text("SELECT slug FROM campaigns ORDER BY id")
 class Person:
     """A person who was found: how pages and exports call them, and whether they were erased.
 
-    `receipt` and `rule` are those of the latest erasure, or None. A person who has not opened their personal link is no
-    annotator and has no `id` and no pseudonym; their name is L3, for the third link on the list.
+    `receipt` and `rule` are those of the latest erasure, or None. A person who never came is no annotator and has no
+    `id` and no pseudonym; their name is L3, for the third personal link, or P7 if only a list of those who may take
+    part, or may not, or a group has them, and then they have no `platform`.
     """
 
     id: int | None
@@ -78,6 +81,10 @@ class Person:
     def from_link_row(cls, row: Row[Any]) -> "Person":
         return cls(None, row.name, "", PERSONAL_PLATFORM.name, row.added_at, 0, None, None)
 
+    @classmethod
+    def from_listed_row(cls, row: Row[Any]) -> "Person":
+        return cls(None, row.name, "", "", row.added_at, 0, None, None)
+
 
 async def find_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
     """Return the people whom a term names, and log the search without the term.
@@ -85,8 +92,8 @@ async def find_people(connection: AsyncConnection, campaign: Campaign, term: str
     Args:
         connection: A connection in a transaction.
         campaign: The campaign.
-        term: A platform's id of a person or a submission, the name or mail address of a personal link, a pseudonym, a
-            name such as A7, a withdrawal code, or the number of a receipt.
+        term: A platform's id of a person or a submission, the name or mail address of a personal link, an id on a list,
+            a pseudonym, a name such as A7, L3 or P7, a withdrawal code, or the number of a receipt.
 
     Raises:
         Invalid: `person_missing`, `person_too_long`.
@@ -123,19 +130,47 @@ async def require_person(connection: AsyncConnection, campaign: Campaign, term: 
 
 
 async def load_person_by_name(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> Person:
-    """Return a person by their name on pages, such as A7, their pseudonym in exports, or L3; ids do not count.
+    """Return a person by their name on pages, such as A7, their pseudonym in exports, L3 or P7; ids do not count.
 
     Raises:
         NotFound: `annotator_not_found`.
 
     """
-    if LINK_NAME_PATTERN.fullmatch(name_or_pseudonym):
-        invited = await find_invited_people(connection, campaign, name_or_pseudonym, limit=1)
-        if invited:
-            return Person.from_link_row(invited[0])
+    number = number_of_name_or_none(name_or_pseudonym, LINK_NAME_PATTERN)
+    for row in await find_invited_people(connection, campaign, number=number, limit=1):
+        return Person.from_link_row(row)
+    number = number_of_name_or_none(name_or_pseudonym, LISTED_NAME_PATTERN)
+    for row in await find_listed_people(connection, campaign, number=number, limit=1):
+        return Person.from_listed_row(row)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, name_or_pseudonym)
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     return Person.from_person_row((await connection.execute(LOAD_PERSON, parameters)).one())
+
+
+async def find_annotator_id_or_make_one(
+    connection: AsyncConnection, campaign: Campaign, name: str, *, now: datetime
+) -> int:
+    """Return the id of an annotator by A7, by a pseudonym, or by L3 or P7, who need not have come.
+
+    Raises:
+        NotFound: `annotator_not_found`.
+
+    """
+    annotator_id: int | None
+    if number := number_of_name_or_none(name, LINK_NAME_PATTERN):
+        annotator_id = await make_annotator_of_link(connection, campaign, number, now=now)
+    elif number := number_of_name_or_none(name, LISTED_NAME_PATTERN):
+        annotator_id = await make_annotator_of_listed_person(connection, campaign, number, now=now)
+    else:
+        annotator_id = await find_annotator_id_or_refuse(connection, campaign, name)
+    if annotator_id is None:
+        raise annotator_not_found(campaign, name)
+    return annotator_id
+
+
+def number_of_name_or_none(name: str, pattern: re.Pattern[str]) -> int | None:
+    """Return 3 for L3, if the pattern is that of such names; None for another name."""
+    return int(name[1:]) if pattern.fullmatch(name) else None
 
 
 async def select_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
@@ -148,8 +183,14 @@ async def select_people(connection: AsyncConnection, campaign: Campaign, term: s
     }
     rows = await connection.execute(FIND_PEOPLE, parameters)
     people = [Person.from_person_row(row) for row in rows]
-    invited = await find_invited_people(connection, campaign, term, limit=MAX_PEOPLE_FOUND - len(people))
-    return [*people, *(Person.from_link_row(row) for row in invited)]
+    number = number_of_name_or_none(term.upper(), LINK_NAME_PATTERN)
+    left = MAX_PEOPLE_FOUND - len(people)
+    invited = await find_invited_people(connection, campaign, term=term, number=number, limit=left)
+    people += map(Person.from_link_row, invited)
+    number = number_of_name_or_none(term.upper(), LISTED_NAME_PATTERN)
+    left = MAX_PEOPLE_FOUND - len(people)
+    listed = await find_listed_people(connection, campaign, term=term, number=number, limit=left)
+    return [*people, *map(Person.from_listed_row, listed)]
 
 
 async def load_slugs_of_campaigns(connection: AsyncConnection) -> list[str]:

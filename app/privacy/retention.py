@@ -180,8 +180,7 @@ def retention_steps(kind: RetentionKind) -> Iterator[RetentionStep]:
     for personal in PERSONAL_TABLES:
         table = metadata.tables[personal.name]
         if personal.retention == kind:
-            yield RetentionStep(table, {}, "true")
-            continue
+            yield RetentionStep(table, {}, personal.deleted_by_anonymise)
         values = {
             name: column.anonymised
             for column in personal.columns

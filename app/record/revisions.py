@@ -23,7 +23,13 @@ from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
 from app.database.campaign import finish_campaign_if_complete
-from app.database.exclusive_work import ClaimLost, WorkClaim, claim_work_until_transaction_ends, hold_work
+from app.database.exclusive_work import (
+    ClaimLost,
+    WorkClaim,
+    WorkStillHeld,
+    claim_work_until_transaction_ends,
+    hold_work,
+)
 from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of_error_or_empty
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -286,14 +292,25 @@ async def try_locking_work_with_timeout(locking_work: Awaitable[bool], draft: Re
 
 
 async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
-    """Let no other transaction make a revision of a campaign until this one ends. Raises TimeoutError."""
-    await claim_work_until_transaction_ends(connection, revision_work_name(campaign_id))
+    """Let no other transaction make a revision of a campaign until this one ends.
+
+    Raises:
+        Conflict: `revision_running`, if another process has been making one for long.
+
+    """
+    try:
+        await claim_work_until_transaction_ends(connection, revision_work_name(campaign_id))
+    except WorkStillHeld as problem:
+        raise Conflict(
+            "The scores of this campaign are being computed again. Nothing was changed; try again in a minute.",
+            code="revision_running",
+        ) from problem
 
 
 async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
     """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends.
 
-    Raises TimeoutError.
+    Raises `Conflict` as `lock_revisions`.
     """
     await lock_revisions(connection, campaign_id)
     for statement in (law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):

@@ -12,6 +12,7 @@ CREATE_PARTICIPANT_LISTS = """
         person_hash bytea NOT NULL,
         worker_id text,
         added_at timestamptz NOT NULL,
+        number bigint GENERATED ALWAYS AS IDENTITY,
         CONSTRAINT participant_lists_pkey PRIMARY KEY (campaign_id, list, person_hash),
         CONSTRAINT participant_lists_list_check CHECK (list <> '')
     )

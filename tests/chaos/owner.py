@@ -12,7 +12,7 @@ RUNNING_AT_ONCE = 12
 
 
 async def launch_campaign(caller: Caller, chosen: ChosenCampaign) -> LaunchedCampaign:
-    """Create a campaign with its items, and launch it. No fault is injected meanwhile."""
+    """Create a campaign with its items, and launch it. Raises AssertionError if a fault interrupts that."""
     created = await caller.call_api("POST", "/campaigns", chosen.settings)
     assert created is not None, "no server answers"
     assert created.status_code == 201, created.text
@@ -68,7 +68,7 @@ class Owner:
 
     async def decide_on_annotator(self, campaign: LaunchedCampaign) -> None:
         reply = await self.caller.call_api("GET", f"/campaigns/{campaign.slug}/annotators")
-        if reply is None or not (annotators := reply.json()["annotators"]):
+        if reply is None or reply.status_code != 200 or not (annotators := reply.json()["annotators"]):
             return
         annotator = self.rng.choice(annotators)
         is_excluded = annotator["barred"] is not None

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 import asyncpg
+import httpx
 from sqlalchemy import make_url
 
 from app.accounts.tokens import create_api_token
@@ -176,7 +177,7 @@ class Machine:
                     try:
                         if (await caller.client.get(f"{base}/ready")).status_code == 200:
                             break
-                    except OSError:
+                    except httpx.HTTPError:
                         pass
                     await asyncio.sleep(0.2)
 

@@ -10,11 +10,17 @@ from tests.chaos.run import Plan, run_chaos
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 
 
+# Far fewer than a slow machine makes in two minutes; a run with less proves nothing.
+MIN_FAULTS = 5
+MIN_ACKNOWLEDGED = 20
+
+
 async def test_two_minutes_of_faults_lose_and_invent_no_answer():
     report = await run_chaos(Plan(120, secrets.randbelow(10**9)))
     sys.stdout.write("\n".join(report.lines()) + "\n")  # shown with a failure: the seed is in it
     assert report.violations == []
-    assert report.acknowledged
+    assert report.injected.total() >= MIN_FAULTS
+    assert report.acknowledged >= MIN_ACKNOWLEDGED
 
 
 async def test_a_deliberate_fault_of_the_product_is_found():

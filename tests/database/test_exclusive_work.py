@@ -6,7 +6,13 @@ import pytest
 from sqlalchemy import text
 
 from app.database import exclusive_work
-from app.database.exclusive_work import ClaimLost, claim_work_until_transaction_ends, hold_work, hold_work_if_free
+from app.database.exclusive_work import (
+    ClaimLost,
+    WorkStillHeld,
+    claim_work_until_transaction_ends,
+    hold_work,
+    hold_work_if_free,
+)
 from app.database.session import create_engine
 from tests.annotation.hits.campaigns import fetch_value, wait_until
 
@@ -128,5 +134,5 @@ async def test_a_transaction_waits_for_the_holder_and_takes_over_from_a_killed_o
 async def test_a_transaction_that_waits_too_long_is_told_to_try_again(engine, monkeypatch):
     monkeypatch.setattr(exclusive_work, "MAX_WAIT_OF_TRANSACTION_SECONDS", 0.01)
     async with hold_work(engine, "tidying"), engine.connect() as connection:
-        with pytest.raises(TimeoutError):
+        with pytest.raises(WorkStillHeld):
             await claim_work_until_transaction_ends(connection, "tidying")

@@ -22,6 +22,7 @@ from tests.languages.words import collected
 
 OTHERS = [language for language in LANGUAGES if language != ENGLISH]
 VALUE = re.compile(r"%\(\w+\)[sd]|%[sd]|{{ \w+ }}|<[^>]+>")
+SENTENCE_END = re.compile(r"[.?!。？！؟]\s*")
 RUN = "Run `make words` and fill in what it names."
 
 
@@ -51,6 +52,18 @@ def test_every_language_puts_in_the_same_values_and_the_same_markup(subtests):
                     found = Counter(VALUE.findall(form))
                     without_number = wanted - Counter({"%(num)s": 1})  # "one set" needs no digit
                     assert found in (wanted, without_number) if message.pluralizable else found == wanted, form
+
+
+def test_no_translation_says_a_sentence_twice():
+    repeated = [
+        (language, sentence)
+        for language in OTHERS
+        for message in catalogue.read_messages_of_language(language)
+        for form in forms(message.string or "")
+        for sentence, count in Counter(SENTENCE_END.split(form)).items()
+        if sentence and count > 1
+    ]
+    assert repeated == []
 
 
 def test_no_words_end_an_attribute_or_a_literal_of_a_template(subtests):

@@ -6,6 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from app.annotation.onboarding.participant_lists import change_participant_list
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
@@ -218,3 +219,18 @@ async def test_no_code_is_stored_after_the_ids_are_erased(engine):
 def test_a_time_that_is_no_number_of_days_is_refused(days):
     with pytest.raises(ValueError, match="identifiers_days"):
         CampaignSettings(name="Verbs", question="How?", identifiers_days=days)
+
+
+async def test_lists_keep_blocks_by_hash_and_the_allow_list_closed_but_nothing_else_of_people(engine):
+    campaign = await create_finished_campaign(engine, identifiers_days=10)
+    lists = "SELECT list, worker_id, person_hash FROM participant_lists ORDER BY list"
+    async with engine.begin() as connection:
+        for list_name in ("allow", "block", "experts"):
+            await change_participant_list(connection, campaign, list_name, ["ada"], "add", now=NOW)
+    before = {name: person_hash for name, _, person_hash in await fetch_rows(engine, lists)}
+    await erase_outdated_data(engine, now=NOW + 10 * DAY)
+    rows = await fetch_rows(engine, lists)
+    assert [(name, worker_id) for name, worker_id, _ in rows] == [("allow", None), ("block", None)]
+    assert [person_hash == before[name] for name, _, person_hash in rows] == [False, True]
+    await erase_outdated_data(engine, now=NOW + 20 * DAY)
+    assert await fetch_rows(engine, lists) == rows

@@ -113,6 +113,39 @@ async def test_people_who_withdrew_before_any_answer_are_told_to_return_the_task
         assert "D0NE" not in page
 
 
+async def withdrawn_pages_after_one_set(client, engine, *, before_withdrawal=None, **settings):
+    """The page of the withdrawal and the task's page of someone who answered one of several sets."""
+    campaign = await create_running_campaign(
+        engine, withdrawal="self", prolific_completion_code="D0NE", hits_per_annotator=3, **settings
+    )
+    address = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1"
+    task = (await client.post(address, data=form_fields((await client.get(address)).text))).text
+    if before_withdrawal:
+        await execute_sql(engine, before_withdrawal)
+    fields = fields_of(task, "withdraw")
+    withdrawn = (await client.post(f"/prolific/{campaign.link_key}/withdraw", data=fields)).text
+    assert "You have withdrawn" in withdrawn
+    return withdrawn, (await client.get(address)).text
+
+
+async def test_a_withdrawal_gives_no_code_before_the_visit_may_end(client, engine):
+    for page in await withdrawn_pages_after_one_set(client, engine):
+        assert "lease return the task on Prolific" in page
+        assert "D0NE" not in page
+
+
+async def test_a_withdrawal_gives_the_code_where_any_set_may_be_the_last(client, engine):
+    for page in await withdrawn_pages_after_one_set(client, engine, leave_early=True):
+        assert "submissions/complete?cc=D0NE" in page
+
+
+async def test_a_withdrawal_gives_no_code_to_people_who_were_held_before(client, engine):
+    hold = "UPDATE annotators SET barred = 'held', barred_reason = 'gold', barred_by = 'x', barred_at = now()"
+    pages = await withdrawn_pages_after_one_set(client, engine, before_withdrawal=hold, leave_early=True)
+    for page in pages:
+        assert "D0NE" not in page
+
+
 @pytest.mark.parametrize("token", ["", "forged"])
 async def test_a_stranger_withdraws_nobody(client, engine, token):
     campaign, _ = await end_page(client, engine, withdrawal="self")

@@ -11,6 +11,8 @@ from sqlalchemy import text
 
 from app.annotation.hits import submission
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.campaigns.empty_campaigns import revert_to_draft_if_unanswered
+from app.database import exclusive_work
 from app.database.bulk import open_snapshot
 from app.database.session import create_engine, driver_of
 from app.designs.answer import Answer
@@ -272,6 +274,15 @@ async def test_two_processes_that_revise_at_once_take_turns(engine, database_url
     await waits
     await other.dispose()
     assert (await verified(engine, campaign)).has_no_mismatches
+
+
+async def test_a_change_during_a_long_revision_is_refused_with_its_reason(engine, monkeypatch):
+    campaign = await create_running_campaign(engine)
+    monkeypatch.setattr(exclusive_work, "MAX_WAIT_OF_TRANSACTION_SECONDS", 0.01)
+    async with revisions.hold_revision_work(engine, campaign.id), engine.begin() as connection:
+        with pytest.raises(Conflict, match="scores of this campaign are being computed again") as refusal:
+            await revert_to_draft_if_unanswered(connection, campaign.slug)
+    assert refusal.value.code == "revision_running"
 
 
 @pytest.mark.parametrize("law", ["easl", "easl-aware"])

@@ -48,8 +48,9 @@ def outcome_of_finished_visit_or_none(next_hit: NextHit) -> VisitOutcome | None:
     """Return how the visit ended; None while it goes on, and if the annotator left before any answer."""
     if next_hit.reason == "held":
         return "failed_checks"
-    if next_hit.reason == "withdrawn":  # what they answered before is work, and can be paid
-        return "completed" if next_hit.assignment.answered_here else None
+    if next_hit.reason == "withdrawn":  # a withdrawal can be taken back: it gives no code that stopping would not give
+        can_be_paid = next_hit.was_finished or may_end_visit_after_any_hit(next_hit.assignment)
+        return "completed" if next_hit.assignment.answered_here and can_be_paid else None
     if not next_hit.is_finished:
         return None
     if next_hit.assignment.answered_here:

@@ -47,11 +47,14 @@ class NextHit:
     `crowded` (too many people hold HITs that they have not touched), `stopped` (the annotator ended the visit), `visit`
     (an onboarding step is open), `held` (the annotator gets no more HITs unless the campaign owner releases them),
     `withdrawn` (their answers will be removed, unless they take that back), `erased` (nothing names them any more).
+
+    `was_finished` is true if the visit was over before the annotator withdrew.
     """
 
     assignment: AssignmentState
     hit: HitOnPage | None = None
     reason: NoHitReason | None = None
+    was_finished: bool = False
 
     @property
     def should_check_goal(self) -> bool:

@@ -1,7 +1,6 @@
 """Replies to annotators who get no HIT, and what they change: the lease that ends, the assignment that is complete."""
 
 from datetime import datetime
-from typing import Literal
 
 from sqlalchemy import text
 
@@ -11,17 +10,18 @@ from app.annotation.hits.no_hit_reasons import NoHitReason
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, execute_statement, fetch_value
+from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
 
 END_LEASE = text(f"""
     UPDATE hits SET expires_at = {DATABASE_TIME}
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL AND expires_at > {DATABASE_TIME}
 """)
 
-# `withdrawn` by the annotator, who can take that back, or `erased`; NULL if a researcher blocked them.
+# The reason is `withdrawn` by the annotator, who can take that back, or `erased`.
 SELECT_ERASURE_REASON = text("""
-    SELECT CASE WHEN barred = 'erased' THEN barred_reason END FROM annotators
-    WHERE campaign_id = :campaign AND id = :annotator
+    SELECT a.barred_reason AS reason, s.completed_at IS NOT NULL AS was_finished
+    FROM annotators a JOIN assignments s ON s.campaign_id = a.campaign_id AND s.id = :assignment
+    WHERE a.campaign_id = :campaign AND a.id = :annotator AND a.barred = 'erased'
 """)
 
 COMPLETE_ASSIGNMENT = text("""
@@ -35,10 +35,8 @@ async def admit_or_build_no_hit_reply(
 ) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
     if assignment.held_back:
-        key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
-        erasure: Literal["erased", "withdrawn"] | None = await fetch_value(connection, SELECT_ERASURE_REASON, key)
-        if erasure:
-            return NextHit(assignment, reason=erasure)
+        if erasure := await load_reply_after_erasure_or_none(connection, assignment):
+            return erasure
         return await end_lease_and_build_no_hit_reply(
             connection, assignment, reason_assignment_gets_no_hit_or_none(assignment) or "held", now=now
         )
@@ -48,6 +46,17 @@ async def admit_or_build_no_hit_reply(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
     )
     return NextHit(assignment, reason="visit") if visit.next_step else None
+
+
+async def load_reply_after_erasure_or_none(connection: Driver, assignment: AssignmentState) -> NextHit | None:
+    """Return the reply to a person who withdrew or was erased; None if something else holds them back, or nothing."""
+    key = {
+        "campaign": assignment.campaign_id,
+        "annotator": assignment.annotator_id,
+        "assignment": assignment.assignment_id,
+    }
+    row = await fetch_first_row_or_none(connection, SELECT_ERASURE_REASON, key, Record)
+    return None if row is None else NextHit(assignment, reason=row["reason"], was_finished=row["was_finished"])
 
 
 async def end_lease_and_build_no_hit_reply(

@@ -61,10 +61,9 @@ async def list_people_with_links(
     offset: Annotated[int, Query(ge=0, le=personal_links.MAX_PERSONAL_LINKS)] = 0,
     limit: Annotated[int, Query(ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1_000,
 ) -> PeopleSchema:
-    """Return the people on the campaign's list, with their links. The audit log records who reads the first page."""
+    """Return the people on the campaign's list, with their links. The audit log records each read."""
     campaign = await load_campaign_by_slug(connection, slug)
-    if offset == 0:
-        await log_change(connection, "people.downloaded", campaign, about="people.json")
+    await log_change(connection, "people.downloaded", campaign, about="people.json")
     total, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     people_page = [
         PersonSchema(
@@ -97,7 +96,9 @@ async def add_people(connection: Transaction, slug: str, request_body: PeopleReq
 
 class ParticipantCountSchema(BaseModel):
     people: int
-    erased: int = Field(description="How many of them were erased: their ids are gone, and their blocks hold.")
+    erased: int = Field(
+        description="How many of them were erased: their ids are gone. Blocks hold, and an allow list stays closed."
+    )
 
 
 class ParticipantListSchema(ParticipantCountSchema):
@@ -114,6 +115,9 @@ class ParticipantsRequest(BaseModel):
     ]
     action: ListAction = Field(
         default="add", description="Whether to add these people, remove them, or let the list have only them."
+    )
+    may_open_to_everyone: bool = Field(
+        default=False, description="Whether the allow list may become empty, so that everyone may take part."
     )
 
 
@@ -155,17 +159,16 @@ async def count_participants(connection: Transaction, slug: str) -> Participants
 
 
 @participants_router.get("/{list_name}")
-async def list_people_who_may_take_part(
+async def read_participant_list(
     connection: Transaction,
     slug: str,
     list_name: ParticipantList,
     offset: Annotated[int, Query(ge=0, le=participant_lists.MAX_LISTED_PEOPLE)] = 0,
     limit: Annotated[int, Query(ge=1, le=participant_lists.MAX_LISTED_PEOPLE)] = 1_000,
 ) -> ParticipantListSchema:
-    """Return the ids on a list. The audit log records who reads the first page."""
+    """Return the ids on a list: `allow`, `block` or a group. The audit log records each read."""
     campaign = await load_campaign_by_slug(connection, slug)
-    if offset == 0:
-        await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
+    await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
     count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
     ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
     return ParticipantListSchema(ids=list(ids), **count._asdict())
@@ -174,7 +177,11 @@ async def list_people_who_may_take_part(
 @participants_router.post(
     "/{list_name}",
     responses=openapi_description_of_refusals(
-        {409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `person_id_wrong`"}
+        {
+            409: "`is_a_rehearsal`, `opens_to_everyone`",
+            413: "`too_many_people`",
+            422: "`invalid`, `person_id_wrong`",
+        }
     ),
 )
 async def change_participants(
@@ -183,7 +190,13 @@ async def change_participants(
     """Add people to a list, remove them, or replace the list. People who are in the campaign already stay."""
     campaign = await load_campaign_by_slug(connection, slug)
     changed = await participant_lists.change_participant_list(
-        connection, campaign, list_name, request_body.ids, request_body.action, now=now
+        connection,
+        campaign,
+        list_name,
+        request_body.ids,
+        request_body.action,
+        now=now,
+        may_open_to_everyone=request_body.may_open_to_everyone,
     )
     count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
     return ChangedParticipantsSchema(changed=changed, **count._asdict())

@@ -52,6 +52,8 @@ async def render_personal_links(
     count, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     page: Page[Any] = Page(page_number, PEOPLE_PER_PAGE, count)
     rows = await personal_links.list_personal_links(connection, campaign.id, limit=page.size, offset=page.offset)
+    if rows:
+        await log_change(connection, "people.seen", campaign, about="people")
     base = request_base_url(request)
     links = [personal_links.personal_link_url(base, campaign.link_key, row.link) for row in rows]
     context = {"campaign": campaign, "people": list(zip(rows, links, strict=True)), "count": count, "used_count": used}
@@ -128,6 +130,7 @@ async def render_participant_lists(
     page_number: int = 1,
     refusal: Refusal | None = None,
     entered: str = "",
+    action: ListAction = "add",
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
@@ -135,6 +138,8 @@ async def render_participant_lists(
     people = await participant_lists.list_participants(
         connection, campaign.id, list_name, limit=page.size, offset=page.offset
     )
+    if people:
+        await log_change(connection, "people.seen", campaign, about=f"participants: {list_name}")
     context = {
         "campaign": campaign,
         "counts": counts,
@@ -144,6 +149,7 @@ async def render_participant_lists(
         "page": page,
         "refusal": refusal,
         "entered": entered,
+        "action": action,
         "max_people": participant_lists.MAX_LISTED_PEOPLE,
         "asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal),
     }
@@ -169,8 +175,12 @@ async def change_participant_list_from_form(
             )
         async with database.begin() as connection:
             campaign = await load_campaign_for_page(connection, slug)
-            await participant_lists.change_participant_list(connection, campaign, list_name, people, action, now=now)
+            await participant_lists.change_participant_list(
+                connection, campaign, list_name, people, action, now=now, may_open_to_everyone=bool(form.get("sure"))
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_participant_lists(request, connection, slug, list_name, refusal=refusal, entered=typed)
+            return await render_participant_lists(
+                request, connection, slug, list_name, refusal=refusal, entered=typed, action=action
+            )
     return RedirectResponse(f"/admin/campaigns/{slug}/participants?list={list_name}&done=listed", status_code=303)

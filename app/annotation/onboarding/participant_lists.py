@@ -53,7 +53,7 @@ REMOVE_PEOPLE = text(f"""
 # Blocks of erased people stay: no file has their ids.
 REMOVE_OTHER_PEOPLE = text(f"""
     DELETE FROM participant_lists l
-    WHERE l.campaign_id = :campaign AND l.list = :list AND l.worker_id IS NOT NULL
+    WHERE l.campaign_id = :campaign AND l.list = :list AND (l.worker_id IS NOT NULL OR l.list <> 'block')
       AND l.person_hash NOT IN (SELECT given.person_hash FROM ({GIVEN_PEOPLE}) AS given)
     RETURNING 1
 """)
@@ -70,7 +70,9 @@ LIST_PARTICIPANTS = text("""
 
 
 class ListCount(NamedTuple):
-    """Number of people on a list. The ids of `erased` ones are gone, and their blocks hold by a hash."""
+    """Number of people on a list. The ids of `erased` ones are gone: their blocks hold by a hash, and an allow list
+    stays closed to others.
+    """
 
     people: int = 0
     erased: int = 0
@@ -89,13 +91,16 @@ async def change_participant_list(
     action: ListAction,
     *,
     now: datetime,
+    may_open_to_everyone: bool = False,
 ) -> int:
     """Add people to a list, remove them, or let the list have only them; return how many entries came or went.
+
+    Without `may_open_to_everyone`, the allow list keeps its last person.
 
     Raises:
         Invalid: `person_id_wrong`, `list_name_wrong`.
         TooLarge: `too_many_people`.
-        Conflict: `is_a_rehearsal`.
+        Conflict: `is_a_rehearsal`, `opens_to_everyone`.
 
     """
     if re.fullmatch(LIST_NAME_PATTERN, list_name) is None:
@@ -129,6 +134,12 @@ async def change_participant_list(
             f"A list has at most {pluralize(MAX_LISTED_PEOPLE, 'id')}, and a campaign {MAX_GROUPS} groups. Nothing was "
             "changed.",
             code="too_many_people",
+        )
+    if changed and list_name == "allow" and not counts["allow"].people and not may_open_to_everyone:
+        raise Conflict(
+            f"An empty allow list lets everyone take part in “{campaign.name}”. Confirm that you want this. Nothing "
+            "was changed.",
+            code="opens_to_everyone",
         )
     if changed:
         await log_change(connection, "people.listed", campaign, about=list_name, after={action: changed})

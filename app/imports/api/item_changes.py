@@ -146,7 +146,7 @@ class ItemVersion(BaseModel):
         CAMPAIGN_NOT_FOUND
         | {
             404: "`campaign_not_found`, `item_not_found`, `output_not_found`",
-            409: "`for_systems_only`, `output_taken`",
+            409: "`for_systems_only`, `output_taken`, `revision_running`",
             422: "`segment_missing`, `shown_empty`, `shown_too_long`, `text_unchanged`, `media_missing`, "
             "`media_wrong_kind`, `media_link_refused`",
         }

@@ -9,6 +9,7 @@ from fastapi.responses import HTMLResponse
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
 from app.annotation.hits.completion import load_completion_if_visit_is_over
 from app.annotation.hits.next_hit import NextHit
+from app.annotation.hits.no_hit_replies import load_reply_after_erasure_or_none
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_token
 from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.platforms.assignments import WorkerToken, refuse_outdated_token
@@ -98,7 +99,8 @@ async def render_withdrawal(
             served = await load_assignment_and_update_cache(
                 driver, request.app.state.posterior_cache, AssignmentQuery(assignment)
             )
-            way_back = await load_completion_if_visit_is_over(driver, NextHit(served, reason="withdrawn"))
+            reply = await load_reply_after_erasure_or_none(driver, served) or NextHit(served, reason="held")
+            way_back = await load_completion_if_visit_is_over(driver, reply)
     set_request_language(request, campaign)
     platform = platform_with_title(request.path_params["platform_name"], campaign.panel_title)
     token = request.app.state.worker_tokens.issue_token(platform.name, campaign.link_key, assignment)

@@ -35,9 +35,11 @@ def arrival_url(campaign, person, session="s1"):
     return f"/prolific/{campaign.link_key}?PROLIFIC_PID={person}&STUDY_ID=st&SESSION_ID={session}"
 
 
-async def change_list(engine, campaign, list_name, *people, action="add"):
+async def change_list(engine, campaign, list_name, *people, action="add", may_open_to_everyone=False):
     async with engine.begin() as connection:
-        return await participant_lists.change_participant_list(connection, campaign, list_name, people, action, now=NOW)
+        return await participant_lists.change_participant_list(
+            connection, campaign, list_name, people, action, now=NOW, may_open_to_everyone=may_open_to_everyone
+        )
 
 
 async def answer_one_hit(engine, campaign, name, platform="prolific"):
@@ -213,7 +215,9 @@ async def test_programs_change_count_and_read_the_lists(api_client, engine):  # 
     assert added.json() == {"people": 2, "erased": 0, "changed": 2}
     assert (await api_client.get(address)).json()["allow"] == {"people": 2, "erased": 0}
     assert (await api_client.get(f"{address}/allow")).json()["ids"] == ["ann", "bea"]
-    assert (await api_client.post(f"{address}/allow", json={"ids": [], "action": "replace"})).json()["people"] == 0
+    assert (await api_client.post(f"{address}/allow", json={"ids": [], "action": "replace"})).status_code == 409
+    emptied = {"ids": [], "action": "replace", "may_open_to_everyone": True}
+    assert (await api_client.post(f"{address}/allow", json=emptied)).json()["people"] == 0
     refused = await api_client.post(f"{address}/allow", json={"ids": ["x\x07"]})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "person_id_wrong")
     assert (await api_client.get(f"{address}/No%20List")).status_code == 422
@@ -248,10 +252,56 @@ async def test_an_erased_person_leaves_the_allow_list_and_stays_blocked(client, 
         await change_list(engine, campaign, list_name, "p1", "p2")
     await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
     lists = "SELECT list, worker_id FROM participant_lists ORDER BY list, worker_id"
-    assert await fetch_rows(engine, lists) == [("allow", "p2"), ("block", "p2"), ("block", None)]
+    assert await fetch_rows(engine, lists) == [("allow", "p2"), ("allow", None), ("block", "p2"), ("block", None)]
     assert await statuses_of_arrivals(client, campaign, "p1") == [403]
     async with engine.begin() as connection:
         assert (await participant_lists.count_listed_people(connection, campaign.id))["block"].erased == 1
+
+
+async def test_erasing_the_last_person_of_the_allow_list_lets_no_one_else_in(client, engine):
+    campaign = await create_running_campaign(engine)
+    await create_annotator(engine, campaign, "p1", "prolific")
+    await change_list(engine, campaign, "allow", "p1")
+    hash_of_id = "SELECT person_hash FROM participant_lists"
+    before = await fetch_value(engine, hash_of_id)
+    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    assert await statuses_of_arrivals(client, campaign, "p1", "p2") == [403, 403]
+    assert await fetch_value(engine, hash_of_id) != before
+    await change_list(engine, campaign, "allow", "p3", action="replace")
+    assert await fetch_rows(engine, "SELECT worker_id FROM participant_lists") == [("p3",)]
+
+
+@pytest.mark.parametrize("action", ["remove", "replace"])
+async def test_the_allow_list_becomes_empty_only_if_that_is_meant(engine, action):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1")
+    people = ["p1"] if action == "remove" else []
+    with pytest.raises(Conflict) as refusal:
+        await change_list(engine, campaign, "allow", *people, action=action)
+    assert refusal.value.code == "opens_to_everyone"
+    assert await change_list(engine, campaign, "allow", *people, action=action, may_open_to_everyone=True) == 1
+
+
+async def test_a_page_asks_before_everyone_may_take_part(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "allow", "p1")
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    fields = {"list": "allow", "action": "replace", "people": ""}
+    asked = await researcher.post(address, data=fields)
+    assert asked.status_code == 409
+    assert 'name="sure"' in asked.text
+    assert '<option value="replace" selected>' in asked.text
+    assert (await researcher.post(address, data=fields | {"sure": "yes"})).status_code == 303
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 0
+
+
+async def test_the_log_has_each_read_of_ids(researcher, api_client, engine):  # noqa: F811
+    campaign = await create_running_campaign(engine)
+    await change_list(engine, campaign, "block", "p1", "p2")
+    await researcher.get(f"/admin/campaigns/{campaign.slug}/participants?list=block")
+    await api_client.get(f"{API}/campaigns/{campaign.slug}/participants/block?offset=1")
+    reads = "SELECT action FROM audit_log WHERE about = 'participants: block' ORDER BY id"
+    assert await fetch_rows(engine, reads) == [("people.seen",), ("people.downloaded",)]
 
 
 async def test_a_replaced_block_list_keeps_the_blocks_of_erased_people(engine):
