@@ -239,7 +239,8 @@ annotators = Table(
     Column("worker_id", Text, nullable=False),  # the platform's id of the person: for payment, never in an export
     Column("pseudonym", Text, nullable=False),
     Column("created_at", Time, nullable=False),
-    Column("admitted", Integer, nullable=False, server_default="0"),  # to work, under this version of the visit
+    # To work, under this version of the visit. 0 or less: not, and so many times a place in a quota was lost.
+    Column("admitted", Integer, nullable=False, server_default="0"),
     # From further HITs: 'held'; 'excluded', then no answer counts; 'erased' at their request; NULL: from none. Why, by
     # whom and when.
     Column("barred", Text),

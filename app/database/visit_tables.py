@@ -7,6 +7,7 @@ from sqlalchemy import (
     Date,
     ForeignKey,
     Identity,
+    Index,
     Integer,
     Interval,
     LargeBinary,
@@ -18,7 +19,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-from app.database.schema import Time, cascading_foreign_key, metadata
+from app.database.schema import Time, cascading_foreign_key, index_where_condition_holds, metadata
 
 # Results of the steps before the work, for each annotator.
 visits = Table(
@@ -34,6 +35,10 @@ visits = Table(
     PrimaryKeyConstraint("campaign_id", "annotator_id", "step", "version"),
     cascading_foreign_key("annotators", "annotator_id", from_table="visits"),
     CheckConstraint("outcome IN ('passed', 'declined', 'failed', 'taken', 'full', 'lapsed')", name="outcome"),
+    # Places in quotas.
+    index_where_condition_holds(
+        "step = 'questions' AND outcome = 'passed'", "visits_passed_questions_idx", "campaign_id"
+    ),
 )
 
 # People with personal links. Annotators are identified by the number, so that no data about them reveal a link.
@@ -64,6 +69,7 @@ participant_lists = Table(
     Column("number", BigInteger, Identity(always=True), nullable=False),
     PrimaryKeyConstraint("campaign_id", "list", "person_hash"),
     CheckConstraint("list <> ''", name="list"),
+    Index("participant_lists_person_idx", "campaign_id", "person_hash"),  # the groups of a person
 )
 
 # Every consent text of a launched campaign, by the visit version that introduced it.

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 
 import numpy as np
+import numpy.typing as npt
 
 from app.selection.rule import ItemValues, SelectionSettings
 
@@ -50,15 +51,29 @@ class OpenItems(ItemValues, ABC):
         return [item for item in wanted if item not in self._never]
 
     def has_open_items_left_after_hit(
-        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
+        self,
+        items: Collection[int],
+        *,
+        seen: Collection[int],
+        allow_seen: bool,
+        barred: Collection[int] = (),
+        never_asked: npt.NDArray[np.bool_] | None = None,
     ) -> bool:
-        """Return whether an annotator can be asked anything after a HIT of these items. O(len(seen))."""
+        """Return whether an annotator can be asked anything after a HIT of these items.
+
+        O(len(seen)), and with `never_asked` also one pass over arrays of all items.
+        """
+        open_count = self.open_item_count
+        if never_asked is not None:
+            items, seen, barred = ([item for item in group if not never_asked[item]] for group in (items, seen, barred))
+            wanted = (self._left[: len(never_asked)] > 0) & ~never_asked
+            open_count = int(np.count_nonzero(wanted)) - sum(wanted.item(item) for item in self._never)
         if allow_seen:
             ending = [item for item in items if self._wants_judgments(item) and self._left.item(item) == 1]
             ending += [item for item in {*barred}.difference(ending) if self._wants_judgments(item)]
         else:
             ending = [item for item in {*items, *seen} if self._wants_judgments(item)]
-        return self.open_item_count >= len(ending) + self._fewest
+        return open_count >= len(ending) + self._fewest
 
     @abstractmethod
     def _update_item(self, item: int, score: float, variance: float, judgments: int, status: int) -> None:

@@ -182,11 +182,18 @@ class Index(Protocol):
         """Return the items that want judgments, in numerical order. O(N)."""
 
     def has_open_items_left_after_hit(
-        self, items: Collection[int], *, seen: Collection[int], allow_seen: bool, barred: Collection[int] = ()
+        self,
+        items: Collection[int],
+        *,
+        seen: Collection[int],
+        allow_seen: bool,
+        barred: Collection[int] = (),
+        never_asked: npt.NDArray[np.bool_] | None = None,
     ) -> bool:
         """Return whether an annotator can be asked anything after a HIT of these items.
 
-        `barred` are seen items that they are not asked about again, whatever `allow_seen` says.
+        `barred` are seen items that they are not asked about again, whatever `allow_seen` says. `never_asked` is true
+        at the items that are only for other people.
         """
 
 

@@ -17,7 +17,7 @@ LEASE_HITS_FUNCTION = """
     ) RETURNS SETOF record LANGUAGE plpgsql AS $$
     #variable_conflict use_column
     DECLARE
-        blocked bigint[];  -- annotators who get no HIT
+        blocked bigint[];  -- annotators who get no HIT, or must pass a step first
         time_after_locks timestamptz;
         rooms int[];  -- for each of the capped items: how many more HITs may hold it
         leads boolean[];  -- for each of the capped items: whether it leads an open HIT
@@ -32,9 +32,10 @@ LEASE_HITS_FUNCTION = """
     SELECT 1 FROM states WHERE campaign_id = $1 AND kind = 'campaign' AND criterion = 0
     AND revision = (SELECT revision FROM campaigns WHERE id = $1) FOR NO KEY UPDATE
 ) AS locked;
-        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL) INTO blocked
+        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL
+            OR locked.admitted < (SELECT visit_version FROM campaigns WHERE id = $1)) INTO blocked
         FROM (SELECT DISTINCT annotator FROM unnest($2) AS annotator ORDER BY annotator) AS one, LATERAL (
-            SELECT a.id, a.barred FROM annotators a
+            SELECT a.id, a.barred, a.admitted FROM annotators a
             WHERE a.campaign_id = $1 AND a.id = one.annotator FOR NO KEY UPDATE OF a
         ) AS locked;
         PERFORM FROM (

@@ -18,6 +18,11 @@ CREATE_PARTICIPANT_LISTS = """
     )
 """
 
+CREATE_INDEX_OF_PEOPLE = "CREATE INDEX participant_lists_person_idx ON participant_lists (campaign_id, person_hash)"
+
+CREATE_INDEX_OF_PLACES = """
+    CREATE INDEX visits_passed_questions_idx ON visits (campaign_id) WHERE step = 'questions' AND outcome = 'passed'
+"""
 
 # The quota of an answer is full, or the person left and lost the place.
 ALLOW_OUTCOMES = """
@@ -27,13 +32,16 @@ ALLOW_OUTCOMES = """
 
 
 def upgrade() -> None:
-    """Add the table and the outcomes."""
+    """Add the table, the outcomes and the indexes."""
     op.execute(CREATE_PARTICIPANT_LISTS)
+    op.execute(CREATE_INDEX_OF_PEOPLE)
+    op.execute(CREATE_INDEX_OF_PLACES)
     op.execute(ALLOW_OUTCOMES.format(more=", 'full', 'lapsed'"))
 
 
 def downgrade() -> None:
     """Drop the table, and let people without a place be screened out."""
     op.execute("DROP TABLE participant_lists")
+    op.execute("DROP INDEX visits_passed_questions_idx")
     op.execute("UPDATE visits SET outcome = 'failed' WHERE outcome IN ('full', 'lapsed')")
     op.execute(ALLOW_OUTCOMES.format(more=""))

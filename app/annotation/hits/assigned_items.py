@@ -4,19 +4,20 @@ The campaign's setting names the column of the items' table that names the peopl
 there is for everyone.
 """
 
+import asyncio
+
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex
+from app.annotation.hits.item_audiences import ItemAudiences, ItemsOfOthers, build_item_audiences
 from app.annotation.platforms.participant_check import LISTED_PERSON_HASH, NAMED_PERSON_ID
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.session import Driver, Record, fetch_first_column, fetch_rows
 
-AUDIENCE_SEPARATOR = "|"
-
 SELECT_ASSIGNED_ITEMS = text("""
-    SELECT number, fields ->> CAST(:column AS text) AS audience FROM items
-    WHERE campaign_id = :campaign AND coalesce(fields ->> CAST(:column AS text), '') <> ''
+    SELECT fields ->> CAST(:column AS text) AS audience, array_agg(number) AS numbers FROM items
+    WHERE campaign_id = :campaign AND fields ->> CAST(:column AS text) <> '' GROUP BY 1
 """)
 
 SELECT_AUDIENCES_OF_ANNOTATOR = text(f"""
@@ -30,33 +31,20 @@ SELECT_AUDIENCES_OF_ANNOTATOR = text(f"""
 """)
 
 
-class AssignedItem(Record):
-    """Number of an item, and the cell that names its people."""
+class AssignedItems(Record):
+    """A cell that names the people of items, and the numbers of these items."""
 
-    number: int
     audience: str
-
-
-def parse_audiences(cell: str) -> list[str]:
-    """Return the groups and answers in a cell, such as `experts | native_language = German`."""
-    audiences = (part.strip() for part in cell.split(AUDIENCE_SEPARATOR))
-    return ["=".join(half.strip() for half in part.split("=", 1)) for part in audiences if part]
+    numbers: list[int]
 
 
 async def load_items_of_others(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
-) -> frozenset[int]:
+) -> ItemsOfOthers:
     """Return the items that are for other people than this annotator, in a campaign whose setting names the column.
 
     The items are remembered with the posteriors of this process; the annotator's groups and answers are read each time.
     """
-    if campaign_index.items_by_audience is None:
-        key = {"campaign": assignment.campaign_id, "column": assignment.assigned_column}
-        items_by_audience: dict[str, set[int]] = {}
-        for row in await fetch_rows(connection, SELECT_ASSIGNED_ITEMS, key, AssignedItem):
-            for audience in parse_audiences(row.audience):
-                items_by_audience.setdefault(audience, set()).add(row.number)
-        campaign_index.items_by_audience = items_by_audience
     own = await fetch_first_column(
         connection,
         SELECT_AUDIENCES_OF_ANNOTATOR,
@@ -66,5 +54,22 @@ async def load_items_of_others(
             "personal_platform": PERSONAL_PLATFORM.name,
         },
     )
-    assigned = frozenset[int]().union(*campaign_index.items_by_audience.values())
-    return assigned.difference(*(campaign_index.items_by_audience.get(audience, ()) for audience in own))
+    audiences = campaign_index.audiences or await load_item_audiences_once(connection, assignment, campaign_index)
+    own_audiences = audiences.own_audiences(own)
+    if own_audiences in audiences.items_of_others:
+        return audiences.items_of_others_than(own_audiences)
+    return await asyncio.to_thread(audiences.items_of_others_than, own_audiences)
+
+
+async def load_item_audiences_once(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
+) -> ItemAudiences:
+    """Read which items are for whom. Concurrent requests wait for the first one; all items may have a cell."""
+    async with campaign_index.audiences_lock:
+        if campaign_index.audiences is None:
+            key = {"campaign": assignment.campaign_id, "column": assignment.assigned_column}
+            rows = await fetch_rows(connection, SELECT_ASSIGNED_ITEMS, key, AssignedItems)
+            campaign_index.audiences = await asyncio.to_thread(
+                build_item_audiences, [(row.audience, row.numbers) for row in rows], len(campaign_index.index.score)
+            )
+        return campaign_index.audiences

@@ -20,6 +20,7 @@ from app.annotation.hits.campaign_index import (
     PosteriorCache,
     needs_extended_query,
 )
+from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS
 from app.annotation.hits.served_campaign import (
     CAMPAIGN_VERSION,
     SELECT_SERVED_CAMPAIGN,
@@ -149,11 +150,11 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
             item, or an item that every HIT shows. For systems: segments with an output that they could not judge.
         admitted: True if the annotator has passed all steps before the work.
         held_back: True if the annotator gets no further HIT.
-        items_of_others: Items that are only for other people; they are read before a draw.
+        items_of_others: Items that are only for other people; they are read before a draw, and for a held HIT.
 
     """
 
-    items_of_others = frozenset[int]()  # without an annotation: no column
+    items_of_others = NO_ITEMS_OF_OTHERS  # without an annotation: no column
     place: int
     campaign_version: str
     assignment_id: int

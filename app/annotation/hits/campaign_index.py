@@ -17,6 +17,7 @@ import numpy as np
 from cachetools import LRUCache
 from sqlalchemy import text
 
+from app.annotation.hits.item_audiences import ItemAudiences
 from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver, Record, fetch_rows, integers_of_array
@@ -174,7 +175,8 @@ class CampaignIndex:
         histories: Histories of annotators up to the watermark, by annotator id; none if they are read for each request.
         annotator_ids: Annotators with a history, by assignment id.
         comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
-        items_by_audience: Items that are only for some people, by their group or answer; None if they were not read.
+        audiences: Items that are only for some people; None if they were not read.
+        audiences_lock: Held while they are read.
 
     """
 
@@ -188,7 +190,8 @@ class CampaignIndex:
     segments: SegmentIndex | None = None
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
-    items_by_audience: dict[str, set[int]] | None = None
+    audiences: ItemAudiences | None = None
+    audiences_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     own_answers: LRUCache[int, OwnAnswerHistory] = field(

@@ -106,8 +106,12 @@ def draw_streaming_hit_or_none(
             rng=campaign_index.rng,
         )
     seen = items_seen_or_held_in_other_visit(assignment)
-    if assignment.not_judged or assignment.items_of_others:
-        full_items = full_items.union(assignment.not_judged or (), assignment.items_of_others)
+    if others := assignment.items_of_others.items:
+        # One union for the whole draw: these may be most items of a large campaign.
+        full_items = full_items.union(others, assignment.not_judged or (), () if assignment.repeat_items else seen)
+        seen = seen if assignment.repeat_items else set()
+    elif assignment.not_judged:
+        full_items = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw_hit_or_none(
         n - len(fixed_items),
         seen=seen,

@@ -57,7 +57,8 @@ def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
     being asked about them forever. Items that are only for other people are among them.
     """
     own = (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
-    return {*own, *assignment.items_of_others} if assignment.items_of_others else own
+    others = assignment.items_of_others.items
+    return others.union(own) if others else own
 
 
 def shuffled_items_with_always_shown(

@@ -91,7 +91,7 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     text(f"""
     #variable_conflict use_column
     DECLARE
-        blocked bigint[];  -- annotators who get no HIT
+        blocked bigint[];  -- annotators who get no HIT, or must pass a step first
         time_after_locks timestamptz;
         rooms int[];  -- for each of the capped items: how many more HITs may hold it
         leads boolean[];  -- for each of the capped items: whether it leads an open HIT
@@ -103,9 +103,10 @@ LEASE_HITS_BODY, LEASE_HITS_ARGUMENTS = sql_and_parameter_names_of_statement(
     BEGIN
         PERFORM FROM ({law_storage.SHARE_STORE_LOCK.text}) AS locked;
         PERFORM FROM ({law_storage.LOCK_LAW_STATE.text}) AS locked;
-        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL) INTO blocked
+        SELECT array_agg(locked.id) FILTER (WHERE locked.barred IS NOT NULL
+            OR locked.admitted < (SELECT visit_version FROM campaigns WHERE id = :campaign)) INTO blocked
         FROM (SELECT DISTINCT annotator FROM unnest(:annotators) AS annotator ORDER BY annotator) AS one, LATERAL (
-            SELECT a.id, a.barred FROM annotators a
+            SELECT a.id, a.barred, a.admitted FROM annotators a
             WHERE a.campaign_id = :campaign AND a.id = one.annotator FOR NO KEY UPDATE OF a
         ) AS locked;
         PERFORM FROM ({LOCK_POSTERIORS_SQL.replace(":capped", ":all_capped")}) AS locked;
@@ -216,7 +217,8 @@ async def try_to_lease_hits(
 ) -> dict[int, LeasedHit]:
     """Lease the proposed items as new HITs of one campaign, and return these by their place in `leases`, from 1.
 
-    A HIT is missing if another request took some of its items first, or if its annotator is blocked meanwhile.
+    A HIT is missing if another request took some of its items first, or if its annotator was blocked or lost
+    the place in a quota meanwhile.
 
     Args:
         connection: Connection in no transaction.

@@ -9,6 +9,8 @@ Races, and how each is decided:
   the annotator's row is locked first.
 - A lease and an erasure, a withdrawal or a block of its annotator: each locks the annotator's row, and the lease then
   reads whether they are blocked. A block that comes second releases the lease.
+- A lease and the loss of a place in a quota (`onboarding.quotas`): each locks the annotator's row. The lease then reads
+  whether they are still admitted, and the loss whether they hold a HIT.
 - A lease and an answer whose law updates other items again: both first lock the law's state of the campaign, because
   posteriors are then locked out of order.
 - Several requests that find an iteration finished: the campaign's row is locked, and the first schedules the next one.
@@ -159,8 +161,9 @@ LOCK_HIT = text("SELECT id FROM hits WHERE campaign_id = :campaign AND id = :hit
 RENEW_LEASE = text(f"""
     UPDATE hits SET expires_at = {DATABASE_TIME} + make_interval(mins => :lease_minutes)
     WHERE campaign_id = :campaign AND id = :hit AND closed_at IS NULL
-      AND (SELECT barred IS NULL FROM annotators
-           WHERE campaign_id = :campaign AND id = CAST(:annotator AS bigint))
+      AND (SELECT a.barred IS NULL AND a.admitted >= c.visit_version
+           FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
+           WHERE a.campaign_id = :campaign AND a.id = CAST(:annotator AS bigint))
       AND {CAMPAIGN_IS_RUNNING}
       AND {EVERY_ITEM_IS_OPEN} AND {ANNOTATOR_MAY_HOLD_HIT} AND {SCHEDULED_PLACE_IS_FREE}
     RETURNING expires_at

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.annotation.hits import check_placement
+from app.annotation.hits.assigned_items import load_items_of_others
 from app.annotation.hits.assignment import (
     AssignmentQuery,
     AssignmentState,
@@ -186,7 +187,11 @@ class LeaseBatch:
             return await admit_or_build_no_hit_reply(connection, assignment, now=now)
         if assignment.hit_id is not None:
             pending.assignment = None
-            return await resume_or_close_held_hit(connection, assignment, visitor, now=now)
+            reply = await resume_or_close_held_hit(connection, assignment, visitor, now=now)
+            campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
+            if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
+                assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
+            return reply
         if assignment.begun_elsewhere and not assignment.one_hit and not pending.has_looked_elsewhere:
             pending.assignment, pending.has_looked_elsewhere = None, True
             await take_over_hit_of_other_visit(connection, assignment)

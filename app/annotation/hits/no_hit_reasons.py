@@ -70,9 +70,10 @@ def has_hit_left_after_answering(
         return trial_draw is not None
     return campaign_index.index.has_open_items_left_after_hit(
         answered_items,
-        seen=assignment.seen | assignment.items_of_others if assignment.items_of_others else assignment.seen,
-        barred=[*(assignment.not_judged or ()), *assignment.items_of_others],
+        seen=assignment.seen,
+        barred=assignment.not_judged or (),
         allow_seen=assignment.repeat_items,
+        never_asked=assignment.items_of_others.mask,
     )
 
 

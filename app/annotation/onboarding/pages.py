@@ -1,5 +1,6 @@
 """Researchers' pages of the people with personal links, and of those who may take part."""
 
+import asyncio
 import csv
 from collections.abc import Iterable
 from io import BytesIO, StringIO
@@ -78,8 +79,13 @@ async def create_personal_links_from_form(
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
             read_options = ReadOptions(*(str(form.get(name) or "") or None for name in ("encoding", "quotes", "sheet")))
-            names = personal_links.read_person_names(
-                content, file.filename, None, max_mb=settings.max_upload_mb, read_options=read_options
+            names = await asyncio.to_thread(
+                personal_links.read_person_names,
+                content,
+                file.filename,
+                None,
+                max_mb=settings.max_upload_mb,
+                read_options=read_options,
             )
         async with database.begin() as connection:
             await personal_links.create_missing_links_and_count_them(
@@ -170,8 +176,12 @@ async def change_participant_list_from_form(
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
             read_options = ReadOptions(*(str(form.get(name) or "") or None for name in ("encoding", "quotes", "sheet")))
-            people = participant_lists.read_person_ids(
-                content, file.filename, max_mb=settings.max_upload_mb, read_options=read_options
+            people = await asyncio.to_thread(
+                participant_lists.read_person_ids,
+                content,
+                file.filename,
+                max_mb=settings.max_upload_mb,
+                read_options=read_options,
             )
         async with database.begin() as connection:
             campaign = await load_campaign_for_page(connection, slug)

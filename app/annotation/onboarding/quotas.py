@@ -45,29 +45,41 @@ HAS_LEFT = """
 
 COUNT_PLACES_OF_OTHERS = text(f"SELECT count(*) FROM visits v WHERE {HOLDS_PLACE} AND v.annotator_id <> :annotator")
 
+# More people than places are locked, in case some of them come back before they are locked.
+SPARE_PEOPLE = 20
+
 LIST_PEOPLE_WHO_LEFT = text(f"""
     SELECT v.annotator_id FROM visits v WHERE {HOLDS_PLACE} AND v.annotator_id <> :annotator AND {HAS_LEFT}
-    ORDER BY v.taken_at, v.annotator_id
+    ORDER BY v.taken_at, v.annotator_id LIMIT CAST(:wanted AS int) + {SPARE_PEOPLE}
 """)
 
-# HITs are locked before their annotator, as everywhere. The second lock waits for a HIT or answer that is being stored.
-LOCK_HITS_OF_PERSON = text("""
-    SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = :annotator ORDER BY id FOR NO KEY UPDATE
+# HITs are locked before annotators, and both by id, as everywhere. The second lock waits for a HIT or answer that is
+# being stored.
+LOCK_HITS_OF_PEOPLE = text("""
+    SELECT id FROM hits WHERE campaign_id = :campaign AND annotator_id = ANY(CAST(:people AS bigint[]))
+    ORDER BY id FOR NO KEY UPDATE
 """)
-LOCK_PERSON_WHO_LEFT = text("""
-    SELECT id FROM annotators WHERE campaign_id = :campaign AND id = :annotator FOR UPDATE
+LOCK_PEOPLE_WHO_LEFT = text("""
+    SELECT id FROM annotators WHERE campaign_id = :campaign AND id = ANY(CAST(:people AS bigint[]))
+    ORDER BY id FOR UPDATE
 """)
 
-# A page that is still open then stores no answer: see `SELECT_IF_LATE_ANSWER_FITS` of `annotation.hits.submission`.
-FREE_PLACE = text(f"""
+LIST_PEOPLE_WHO_STAYED_AWAY = text(f"""
+    SELECT v.annotator_id FROM visits v
+    WHERE v.campaign_id = :campaign AND v.annotator_id = ANY(CAST(:people AS bigint[])) AND v.step = 'questions'
+      AND v.outcome = 'passed' AND {HAS_LEFT}
+""")
+
+# A page that is still open then stores no answer: see `SELECT_IF_LATE_ANSWER_FITS` of `annotation.hits.submission`. A
+# request that read the passed step before admits nobody: see `ADMIT_ANNOTATOR` of `visit_progress`.
+FREE_PLACES = text("""
     WITH freed AS (
         UPDATE visits v SET outcome = 'lapsed'
-        WHERE v.campaign_id = :campaign AND v.annotator_id = :annotator AND v.step = 'questions'
-          AND v.outcome = 'passed' AND {HAS_LEFT}
-        RETURNING v.annotator_id
+        WHERE v.campaign_id = :campaign AND v.annotator_id = ANY(CAST(:people AS bigint[])) AND v.step = 'questions'
+          AND v.outcome = 'passed'
     )
-    UPDATE annotators SET admitted = 0 WHERE campaign_id = :campaign AND id IN (SELECT annotator_id FROM freed)
-    RETURNING id
+    UPDATE annotators SET admitted = least(admitted, 0) - 1
+    WHERE campaign_id = :campaign AND id = ANY(CAST(:people AS bigint[]))
 """)
 
 COUNT_PLACES = text("""
@@ -95,6 +107,13 @@ class QuotaPlaces(NamedTuple):
     answer: str
     limit: int
     people: int
+
+
+class PlaceShortage(NamedTuple):
+    """Number of places that are missing in a quota, and people who left, the first one first."""
+
+    missing: int
+    people: Sequence[int]
 
 
 def parse_quota_lines(lines: Sequence[str], questions: Sequence[EntryQuestion]) -> list[Quota]:
@@ -130,10 +149,11 @@ async def has_place_in_all_quotas(
 ) -> bool:
     """Return whether there is a place for the annotator in all of the quotas.
 
-    Places of people who left are freed if they are needed. Until the caller's transaction ends, no one else takes a
-    place in this campaign.
+    Places of people who left are freed if that gives the annotator a place in every quota. Until the caller's
+    transaction ends, no one else takes a place in this campaign.
     """
     await execute_statement(connection, LOCK_QUOTAS, {"campaign": campaign_id})
+    shortages: list[PlaceShortage] = []
     for quota in quotas:
         key = {
             "campaign": campaign_id,
@@ -142,26 +162,33 @@ async def has_place_in_all_quotas(
             "annotator": annotator_id,
         }
         missing: int = await fetch_value(connection, COUNT_PLACES_OF_OTHERS, key) + 1 - quota.limit
-        if missing > 0 and quota.limit > 0:
-            missing -= await free_places_of_people_who_left(connection, key, missing, now=now)
         if missing > 0:
+            wanted = {"wanted": missing, "now": now}
+            people = await fetch_first_column(connection, LIST_PEOPLE_WHO_LEFT, key | wanted) if quota.limit else []
+            if len(people) < missing:
+                return False
+            shortages.append(PlaceShortage(missing, people))
+    return not shortages or await free_places_in_all_quotas(connection, campaign_id, shortages, now=now)
+
+
+async def free_places_in_all_quotas(
+    connection: Driver, campaign_id: int, shortages: Sequence[PlaceShortage], *, now: datetime
+) -> bool:
+    """Free the missing places, those of the people who left first, and return True; or free none and return False."""
+    people = {person for shortage in shortages for person in shortage.people}
+    key = {"campaign": campaign_id, "people": sorted(people)}
+    await execute_statement(connection, LOCK_HITS_OF_PEOPLE, key)
+    await execute_statement(connection, LOCK_PEOPLE_WHO_LEFT, key)
+    away = {*await fetch_first_column(connection, LIST_PEOPLE_WHO_STAYED_AWAY, key | {"now": now})}
+    leaving: set[int] = set()
+    for shortage in shortages:
+        away_in_quota = [person for person in shortage.people if person in away]
+        if len(away_in_quota) < shortage.missing:
             return False
+        missing = shortage.missing - len(leaving.intersection(away_in_quota))
+        leaving.update([person for person in away_in_quota if person not in leaving][: max(0, missing)])
+    await execute_statement(connection, FREE_PLACES, key | {"people": sorted(leaving)})
     return True
-
-
-async def free_places_of_people_who_left(
-    connection: Driver, key: Mapping[str, object], wanted: int, *, now: datetime
-) -> int:
-    """Free places in a quota, those of the people who left first, and return how many; at most `wanted`."""
-    freed_count = 0
-    for annotator_id in await fetch_first_column(connection, LIST_PEOPLE_WHO_LEFT, {**key, "now": now}):
-        if freed_count == wanted:
-            break
-        person = {"campaign": key["campaign"], "annotator": annotator_id}
-        await execute_statement(connection, LOCK_HITS_OF_PERSON, person)
-        await execute_statement(connection, LOCK_PERSON_WHO_LEFT, person)
-        freed_count += len(await fetch_first_column(connection, FREE_PLACE, {**person, "now": now}))
-    return freed_count
 
 
 async def count_places_in_quotas(connection: AsyncConnection, campaign: Campaign) -> list[QuotaPlaces]:

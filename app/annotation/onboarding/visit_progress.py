@@ -61,9 +61,10 @@ STORE_STEP_RESULT = text("""
     WHERE visits.outcome = 'declined'
 """)
 
+# Only if `admitted` is as it was read with the results: it changes when an annotator loses the place in a quota.
 ADMIT_ANNOTATOR = text("""
     UPDATE annotators SET admitted = :version
-    WHERE campaign_id = :campaign AND id = :annotator AND admitted < :version
+    WHERE campaign_id = :campaign AND id = :annotator AND admitted < :version AND admitted = :admitted_before
 """)
 
 
@@ -122,9 +123,12 @@ async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> 
 
 
 async def admit_to_visit_version(connection: Driver, visit: AnnotatorVisit) -> None:
-    """Admit the annotator to the version that was read. If there is a newer one, its steps are asked later."""
+    """Admit the annotator to the version that was read, unless they lost their place in a quota since.
+
+    If there is a newer version, its steps are asked later.
+    """
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "version": visit.visit_version}
-    await execute_statement(connection, ADMIT_ANNOTATOR, key)
+    await execute_statement(connection, ADMIT_ANNOTATOR, key | {"admitted_before": visit.admitted})
 
 
 async def store_result_of_open_step(

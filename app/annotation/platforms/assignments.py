@@ -123,8 +123,6 @@ async def find_or_create_assignment(
         "assignment_id": arrival.assignment_id,
     }
     row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
-    if row is None:
-        await refuse_person_who_may_not_take_part(connection, campaign_id, platform, arrival)
     if row is None and visitor is not None:
         try:
             await visitor.charge_visit_or_refuse(connection, campaign_id, now=now)
@@ -133,6 +131,8 @@ async def find_or_create_assignment(
             if row is None:  # no concurrent request has created it either
                 raise
     if row is None:
+        # After the visit was counted: the limit on visits also limits how many ids a visitor can try out.
+        await refuse_person_who_may_not_take_part(connection, campaign_id, platform, arrival)
         details = {
             "pseudonym": secrets.token_hex(5),
             "details": json.dumps(arrival.details),

@@ -15,10 +15,14 @@ from app.errors import Forbidden
 # SQL: hash of a person's id on the lists of campaign c. Its key keeps the hashes of two campaigns from being joined.
 LISTED_PERSON_HASH = "sha256(convert_to(concat(c.link_key, E'\\nlisted\\n', {person_id}), 'UTF8'))"
 
+# SQL: name by which a person of a platform is listed in a campaign. The key of links finds numbers, not texts.
+LISTED_NAME = """coalesce(
+    (SELECT p.name FROM personal_links p WHERE p.campaign_id = {campaign_id} AND p.number = CASE
+     WHEN {platform} = :personal_platform AND {worker_id} ~ '^[1-9][0-9]{{0,8}}$' THEN CAST({worker_id} AS int) END),
+    {worker_id})"""
+
 # SQL: id by which annotator a of campaign c is listed.
-NAMED_PERSON_ID = """coalesce(
-    (SELECT p.name FROM personal_links p WHERE p.campaign_id = a.campaign_id AND CAST(p.number AS text) = a.worker_id
-     AND a.platform = :personal_platform), a.worker_id)"""
+NAMED_PERSON_ID = LISTED_NAME.format(campaign_id="a.campaign_id", platform="a.platform", worker_id="a.worker_id")
 
 # A person with a personal link is listed by name, and has the same name in other campaigns, where the number differs.
 TOOK_PART = """EXISTS (
@@ -46,9 +50,9 @@ MAY_TAKE_PART = text(f"""
     FROM campaigns c CROSS JOIN LATERAL (
         SELECT named.*, {LISTED_PERSON_HASH.format(person_id="named.id")} AS hash
         FROM (
-            SELECT CAST(:platform AS text) AS platform, CAST(:worker_id AS text) AS worker_id, coalesce(
-                (SELECT p.name FROM personal_links p WHERE p.campaign_id = c.id AND CAST(p.number AS text) = :worker_id
-                 AND CAST(:platform AS text) = :personal_platform), CAST(:worker_id AS text)) AS id
+            SELECT CAST(:platform AS text) AS platform, CAST(:worker_id AS text) AS worker_id, {
+    LISTED_NAME.format(campaign_id="c.id", platform="CAST(:platform AS text)", worker_id="CAST(:worker_id AS text)")
+} AS id
         ) AS named
     ) AS person
     WHERE c.id = :campaign

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.annotation.hits.assigned_items import parse_audiences
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.item_audiences import parse_audiences
+from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.annotation.onboarding import participant_lists, personal_links
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
@@ -91,6 +92,15 @@ async def test_a_person_who_joins_a_group_gets_its_items(engine):
     assert (await find_or_lease_next_hit(engine, assignment, cache=cache)).reason == "seen_all"
     await add_to_group(engine, campaign, "experts", "ann")
     await try_to_lease_hit(engine, assignment, cache=cache)
+
+
+async def test_a_held_hit_is_the_last_one_if_all_other_items_are_for_other_people(engine):
+    campaign = await create_campaign_with_assigned_items(engine, dict.fromkeys(range(2, 6), "experts"))
+    assignment, cache = await create_annotator(engine, campaign, "ann", "api"), PosteriorCache()
+    for _ in range(2):  # leased, then shown again
+        next_hit = await find_or_lease_next_hit(engine, assignment, cache=cache)
+        assert {*next_hit.hit.items} == {0, 1}
+        assert is_last_hit_as_far_as_known(cache, next_hit)
 
 
 async def test_people_with_personal_links_are_in_groups_by_name(client, app):

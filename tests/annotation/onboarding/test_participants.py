@@ -6,8 +6,12 @@ import pytest
 
 from app.accounts import tokens, users
 from app.annotation.onboarding import participant_lists, personal_links
+from app.annotation.platforms.assignments import find_or_create_assignment
+from app.annotation.platforms.platform import Arrival
+from app.annotation.platforms.visit_limit import Visitor
 from app.campaigns import lifecycle
-from app.errors import Conflict, Forbidden, TooLarge
+from app.database.session import borrow_autocommit_driver
+from app.errors import Conflict, Forbidden, TooLarge, TooManyVisits
 from app.privacy.erasures import erase_person
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
@@ -86,6 +90,21 @@ async def test_a_person_who_is_in_already_keeps_on_in_a_new_submission(client, e
     await change_list(engine, campaign, "block", "p1")
     assert form_fields((await client.get(arrival_url(campaign, "p1"))).text) == form_fields(page)
     assert (await client.get(arrival_url(campaign, "p1", "s2"))).status_code == 200
+
+
+async def test_ids_of_an_allow_list_cannot_be_tried_out_beyond_the_limit_on_visits(engine, app):
+    campaign = await create_running_campaign(engine, people_per_address=3)
+    await change_list(engine, campaign, "allow", "listed")
+    visitor = Visitor(b"one address", app.state.settings)
+    refusals = []
+    async with borrow_autocommit_driver(engine) as connection:
+        for number in range(5):
+            with pytest.raises((Forbidden, TooManyVisits)) as refused:
+                await find_or_create_assignment(
+                    connection, campaign.id, "prolific", Arrival(f"p{number}", "s1", {}), now=NOW, visitor=visitor
+                )
+            refusals.append(type(refused.value))
+    assert refusals == [Forbidden] * 3 + [TooManyVisits] * 2
 
 
 async def test_with_an_allow_list_the_open_link_starts_no_visit(client, engine):

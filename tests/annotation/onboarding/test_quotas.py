@@ -6,14 +6,20 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from app.annotation.onboarding.visit_progress import admit_to_visit_version, load_visit_or_refuse
+from app.annotation.platforms.assignments import AssignmentId
 from app.campaigns.settings import CampaignSettings
+from app.database.session import begin_transaction, borrow_autocommit_driver
 from tests.annotation.hits.campaigns import (
     create_running_campaign,
     execute_sql,
     expire_leases,
     fetch_rows,
     fetch_value,
+    find_or_lease_next_hit,
     form_fields,
+    requests_are_waiting_sql,
+    wait_until,
 )
 from tests.annotation.onboarding.visits import open_campaign_link, send_form, step_of
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
@@ -114,6 +120,89 @@ async def test_a_person_who_left_gets_the_place_again_if_there_is_one(client, en
     await answer_questions(client, campaign, "p2")
     await let_people_be_away(engine, 31)
     page, _ = await answer_questions(client, campaign, "p1")
+    assert form_fields(page)["hit"]
+    assert await fetch_rows(engine, OUTCOMES) == [("lapsed", 2), ("passed", 1)]
+
+
+async def test_a_request_that_read_the_passed_step_before_the_place_was_lost_admits_nobody(client, engine):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    _, address = await answer_questions(client, campaign, "p1")
+    ((assignment_id,),) = await fetch_rows(engine, "SELECT id FROM assignments")
+    await execute_sql(engine, "UPDATE annotators SET admitted = 0")
+    async with borrow_autocommit_driver(engine) as connection:
+        visit = await load_visit_or_refuse(connection, AssignmentId(campaign.id, assignment_id))
+        assert visit.next_step is None
+        await let_people_be_away(engine, 31)
+        assert form_fields((await answer_questions(client, campaign, "p2"))[0])["hit"]
+        await admit_to_visit_version(connection, visit)
+    assert await fetch_value(engine, "SELECT admitted FROM annotators ORDER BY id LIMIT 1") < campaign.visit_version
+    assert step_of((await client.get(address)).text) == "questions"
+
+
+@pytest.mark.parametrize("is_renewal", [False, True])
+async def test_no_hit_is_leased_once_the_loss_of_a_place_is_committed(client, engine, is_renewal):
+    campaign = await create_running_campaign(engine, **SETTINGS | {"quotas": ["gender = female: 1"]})
+    await answer_questions(client, campaign, "p1")
+    await expire_leases(engine)
+    if not is_renewal:
+        await execute_sql(engine, "DELETE FROM hits")
+    ((assignment_id,),) = await fetch_rows(engine, "SELECT id FROM assignments")
+    async with begin_transaction(engine) as freeing:
+        await freeing.execute("SELECT FROM annotators FOR UPDATE")
+        asking = asyncio.create_task(find_or_lease_next_hit(engine, AssignmentId(campaign.id, assignment_id)))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await freeing.execute("UPDATE visits SET outcome = 'lapsed'")
+        await freeing.execute("UPDATE annotators SET admitted = -1")
+    work = await asking
+    assert (work.hit, work.reason) == (None, "visit")
+
+
+TWO_QUOTAS: dict[str, Any] = {
+    "questions": [QUESTION, "age: How old are you? | under 30 | 30 or more"],
+    "quotas": ["gender = female: 1", "age = under 30: 1"],
+}
+
+
+async def answer_both_questions(client, campaign, person, gender, age):
+    page, address = await open_campaign_link(client, campaign, PROLIFIC_PID=person)
+    return await send_form(client, address, page, **{"question-gender": gender, "question-age": age}), address
+
+
+async def test_a_person_without_a_place_in_one_quota_takes_none_from_people_who_left_in_another(client, engine):
+    campaign = await create_running_campaign(engine, **TWO_QUOTAS)
+    await answer_both_questions(client, campaign, "p1", "female", "30 or more")
+    await let_people_be_away(engine, 31)
+    page, address = await answer_both_questions(client, campaign, "p2", "male", "under 30")
+    await client.post(address, data=form_fields(page))
+    await answer_both_questions(client, campaign, "p3", "female", "under 30")
+    assert await fetch_rows(engine, OUTCOMES) == [("full", 1), ("passed", 2)]
+
+
+async def test_a_person_who_left_with_both_places_is_the_only_one_who_loses_them(client, engine):
+    campaign = await create_running_campaign(engine, **TWO_QUOTAS)
+    await answer_both_questions(client, campaign, "p1", "female", "under 30")
+    await let_people_be_away(engine, 31)
+    page, _ = await answer_both_questions(client, campaign, "p2", "female", "under 30")
+    assert form_fields(page)["hit"]
+    assert await fetch_rows(engine, OUTCOMES) == [("lapsed", 1), ("passed", 1)]
+
+
+async def test_places_are_freed_without_a_deadlock_whatever_the_order_in_which_people_left(client, engine):
+    """Leases and quotas lock annotators by id."""
+    campaign = await create_running_campaign(engine, **SETTINGS)
+    for person in ("p1", "p2"):
+        await answer_questions(client, campaign, person)
+    await let_people_be_away(engine, 31)
+    await execute_sql(engine, "UPDATE visits SET taken_at = taken_at - annotator_id * interval '1 minute'")
+    lowered = """UPDATE campaigns SET visit_settings = visit_settings || '{"quotas": ["gender = female: 1"]}'"""
+    await execute_sql(engine, lowered)
+    first, second = [row[0] for row in await fetch_rows(engine, "SELECT id FROM annotators ORDER BY id")]
+    async with begin_transaction(engine) as leasing:
+        await leasing.fetch("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", first)
+        asking = asyncio.create_task(answer_questions(client, campaign, "p3"))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        await leasing.fetch("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", second)
+    page, _ = await asking
     assert form_fields(page)["hit"]
     assert await fetch_rows(engine, OUTCOMES) == [("lapsed", 2), ("passed", 1)]
 
