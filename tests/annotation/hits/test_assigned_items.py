@@ -99,6 +99,7 @@ async def test_a_held_hit_is_the_last_one_if_all_other_items_are_for_other_peopl
     assignment, cache = await create_annotator(engine, campaign, "ann", "api"), PosteriorCache()
     for _ in range(2):  # leased, then shown again
         next_hit = await find_or_lease_next_hit(engine, assignment, cache=cache)
+        assert next_hit.hit is not None
         assert {*next_hit.hit.items} == {0, 1}
         assert is_last_hit_as_far_as_known(cache, next_hit)
 
