@@ -4,6 +4,7 @@ import numpy as np
 from sqlalchemy import ARRAY, Integer, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.campaigns.assigned_items_check import load_numbers_of_assigned_items
 from app.database.campaign import load_item_number_by_external_id, number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
@@ -37,40 +38,12 @@ async def store_numbers_of_always_shown_items(connection: AsyncConnection, campa
     await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": sorted(number_by_name.values())})
 
 
-HAS_ASSIGNED_ITEM = text("""
-    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND fields ->> CAST(:column AS text) IS NOT NULL)
-""")
-
-
-async def refuse_missing_assigned_column(connection: AsyncConnection, campaign: Campaign) -> None:
-    """Refuse a launch in which no item has the column that says who judges it.
-
-    Raises:
-        Conflict: `assigned_column_missing`; `not_for_systems`.
-
-    """
-    if campaign.assigned_column is None:
-        return
-    if campaign.segment_count:
-        raise Conflict(
-            f"“{campaign.name}” compares systems, which everyone judges. Empty the column of groups, then launch.",
-            code="not_for_systems",
-        )
-    key = {"campaign": campaign.id, "column": campaign.assigned_column}
-    if not await connection.scalar(HAS_ASSIGNED_ITEM, key):
-        raise Conflict(
-            f"No item has the column “{shorten_echo(campaign.assigned_column)}”, which says who judges it. Upload the "
-            "items with this column, or empty the setting, then launch.",
-            code="assigned_column_missing",
-            setting="assigned_column",
-        )
-
-
 async def store_numbers_of_fixed_set(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of the fixed set at the launch: the named items, and random others by the campaign's seed.
 
     Raises:
-        Conflict: `fixed_item_unknown`, `fixed_set_too_large` if no other items are left, `not_for_systems`.
+        Conflict: `fixed_item_unknown`, `fixed_item_assigned`, `fixed_set_too_large` if no other items are left,
+            `not_for_systems`.
 
     """
     if campaign.segment_count:
@@ -87,15 +60,25 @@ async def store_numbers_of_fixed_set(connection: AsyncConnection, campaign: Camp
                 code="fixed_item_unknown",
                 setting="fixed_items",
             )
+    assigned = {*await load_numbers_of_assigned_items(connection, campaign)}
+    for name in campaign.fixed_items:
+        if number_by_name[name] in assigned:
+            raise Conflict(
+                f"The fixed set has the item “{shorten_echo(name)}”, which is only for some people, but everyone "
+                "judges the set. Take it out of the set, or empty its cell in the column of groups, then launch.",
+                code="fixed_item_assigned",
+                setting="fixed_items",
+            )
     named = sorted({*number_by_name.values()})
     item_count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
-    if item_count - len(named) - campaign.fixed_random < campaign.fewest_items:
+    others = np.setdiff1d(np.arange(item_count), [*named, *assigned])
+    left_count = item_count - len(named) - campaign.fixed_random
+    if left_count < campaign.fewest_items or len(others) < campaign.fixed_random:
         raise Conflict(
             f"The fixed set takes {len(named) + campaign.fixed_random} of {pluralize(item_count, 'item')}, so too few "
             "are left for the rest. Make the set smaller, or upload more items.",
             code="fixed_set_too_large",
             setting="fixed_items",
         )
-    others = np.setdiff1d(np.arange(item_count), named)
     drawn = np.random.default_rng(campaign.seed).choice(others, campaign.fixed_random, replace=False).tolist()
     await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": [*named, *sorted(drawn)]})

@@ -42,6 +42,15 @@ async def create_campaign_with_assigned_items(engine, cells, *, launched=True, i
         )  # fmt: skip
     if not launched:
         return draft
+    groups = {name for cell in cells.values() for name in parse_audiences(cell) if "=" not in name}
+    for group in groups:  # a launch needs people in them, who may leave
+        await add_to_group(engine, draft, group, "first")
+    campaign = await launch(engine, draft)
+    await execute_sql(engine, "DELETE FROM participant_lists WHERE worker_id = 'first'")
+    return campaign
+
+
+async def launch(engine, draft):
     async with engine.begin() as connection:
         return await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW)
 
@@ -164,12 +173,53 @@ async def test_names_of_groups_are_checked(engine):
     assert refused.value.code == "list_name_wrong"
 
 
-async def test_a_launch_without_the_column_is_refused(engine):
-    draft = await create_campaign_with_assigned_items(engine, {}, launched=False)
+QUESTIONS = [
+    "language: Which language? | German | screen out: French",
+    "age: How old are you? | number from 18 to 99",
+    "town: Where do you live?",
+]
+
+
+@pytest.mark.parametrize(
+    ("cells", "more", "code"),
+    [
+        ({}, {}, "assigned_column_missing"),
+        ({0: "", 1: "  ", 2: " | "}, {}, "assigned_column_missing"),
+        ({0: "experts", 1: "expert"}, {}, "assigned_group_empty"),
+        ({0: "allow"}, {}, "assigned_group_empty"),
+        ({0: "experts | = German"}, {}, "assigned_answer_unknown"),
+        ({0: "language = german"}, {}, "assigned_answer_unknown"),
+        ({0: "language = French"}, {}, "assigned_answer_unknown"),
+        ({0: "tongue = German"}, {}, "assigned_answer_unknown"),
+        ({0: "age = 17"}, {}, "assigned_answer_unknown"),
+        ({0: "age = old"}, {}, "assigned_answer_unknown"),
+        ({0: "town ="}, {}, "assigned_answer_unknown"),
+        ({0: "experts"}, {"fixed_set": "first", "fixed_items": ["v0", "v1"]}, "fixed_item_assigned"),
+        (dict.fromkeys(range(5), "experts"), {"fixed_set": "first", "fixed_random": 2}, "fixed_set_too_large"),
+    ],
+)
+async def test_a_launch_with_items_that_nobody_could_judge_is_refused(engine, cells, more, code):
+    draft = await create_campaign_with_assigned_items(engine, cells, launched=False, questions=QUESTIONS, **more)
+    await add_to_group(engine, draft, "experts", "ann")
     with pytest.raises(Conflict) as refused:
-        async with engine.begin() as connection:
-            await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=NOW)
-    assert refused.value.code == "assigned_column_missing"
+        await launch(engine, draft)
+    assert refused.value.code == code
+
+
+async def test_a_launch_takes_groups_with_people_and_answers_that_can_be_given(engine):
+    cells = {0: "experts | language=German", 1: "age = 18", 2: "town = Ulm"}
+    draft = await create_campaign_with_assigned_items(engine, cells, launched=False, questions=QUESTIONS)
+    await add_to_group(engine, draft, "experts", "ann")
+    assert (await launch(engine, draft)).status == "running"
+
+
+async def test_random_items_of_a_fixed_set_are_for_everyone(engine):
+    campaign = await create_campaign_with_assigned_items(
+        engine, dict.fromkeys(range(4), "experts"), fixed_set="first", fixed_random=2
+    )
+    ((numbers,),) = await fetch_rows(engine, "SELECT always_shown FROM campaigns")
+    assert {*numbers} == {4, 5}
+    assert campaign.status == "running"
 
 
 def test_iterations_have_no_items_for_some_people():
