@@ -30,6 +30,7 @@ from app.annotation.platforms.service import (
     StudyState,
     Submission,
     SubmissionStatus,
+    clean_service_document,
 )
 from app.settings import Settings
 
@@ -227,7 +228,7 @@ def read_document(reply: httpx.Response) -> Any:
     if not 200 <= status < 300:
         raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
     try:
-        return reply.json() if reply.content else None
+        return clean_service_document(reply.json()) if reply.content else None
     except ValueError:
         raise CallOutcomeUnknown("Prolific sent a reply that is not JSON.", status) from None
 
