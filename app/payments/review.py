@@ -26,6 +26,7 @@ from app.payments.connections import (
 )
 
 MAX_REJECTION_CHARACTERS = 2_000
+MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
 
 # SQL of a submission u, its assignment s and its annotator a: all answers are here, and nobody held the annotator.
@@ -111,9 +112,15 @@ async def store_review_settings(
 
     Raises:
         Conflict: `no_budget`.
-        Invalid: `service_id_unreadable`.
+        Invalid: `service_id_unreadable`, `hook_secret_unreadable`.
 
     """
+    if len(hook_secret) > MAX_HOOK_SECRET_CHARACTERS or not hook_secret.isprintable():
+        raise Invalid(
+            f"The secret of notices must be one line of at most {MAX_HOOK_SECRET_CHARACTERS} characters. Copy it "
+            "again. Nothing was changed.",
+            code="hook_secret_unreadable",
+        )
     refuse_unreadable_service_id(study or "")
     account = await load_account(connection, campaign)
     parameters = {
