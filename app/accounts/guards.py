@@ -29,6 +29,7 @@ from app.database.campaign import campaign_not_found
 from app.database.session import DATABASE_ERRORS, Driver, borrow_autocommit_driver
 from app.errors import Forbidden, Refusal, Unauthenticated
 from app.http.dependencies import (
+    MAX_FORM_FIELD_BYTES,
     Database,
     Now,
     client_network_or_empty,
@@ -201,7 +202,7 @@ async def csrf_token_from_header_or_form(request: Request) -> str:
     """Return the token from the header, else from the form. A large upload sends the header or puts the field first."""
     if header := request.headers.get("x-csrf-token"):
         return header
-    field = (await request.form()).get("csrf", "")
+    field = (await request.form(max_part_size=MAX_FORM_FIELD_BYTES)).get("csrf", "")
     return field if isinstance(field, str) else ""
 
 

@@ -14,6 +14,7 @@ from app.errors import pluralize
 from app.maintenance.backup import delete_old_backups, write_backup_to_folder
 from app.maintenance.manifest import Manifest
 from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
+from app.payments.restored_payments import hold_payments_after_restore
 from app.privacy.erasure_list import (
     ERASURE_LIST_NAME,
     format_erasure_list,
@@ -84,6 +85,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
     with database_url_in_any_state(settings) as url:
         manifest = asyncio.run(load_dump_into_empty_database(url, dump))
         upgrade_schema(url)
+        asyncio.run(hold_payments_and_report(url))
         usual_list = dump.with_name(ERASURE_LIST_NAME)
         if chosen_list := erasure_list or (usual_list if usual_list.exists() else None):
             asyncio.run(erase_listed_people_again(url, chosen_list))
@@ -109,6 +111,17 @@ async def write_erasure_list(url: str, path: Path) -> None:
     partial.touch(mode=0o600)
     partial.write_text(format_erasure_list(erasures), encoding="utf-8")
     partial.replace(path)
+
+
+async def hold_payments_and_report(url: str) -> None:
+    """Let no payment of a restored database be sent by itself, and say how many are held."""
+    async with open_engine_of_own_process(url) as engine:
+        held = await hold_payments_after_restore(engine)
+    if held:
+        click.echo(
+            f"Held {pluralize(held, 'payment')}, which may have been made after this backup. Check at the platform, "
+            "then send or cancel each of them under Payments."
+        )
 
 
 async def erase_listed_people_again(url: str, path: Path) -> None:

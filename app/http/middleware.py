@@ -34,7 +34,9 @@ class HeadAsGet:
 
 MAX_SMALL_BODY_BYTES = 1_000_000
 FORM_OVERHEAD_BYTES = 100_000
-UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/(items|responses)(/|$)|(new/file|files)$)")
+UPLOAD_PATH_PATTERN = re.compile(
+    r"/(admin|api/v1)/campaigns/([^/]+/(items|responses|participants|people)(/|$)|(new/file|files)$)"
+)
 MEDIA_UPLOAD_PATH_PATTERN = re.compile(r"/(admin|api/v1)/campaigns/([^/]+/items(/preview)?|new/file|files)")
 
 

@@ -20,7 +20,7 @@ from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/payments", "Payments", refusals={404: "`campaign_not_found`"})
 
-Hundredths = Annotated[int, Field(gt=0, le=MAX_AMOUNT, description="In hundredths of the currency.")]
+Hundredths = Annotated[int, Field(strict=True, gt=0, le=MAX_AMOUNT, description="In hundredths of the currency.")]
 
 
 class PaymentSchema(BaseModel):
@@ -207,7 +207,11 @@ class ReviewSettingsSchema(BaseModel):
         "Left out: they stay.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
-    hook_secret: str = Field("", max_length=500, description="Secret of the service’s notices. Empty: it stays.")
+    hook_secret: str = Field(
+        "",
+        max_length=review.MAX_HOOK_SECRET_CHARACTERS,
+        description="Secret of the service’s notices. Empty: it stays.",
+    )
 
 
 class SubmissionDecisionSchema(BaseModel):

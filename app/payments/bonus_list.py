@@ -2,7 +2,6 @@
 
 import csv
 import io
-import re
 from dataclasses import dataclass
 
 from app.errors import Invalid, pluralize, shorten_echo
@@ -13,7 +12,8 @@ MAX_BONUSES_PER_LIST = 10_000
 MAX_PAYMENT_REASON_CHARACTERS = 500
 HEADER_CELLS = ("id", "annotator", "name", "submission", "participant")
 # A comma, quote or line break in an id would change the list that the platform reads.
-RECIPIENT_PATTERN = re.compile(r"[^\s,\"';]{1,200}")
+CHARACTERS_OUTSIDE_IDS = {",": "a comma", '"': "a quote", "'": "a quote", ";": "a semicolon"}
+MAX_RECIPIENT_CHARACTERS = 200
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ def parse_bonus_list(text: str) -> list[BonusLine]:
 
     """
     try:
-        rows = [row for row in csv.reader(io.StringIO(text), strict=True) if any(cell.strip() for cell in row)]
+        rows = [
+            row
+            for row in csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
+            if any(cell.strip() for cell in row)
+        ]
     except csv.Error as problem:
         raise Invalid(
             f"The list cannot be read ({problem}). Nothing was stored.", code="bonus_line_unreadable"
@@ -63,13 +67,8 @@ def read_bonus_row(row: list[str], number: int) -> BonusLine:
 
 def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
     """Return the line. Raises `Invalid` (`recipient_unreadable`, `payment_reason_long`)."""
-    if not RECIPIENT_PATTERN.fullmatch(line.recipient):
-        raise Invalid(
-            f"The id “{shorten_echo(line.recipient)}” of bonus {number} has a comma, quote or blank, which no id of "
-            "the platform has. Nothing was stored.",
-            code="recipient_unreadable",
-            bonus=number,
-        )
+    if problem := problem_of_recipient_or_none(line.recipient):
+        raise Invalid(f"Bonus {number} {problem}. Nothing was stored.", code="recipient_unreadable", bonus=number)
     if len(line.reason) > MAX_PAYMENT_REASON_CHARACTERS or not line.reason.isprintable():
         raise Invalid(
             f"The reason of bonus {number} must be one line of at most {MAX_PAYMENT_REASON_CHARACTERS} characters. "
@@ -78,6 +77,21 @@ def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
             bonus=number,
         )
     return line
+
+
+def problem_of_recipient_or_none(recipient: str) -> str | None:
+    """Return why this is no name or id, as the rest of a sentence; None if it can be one."""
+    if not recipient.strip():
+        return "has no id"
+    if len(recipient) > MAX_RECIPIENT_CHARACTERS:
+        return f"has an id of more than {MAX_RECIPIENT_CHARACTERS} characters: “{shorten_echo(recipient)}”"
+    for character in recipient:
+        if character in CHARACTERS_OUTSIDE_IDS or character.isspace():
+            name = CHARACTERS_OUTSIDE_IDS.get(character, "a blank")
+            return f"has {name} in the id “{shorten_echo(recipient)}”, which no id of the platform has"
+        if not character.isprintable():
+            return f"has an invisible character in its id, U+{ord(character):04X}: type the id anew"
+    return None
 
 
 def refuse_too_many_bonuses(count: int) -> None:

@@ -28,6 +28,7 @@ from app.payments.connections import (
 )
 
 MAX_REJECTION_CHARACTERS = 2_000
+MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
 UNREAD_STUDIES_SHOWN = 5
 
@@ -137,9 +138,15 @@ async def store_review_settings(
 
     Raises:
         Conflict: `no_budget`.
-        Invalid: `service_id_unreadable`, `studies_many`.
+        Invalid: `service_id_unreadable`, `studies_many`, `hook_secret_unreadable`.
 
     """
+    if len(hook_secret) > MAX_HOOK_SECRET_CHARACTERS or not hook_secret.isprintable():
+        raise Invalid(
+            f"The secret of notices must be one line of at most {MAX_HOOK_SECRET_CHARACTERS} characters. Copy it "
+            "again. Nothing was changed.",
+            code="hook_secret_unreadable",
+        )
     account = await load_account(connection, campaign)
     before = studies_of_account(account)
     studies = before if study is None else parse_studies(study)

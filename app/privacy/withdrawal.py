@@ -135,11 +135,13 @@ async def undo_withdrawal(
 
     Raises:
         NotFound: `assignment_not_found`.
-        Conflict: `withdrawal_final`, if they did not withdraw, or the answers are being removed.
+        Conflict: `not_withdrawn`; `withdrawal_final`, if the answers are being removed.
 
     """
     state = await load_withdrawal_state(connection, campaign, assignment_id)
-    if state.erasure is None or not await delete_open_withdrawal(connection, campaign, state.erasure.receipt, now=now):
+    if state.erasure is None:
+        raise Conflict("Nothing is withdrawn. Your answers are kept.", code="not_withdrawn")
+    if not await delete_open_withdrawal(connection, campaign, state.erasure.receipt, now=now):
         raise Conflict("This can no longer be taken back. Nothing was changed.", code="withdrawal_final")
 
 

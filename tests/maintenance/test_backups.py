@@ -150,3 +150,20 @@ def test_answers_of_a_restored_campaign_go_on(easel, answered, files, empty_data
     (files / "more.csv").write_text(RESULTS.replace("A1,W1", "A2,W2"))
     assert easel("campaign", "import-responses", answered, files / "more.csv").exit_code == 0
     assert "Replayed 2 responses" in easel("verify", answered).output
+
+
+def test_a_restore_holds_payments_that_may_have_been_made_since(
+    easel, answered, tmp_path, database_url, empty_database_url
+):
+    run_sql(
+        database_url,
+        "INSERT INTO payment_accounts (campaign_id, platform, currency, budget, hook_key, send_through, connected_by, "
+        "connected_at) SELECT id, 'prolific', 'GBP', 1000, 'key', 1, 'ada', now() FROM campaigns",
+        "INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key, "
+        "line, created_by, created_at) "
+        "SELECT campaign_id, id, 's1', 'study', 425, 'GBP', '', 'list', 1, 'ada', now() FROM annotators LIMIT 1",
+    )
+    restored = easel("restore", backed_up(easel, tmp_path), "--into", empty_database_url)
+    assert restored.exit_code == 0, restored.stderr
+    assert "Held 1 payment, which may have been made after this backup." in restored.output
+    assert run_sql(empty_database_url, "SELECT send_through FROM payment_accounts") == 0

@@ -293,3 +293,34 @@ async def test_two_managers_who_press_send_pay_once(engine, study, prolific):
             await tell_to_send(connection, study.campaign, now=study.clock.now)
         await study.work.work_on_due_campaigns()
     assert prolific.paid_by_submission() == {"s1": [425]}
+
+
+@pytest.mark.parametrize(
+    ("recipient", "reason"),
+    [
+        ("A\x001", "an invisible character in its id, U+0000"),
+        ("A\ufeff1", "an invisible character in its id, U+FEFF"),
+        ("\u200bA1", "an invisible character in its id, U+200B"),
+        ("", "has no id"),
+        ("A;1", "a semicolon in the id"),
+        ("A 1", "a blank in the id"),
+    ],
+)
+async def test_an_id_that_cannot_be_one_is_explained_and_the_list_stays(researcher, page, study, recipient, reason):
+    reply = await researcher.post(f"{page}/bonuses", data={"bonuses": f"A1,4.25\n{recipient},1"})
+    assert f"Bonus 2 {reason if reason.startswith('has') else f'has {reason}'}" in words(reply)
+    assert "A1,4.25" in reply.text
+    assert await study.states() == []
+
+
+async def test_a_list_may_begin_with_the_mark_of_its_encoding(researcher, page, study):
+    await researcher.post(f"{page}/bonuses", data={"bonuses": "\ufeffA1,4.25"})
+    assert await study.states() == ["prepared"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"), [("/connection", {"budget": True}), ("", {"bonuses": [{"id": "A1", "amount": True}]})]
+)
+async def test_true_is_no_amount_of_money(program, path, body, study):
+    assert (await program("POST", path, json=body)).status_code == 422
+    assert await study.states() == []

@@ -1,10 +1,11 @@
 """Payments are sent once, whatever the platform does."""
 
 import asyncio
+import json
 from types import SimpleNamespace
 
 import pytest
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from app.errors import Conflict, Invalid
 from app.payments.ledger import decide_on_payment, take_payments_by_hand, tell_to_send
@@ -267,3 +268,42 @@ async def test_a_decision_is_refused_where_it_makes_no_sense(engine, prolific):
     await decide(study, payment, "cancel")
     await study.send()
     assert prolific.paid == []
+
+
+@pytest.mark.parametrize("text", ["no\x00money", "no\ud800money", "no\x1b[31mmoney\r\n"])
+async def test_a_refusal_with_characters_that_cannot_be_stored_is_stored_without_them(engine, prolific, text):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425))
+    refusal = json.dumps({"error": {"detail": text}})
+    prolific.trouble = fail_at("/pay/", Response(refusal, 400, media_type="application/json"))
+    await study.send()
+    assert await study.states() == ["failed"]
+    (problem,) = await study.problems()
+    assert problem.startswith("Prolific refused this (400): no ")
+    assert problem.isprintable()
+
+
+async def test_a_refusal_in_plain_text_is_stored_without_control_characters(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425))
+    prolific.trouble = fail_at("/pay/", PlainTextResponse("no\x00money", 400))
+    await study.send()
+    assert await study.states() == ["failed"]
+    assert await study.problems() == ["Prolific refused this (400): no money"]
+
+
+async def test_an_id_with_characters_that_cannot_be_stored_does_not_break_the_turn(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425))
+    prolific.trouble = fail_at("/bonus-payments/", JSONResponse({"id": "bulk\x00-1"}))
+    await study.send()
+    assert await study.states() != ["sending"]
+    assert prolific.paid == []
+
+
+async def test_submissions_with_such_characters_are_read(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.add("s\x00odd", status="AWAITING\x00REVIEW", person="p\x00odd")
+    await study.work_again(minutes=10)
+    assert await fetch_value(engine, "SELECT status FROM submissions WHERE external_id = 's odd'") == "awaiting"
+    assert await fetch_value(engine, "SELECT problem FROM payment_accounts") == ""

@@ -133,3 +133,11 @@ async def test_other_notices_are_refused(engine, client, hook):
     await execute_sql(engine, "UPDATE payment_accounts SET hook_secret = NULL")
     assert (await client.post(hook, **signed_notice("event-1"))).status_code == 403
     assert not await is_due(engine)
+
+
+@pytest.mark.parametrize("secret", ["s" * 501, "s\x00s"])
+async def test_a_secret_of_notices_that_cannot_be_one_is_refused(engine, researcher, program, page, secret):
+    reply = await researcher.post(f"{page}/settings", data={"hook_secret": secret, "study": "study-1"})
+    assert "one line of at most 500 characters" in words(reply)
+    assert (await program("POST", "/settings", part="submissions", json={"hook_secret": secret})).status_code == 422
+    assert await fetch_value(engine, "SELECT hook_secret FROM payment_accounts") is None

@@ -146,6 +146,27 @@ async def test_a_withdrawal_gives_no_code_to_people_who_were_held_before(client,
         assert "D0NE" not in page
 
 
+async def test_people_who_can_be_paid_without_a_code_get_one_instruction_on_both_pages(client, engine):
+    campaign, page = await end_page(client, engine, withdrawal="self")
+    path = f"/prolific/{campaign.link_key}"
+    withdrawn = (await client.post(f"{path}/withdraw", data=fields_of(page, "withdraw"))).text
+    assert "You have withdrawn" in withdrawn
+    for shown in (withdrawn, (await client.get(f"{path}?PROLIFIC_PID=p1&STUDY_ID=s1&SESSION_ID=x1")).text):
+        assert "You can now finish on Prolific’s own page." in shown
+        assert "lease return the task" not in shown
+
+
+async def test_people_who_keep_their_answers_twice_are_told_that_nothing_is_withdrawn(client, engine):
+    campaign, page = await end_page(client, engine, withdrawal="self")
+    path = f"/prolific/{campaign.link_key}/withdraw"
+    await client.post(path, data=fields_of(page, "withdraw"))
+    for count in range(3):
+        kept = await client.post(path, data=fields_of(page, "keep"))
+        assert kept.status_code == 200
+        assert "can no longer be taken back" not in kept.text
+        assert ("Nothing is withdrawn. Your answers are kept." in kept.text) == (count > 0)
+
+
 @pytest.mark.parametrize("token", ["", "forged"])
 async def test_a_stranger_withdraws_nobody(client, engine, token):
     campaign, _ = await end_page(client, engine, withdrawal="self")

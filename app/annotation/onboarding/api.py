@@ -81,7 +81,7 @@ async def list_people_with_links(
     "",
     status_code=201,
     responses=openapi_description_of_refusals(
-        {409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `name_too_long`"}
+        {409: "`is_a_rehearsal`", 413: "`too_many_people`", 422: "`invalid`, `names_missing`, `name_too_long`"}
     ),
 )
 async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:

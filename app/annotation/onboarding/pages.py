@@ -2,7 +2,7 @@
 
 import asyncio
 import csv
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from io import BytesIO, StringIO
 from typing import Annotated, Any, cast, get_args
 
@@ -15,13 +15,15 @@ from app.annotation.onboarding import participant_lists, personal_links
 from app.annotation.onboarding.participant_lists import ListAction, ParticipantList
 from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.database.audit_log import log_change
-from app.errors import Invalid, Refusal
+from app.errors import Invalid, Refusal, join_names, shorten_echo
 from app.http.dependencies import (
+    MAX_FORM_FIELD_BYTES,
     AppSettings,
     Database,
     Now,
     Transaction,
     content_disposition_header,
+    form_text_by_name_refusing_repeats,
     render_page,
     request_base_url,
 )
@@ -47,7 +49,13 @@ async def show_personal_links(
 
 
 async def render_personal_links(
-    request: Request, connection: Transaction, slug: str, *, page_number: int = 1, refusal: Refusal | None = None
+    request: Request,
+    connection: Transaction,
+    slug: str,
+    *,
+    page_number: int = 1,
+    refusal: Refusal | None = None,
+    entered: str = "",
 ) -> HTMLResponse:
     campaign = await load_campaign_for_page(connection, slug)
     count, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
@@ -61,6 +69,7 @@ async def render_personal_links(
     context |= {
         "page": page,
         "refusal": refusal,
+        "entered": entered,
         "max_people": personal_links.MAX_PERSONAL_LINKS,
     }
     context |= {"asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal)}
@@ -72,9 +81,10 @@ async def create_personal_links_from_form(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
     """Create personal links for the people in an uploaded file, or on the lines of the form."""
-    form = await request.form()
+    form = await request.form(max_part_size=MAX_FORM_FIELD_BYTES)
     file, typed = form.get("file"), str(form.get("names") or "")
     try:
+        form_text_by_name_refusing_repeats(form)
         names: Iterable[str] = [line.strip() for line in typed.splitlines()]
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())
@@ -88,13 +98,14 @@ async def create_personal_links_from_form(
                 read_options=read_options,
             )
         async with database.begin() as connection:
-            await personal_links.create_missing_links_and_count_them(
+            added = await personal_links.create_missing_links_and_count_them(
                 connection, await load_campaign_for_page(connection, slug), names, now=now
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_personal_links(request, connection, slug, refusal=refusal)
-    return RedirectResponse(f"/admin/campaigns/{slug}/people?done=people", status_code=303)
+            return await render_personal_links(request, connection, slug, refusal=refusal, entered=typed)
+    done = "people" if added else "people-known"
+    return RedirectResponse(f"/admin/campaigns/{slug}/people?done={done}", status_code=303)
 
 
 @router.get("/people.csv")
@@ -162,16 +173,37 @@ async def render_participant_lists(
     return render_page(request, "admin/participants.html", context, status=refusal.status if refusal else 200)
 
 
+async def refuse_unknown_list_or_action(connection: Transaction, slug: str, fields: Mapping[str, str]) -> None:
+    """Raise `Invalid` (`invalid`, with the field) unless a form names a list of the campaign and what to do with it.
+
+    The field `group` may name a new group.
+    """
+    campaign = await load_campaign_for_page(connection, slug)
+    known_lists = await participant_lists.count_listed_people(connection, campaign.id)
+    for field, known_values in (("list", [*known_lists]), ("action", [*get_args(ListAction)])):
+        value = fields.get(field, "").strip()
+        if value not in known_values:
+            raise Invalid(
+                f"`{field}` must be one of {join_names(known_values)}, but is “{shorten_echo(value)}”. Nothing was "
+                "changed.",
+                code="invalid",
+                field=field,
+            )
+
+
 @router.post("/participants")
 async def change_participant_list_from_form(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
     """Change a list by the ids in an uploaded file, or on the lines of the form."""
-    form = await request.form()
+    form = await request.form(max_part_size=MAX_FORM_FIELD_BYTES)
     file, typed = form.get("file"), str(form.get("people") or "")
-    list_name = str(form.get("group") or form.get("list") or "allow").strip()
-    action = cast("ListAction", form.get("action") if form.get("action") in get_args(ListAction) else "add")
+    list_name = str(form.get("list", "")).strip()
     try:
+        fields = form_text_by_name_refusing_repeats(form)
+        async with database.begin() as connection:
+            await refuse_unknown_list_or_action(connection, slug, fields)
+        list_name, action = fields.get("group", "").strip() or list_name, cast("ListAction", fields["action"])
         people: Iterable[str] = typed.splitlines()
         if isinstance(file, UploadFile) and file.filename:
             content = BytesIO(await file.read())

@@ -13,6 +13,7 @@ from pydantic import StringConstraints
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.onboarding.people_tables import reword_refusals_for_people
 from app.annotation.platforms.participant_check import LISTED_PERSON_HASH
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
@@ -170,6 +171,7 @@ async def list_participants(
     return (await connection.scalars(LIST_PARTICIPANTS, key)).all()
 
 
+@reword_refusals_for_people()
 def read_person_ids(
     file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
 ) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.onboarding.people_tables import reword_refusals_for_people
 from app.annotation.platforms.personal import PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.database.audit_log import log_change
@@ -68,6 +69,7 @@ async def load_arrival_with_person_number(connection: Driver, campaign_id: int, 
     return replace(arrival, worker_id=str(number))
 
 
+@reword_refusals_for_people()
 def read_person_names(
     file: BinaryIO, file_name: str, column: str | None, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
 ) -> list[str]:
@@ -91,7 +93,7 @@ def read_person_names(
     )
     if name_column not in upload.columns:
         raise Invalid(
-            f"There is no column “{name_column}”. Nothing was imported.", code="column_unknown", column=name_column
+            f"There is no column “{name_column}”. No one was added.", code="column_unknown", column=name_column
         )
     return [format_cell(record.values.get(name_column)).strip() for record in upload.rows]
 
@@ -102,18 +104,21 @@ async def create_missing_links_and_count_them(
     """Create a link for each person who has none yet, and return how many were created.
 
     Raises:
-        Invalid: `name_too_long`.
+        Invalid: `names_missing`, `name_too_long`.
         TooLarge: `too_many_people`.
         Conflict: `is_a_rehearsal`.
 
     """
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal. You cannot invite people to it.", code="is_a_rehearsal")
+    entered_names = [name for name in dict.fromkeys(names) if name]
+    if not entered_names:
+        raise Invalid("Enter a name or mail address. No one was added.", code="names_missing")
     await connection.execute(
         text("SELECT 1 FROM campaigns WHERE id = :campaign FOR NO KEY UPDATE"), {"campaign": campaign.id}
     )
     existing_names = set(await connection.scalars(SELECT_PERSON_NAMES, {"campaign": campaign.id}))
-    new_names = [name for name in dict.fromkeys(names) if name and name not in existing_names]
+    new_names = [name for name in entered_names if name not in existing_names]
     if any(len(name) > MAX_PERSON_NAME_CHARACTERS or not name.isprintable() for name in new_names):
         raise Invalid(
             f"Use at most {MAX_PERSON_NAME_CHARACTERS} characters in a name, and only visible ones. No one was added.",

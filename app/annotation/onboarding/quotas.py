@@ -18,7 +18,7 @@ from app.designs.campaign import Campaign
 from app.errors import shorten_echo
 
 QUOTA_LINE_PATTERN = re.compile(
-    r"(?P<question>[A-Za-z][A-Za-z0-9_]{0,39})\s*=\s*(?P<answer>\S.*?)\s*:\s*(?P<limit>\d{1,7})"
+    r"(?P<question>[A-Za-z][A-Za-z0-9_]{0,39})\s*=\s*(?P<answer>\S.*?)\s*:\s*(?P<limit>[0-9]{1,7})"
 )
 MAX_QUOTAS = 100
 

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from app.settings import Settings
 
@@ -14,10 +14,29 @@ ENDED_STATUSES: tuple[SubmissionStatus, ...] = ("returned", "timed_out", "reject
 MIN_REJECTION_CHARACTERS = 100
 
 
+def clean_service_text(text: str) -> str:
+    """Return a text of the service as one line that the database can store: blanks stand for control characters,
+    unpaired surrogates and line ends.
+    """
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
+def clean_service_document(document: Any) -> Any:
+    """Return a JSON document of the service with all of its texts clean, as `clean_service_text` has it."""
+    if isinstance(document, str):
+        return clean_service_text(document)
+    if isinstance(document, list):
+        return [clean_service_document(part) for part in document]
+    if isinstance(document, dict):
+        return {name: clean_service_document(part) for name, part in document.items()}
+    return document
+
+
 class ServiceFailure(Exception):
     """A call to the service failed. The text is for researchers and has neither a token nor a person's id."""
 
     def __init__(self, message: str, status: int | None = None) -> None:
+        message = clean_service_text(message)
         super().__init__(message)
         self.message = message
         self.status = status

@@ -3,7 +3,7 @@
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, ValidationInfo, field_validator
 
 from app.annotation.platforms.return_templates import (
     PERSON_PLACEHOLDER,
@@ -17,7 +17,16 @@ from app.designs.campaign import Campaign
 from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 from app.text.ports import PORT_PATTERN
 
+
+def refuse_yes_or_no_as_number(value: Any) -> Any:
+    """Return a value as it is. Raises ValueError for true and false, which Python counts as 1 and 0."""
+    if value is True or value is False:
+        raise ValueError("enter an amount such as 0.25, not yes or no")
+    return value
+
+
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
+PayAmount = Annotated[float, BeforeValidator(refuse_yes_or_no_as_number), Field(gt=0, le=10_000, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 COMPLETION_CODE_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETION_CODE_MESSAGE = "only letters, digits, _ and - can be in this code, 64 at most"
@@ -81,7 +90,7 @@ class CrowdSettings(InputModel):
         default=None, title="Pay in your own words", json_schema_extra=EDITABLE,
         description="Shown to annotators instead of the amount, for example: course credit.",
     )  # fmt: skip
-    pay_per_hit: Annotated[float, Field(gt=0, le=10_000, allow_inf_nan=False)] | None = Field(
+    pay_per_hit: PayAmount | None = Field(
         default=None, title="Pay per task", json_schema_extra=EDITABLE,
         description="Shown to annotators, with what they have earned so far.",
     )  # fmt: skip

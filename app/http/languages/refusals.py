@@ -96,6 +96,7 @@ ANNOTATOR_REFUSALS = {
         "You have tried this set many times, so the training ends here for you. Thank you for trying."
     ),
     "withdrawal_final": mark_message("This can no longer be taken back. Nothing was changed."),
+    "not_withdrawn": mark_message("Nothing is withdrawn. Your answers are kept."),
     "withdrawal_not_offered": mark_message("Here only the researcher can remove answers. Nothing was changed."),
     "unreadable_body": mark_message("What was sent cannot be read. Nothing was stored."),
 }

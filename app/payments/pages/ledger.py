@@ -34,6 +34,7 @@ from app.payments.connections import (
 )
 from app.payments.dependencies import Connector
 from app.payments.money import amount_text, parse_amount_or_refuse
+from app.payments.restored_payments import RESTORED_PROBLEM
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import format_spreadsheet_rows
 
@@ -71,6 +72,7 @@ async def render_ledger(
         "is_connected": is_connected,
         "totals": account and await ledger.load_totals(connection, campaign.id, account.budget),
         "payments": payments,
+        "restored_count": len([one for one in payments if one.state == "prepared" and one.problem == RESTORED_PROBLEM]),
         "unclear": [payment for payment in payments if payment.state == "unknown"],
         "decidable": {
             payment.id

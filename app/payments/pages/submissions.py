@@ -59,17 +59,22 @@ async def render_submissions(
 
 @router.post("/submissions/settings")
 async def post_review_settings(
-    form: FormFields, connection: Transaction, connector: Connector, slug: str, now: Now
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
-    await review.store_review_settings(
-        connection,
-        connector,
-        await load_campaign_by_slug(connection, slug),
-        study=form.get("study", "").strip(),
-        approves="approves" in form,
-        hook_secret=form.get("hook_secret", "").strip(),
-        now=now,
-    )
+    try:
+        async with database.begin() as connection:
+            await review.store_review_settings(
+                connection,
+                connector,
+                await load_campaign_by_slug(connection, slug),
+                study=form.get("study", "").strip(),
+                approves="approves" in form,
+                hook_secret=form.get("hook_secret", "").strip(),
+                now=now,
+            )
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_submissions(request, connection, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions?done=submissions-settings", status_code=303)
 
 

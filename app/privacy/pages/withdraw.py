@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse
 
 from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_update_cache
-from app.annotation.hits.completion import load_completion_if_visit_is_over
+from app.annotation.hits.completion import load_completion_if_visit_is_over, outcome_of_finished_visit_or_none
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_replies import load_reply_after_erasure_or_none
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_token
@@ -37,6 +37,7 @@ from app.record.campaign import load_campaign
 router = APIRouter(include_in_schema=False)
 
 WITHDRAW_PATH = ANNOTATOR_PATH + "/withdraw"
+SHOWN_REFUSALS = ("withdrawal_final", "not_withdrawn")
 WITHDRAWAL_ACTIONS = {"withdraw": withdraw_annotator, "keep": undo_withdrawal}
 
 
@@ -93,13 +94,14 @@ async def render_withdrawal(
         code = codes.code_of_annotator(campaign.id, state.annotator_id)
         if state.erasure is None:
             await store_withdrawal_code(connection, campaign.id, state.annotator_id, code)
-        way_back = None
+        way_back = outcome = None
         if state.can_be_undone:
             driver = await driver_of(connection)
             served = await load_assignment_and_update_cache(
                 driver, request.app.state.posterior_cache, AssignmentQuery(assignment)
             )
             reply = await load_reply_after_erasure_or_none(driver, served) or NextHit(served, reason="held")
+            outcome = outcome_of_finished_visit_or_none(reply)
             way_back = await load_completion_if_visit_is_over(driver, reply)
     set_request_language(request, campaign)
     platform = platform_with_title(request.path_params["platform_name"], campaign.panel_title)
@@ -110,11 +112,12 @@ async def render_withdrawal(
         "token": token,
         "platform": platform,
         "completion": way_back,
+        "outcome": outcome,
         "task_path": f"{platform.entry_path(campaign.link_key)}?t={token}",
         "state": state,
         "hours_left": hours_until(state.erasure.due_at, now) if state.erasure else 0,
         "code": code,
-        "refusal": refusal if refusal is not None and refusal.code == "withdrawal_final" else None,
+        "refusal": refusal if refusal is not None and refusal.code in SHOWN_REFUSALS else None,
     }
     return render_page(request, "withdraw.html", context)
 

@@ -356,3 +356,78 @@ async def test_settings_name_only_campaigns_whose_people_the_researcher_may_see(
     ).status_code == 303
     # Who may not see that campaign keeps what is there, and changes other settings.
     assert (await client.patch(f"{API}/campaigns/mine", json={"seed": 7}, headers=headers)).status_code == 200
+
+
+MANY_IDS = [f"{number:024x}" for number in range(participant_lists.MAX_LISTED_PEOPLE)]
+
+
+async def test_a_program_lists_as_many_people_as_a_list_may_have(api_client, engine):  # noqa: F811
+    campaign = await create_running_campaign(engine)
+    address = f"{API}/campaigns/{campaign.slug}/participants/block"
+    reply = await api_client.post(address, json={"ids": MANY_IDS})
+    assert reply.status_code == 200, reply.text
+    assert reply.json()["people"] == len(MANY_IDS)
+
+
+async def test_a_researcher_types_as_many_people_as_a_list_may_have(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    fields = {"list": "allow", "action": "add", "people": "\r\n".join(MANY_IDS)}
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    reply = await researcher.post(address, data=fields, files={"file": ("", b"")})
+    assert reply.status_code == 303, reply.text
+    async with engine.begin() as connection:
+        counts = await participant_lists.count_listed_people(connection, campaign.id)
+    assert counts["allow"].people == len(MANY_IDS)
+
+
+@pytest.mark.parametrize("fields", [{"list": "blok"}, {"action": "ad"}, {"list": ""}, {"action": ""}])
+async def test_an_unknown_value_in_the_form_of_a_list_changes_nothing(researcher, engine, fields):
+    campaign = await create_running_campaign(engine)
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    reply = await researcher.post(address, data={"list": "block", "action": "add", "people": "p1\np2"} | fields)
+    assert reply.status_code == 422
+    assert "Nothing was changed." in reply.text
+    assert "p1\np2</textarea>" in reply.text
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 0
+
+
+async def test_two_fields_of_people_are_refused(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    for path, fields in (
+        ("participants", {"list": "allow", "action": "add", "people": ["p1", "p2"]}),
+        ("people", {"names": ["Ada", "Grace"]}),
+    ):
+        reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/{path}", data=fields)
+        assert reply.status_code == 422
+        assert "twice" in reply.text
+    assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 0
+
+
+async def test_a_group_of_a_form_may_be_new_or_known(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    address = f"/admin/campaigns/{campaign.slug}/participants"
+    for fields in ({"list": "allow", "group": "experts", "people": "p1"}, {"list": "experts", "people": "p2"}):
+        assert (await researcher.post(address, data={"action": "add", **fields})).status_code == 303
+    rows = await fetch_rows(engine, "SELECT list, worker_id FROM participant_lists ORDER BY worker_id")
+    assert rows == [("experts", "p1"), ("experts", "p2")]
+
+
+@pytest.mark.parametrize("path", ["participants", "people"])
+async def test_a_file_that_cannot_be_read_is_explained_without_words_of_other_doors(researcher, engine, path):
+    campaign = await create_running_campaign(engine)
+    reply = await researcher.post(
+        f"/admin/campaigns/{campaign.slug}/{path}",
+        data={"list": "allow", "action": "add"},
+        files={"file": ("people.csv", "name\nJosé\n".encode("latin-1"))},
+    )
+    assert reply.status_code == 422
+    assert "Nothing was changed." in reply.text
+    assert "imported" not in reply.text
+    assert "--encoding" not in reply.text
+
+
+async def test_nobody_to_add_is_said_so(researcher, engine):
+    campaign = await create_running_campaign(engine)
+    reply = await researcher.post(f"/admin/campaigns/{campaign.slug}/people", data={"names": "  \n"})
+    assert reply.status_code == 422
+    assert "Enter a name" in reply.text

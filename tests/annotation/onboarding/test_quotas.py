@@ -62,6 +62,16 @@ async def test_a_full_quota_ends_the_visit_kindly_and_others_still_come(client, 
     assert await fetch_rows(engine, OUTCOMES) == [("full", 1), ("passed", 3)]
 
 
+def test_the_number_of_a_quota_has_ordinary_digits():
+    with pytest.raises(ValidationError, match="must be like"):
+        CampaignSettings(name="Verbs", question="How?", questions=[QUESTION], quotas=["gender = female: ５"])
+
+
+def test_true_is_no_pay():
+    with pytest.raises(ValidationError, match="not yes or no"):
+        CampaignSettings(name="Verbs", question="How?", pay_per_hit=True)
+
+
 async def test_a_full_quota_has_a_code_of_its_own_if_one_is_set(client, engine):
     campaign = await create_running_campaign(
         engine, **SETTINGS | {"quotas": ["gender = female: 0"], "return_quota_full": "FULL1"}

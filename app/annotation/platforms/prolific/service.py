@@ -33,6 +33,7 @@ from app.annotation.platforms.service import (
     StudyState,
     Submission,
     SubmissionStatus,
+    clean_service_document,
 )
 from app.settings import Settings
 
@@ -278,7 +279,7 @@ def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
     if not 200 <= status < 300:
         raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
     try:
-        return reply.json() if reply.content else None
+        return clean_service_document(reply.json()) if reply.content else None
     except ValueError:
         raise CallOutcomeUnknown("Prolific sent a reply that is not JSON.", status) from None
 
