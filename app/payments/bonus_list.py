@@ -90,7 +90,7 @@ def problem_of_recipient_or_none(recipient: str) -> str | None:
             name = CHARACTERS_OUTSIDE_IDS.get(character, "a blank")
             return f"has {name} in the id “{shorten_echo(recipient)}”, which no id of the platform has"
         if not character.isprintable():
-            return f"has an invisible character in its id, U+{ord(character):04X}: type the id anew"
+            return f"has an invisible character in its id, U+{ord(character):04X}: enter the id again"
     return None
 
 
