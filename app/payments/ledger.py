@@ -21,6 +21,7 @@ from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, 
 from app.payments.money import amount_text
 
 TIME_UNTIL_DECISION = timedelta(minutes=30)  # a payment is made minutes after the call
+TIME_UNTIL_DECISION_WITHOUT_LOOK = timedelta(hours=24)  # if the service does not show the submission until then
 PAYMENTS_SHOWN = 500
 MADE_BY_HAND = "by hand"  # instead of the service's id of a call
 
@@ -336,10 +337,19 @@ def refuse_decision_unless_possible(payment: Row[Any], decision: str, *, is_conn
             f"Payment {payment.id} is {payment.state} now, so this is not possible. Nothing was changed.",
             code="payment_decided",
         )
-    if payment.state == "unknown" and not is_time_to_decide(payment, is_connected=is_connected, now=now):
+    if payment.state != "unknown":
+        return
+    if not is_time_to_decide(payment, is_connected=is_connected, now=now):
         raise Conflict(
             "Easel still asks the platform what became of this payment. Decide 30 minutes after the call, when it has "
-            "asked once more. Nothing was changed.",
+            "been answered once more, or 24 hours after it. Nothing was changed.",
+            code="too_early",
+        )
+    if decision == "again" and not can_be_sent_again(payment):
+        raise Conflict(
+            "Easel could not see which bonuses the platform shows for this payment, so it does not send it again. "
+            "Compare on the platform’s own page: then say that it was paid, or cancel it and add a new bonus. Nothing "
+            "was changed.",
             code="too_early",
         )
 
@@ -348,10 +358,24 @@ def is_time_to_decide(payment: Row[Any], *, is_connected: bool, now: datetime) -
     """Return whether a person may decide about an unclear payment.
 
     A list that is paid by hand can be decided about at once. Otherwise the service must have had 30 minutes, and must
-    have been asked after them, if there is a token to ask it with.
+    have shown the submission after them, if there is a token to ask it with, or not have shown it for 24 hours.
     """
     if payment.bulk_id == MADE_BY_HAND:
         return True
-    first = payment.sending_at + TIME_UNTIL_DECISION
     can_be_asked = is_connected and not payment.submission.startswith("erased:")
-    return bool(now >= first and (not can_be_asked or (payment.looked_at is not None and payment.looked_at >= first)))
+    time = now - payment.sending_at
+    return bool(
+        time >= TIME_UNTIL_DECISION_WITHOUT_LOOK
+        or (time >= TIME_UNTIL_DECISION and (not can_be_asked or can_be_sent_again(payment)))
+    )
+
+
+def can_be_sent_again(payment: Row[Any]) -> bool:
+    """Return whether an unclear payment may be one that was not made: a person paid by hand, or the service showed the
+    submission 30 minutes after the call or later. Absence of evidence is none.
+    """
+    if payment.submission.startswith("erased:"):
+        return False
+    return payment.bulk_id == MADE_BY_HAND or (
+        payment.looked_at is not None and payment.looked_at >= payment.sending_at + TIME_UNTIL_DECISION
+    )

@@ -65,21 +65,27 @@ class PaymentWork:
 
     async def take_turn(self, account: Row[Any]) -> None:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
-        submissions. Raises `ServiceFailure`.
+        submissions, even if payments could not be sent. Raises `ServiceFailure`.
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
         service = self.connector.connect_account(account)
-        await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
         platform = service_of_account(account)
-        await send_prepared_payments(
-            SendingContext(
-                database=self.database,
-                service=service,
-                clock=self.clock,
-                campaign_id=account.campaign_id,
-                workspace=f"{account.platform} {account.workspace or f'campaign {account.campaign_id}'}",
-                through=account.send_through,
-                max_bonuses=platform.max_bonuses_per_call,
+        failed_sending: ServiceFailure | None = None
+        try:
+            await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
+            await send_prepared_payments(
+                SendingContext(
+                    database=self.database,
+                    service=service,
+                    clock=self.clock,
+                    campaign_id=account.campaign_id,
+                    workspace=f"{account.platform} {account.workspace or f'campaign {account.campaign_id}'}",
+                    through=account.send_through,
+                    max_bonuses=platform.max_bonuses_per_call,
+                )
             )
-        )
+        except ServiceFailure as failure:
+            failed_sending = failure
         await reconcile_submissions(self.database, service, platform, account, self.clock)
+        if failed_sending is not None:
+            raise failed_sending

@@ -77,6 +77,7 @@ async def render_ledger(
             for payment in payments
             if payment.state == "unknown" and ledger.is_time_to_decide(payment, is_connected=is_connected, now=now)
         },
+        "repeatable": {payment.id for payment in payments if ledger.can_be_sent_again(payment)},
         "by_hand": ledger.MADE_BY_HAND,
         "decide_after": ledger.TIME_UNTIL_DECISION,
         "rows_shown": ledger.PAYMENTS_SHOWN,
