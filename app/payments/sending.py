@@ -18,7 +18,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from sqlalchemy import Row, TextClause, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import (
     Bonus,
@@ -114,6 +114,11 @@ SETTLE_INTERRUPTED_PAYMENTS = text("""
     WHERE campaign_id = :campaign AND state = 'sending' AND sending_at <= CAST(:began_before AS timestamptz)
 """)
 
+CANCEL_PAYMENTS_OF_ERASED_PEOPLE = text("""
+    UPDATE payments SET state = 'cancelled', settled_at = :now, problem = 'The ids of this person were erased.'
+    WHERE campaign_id = :campaign AND state = 'prepared' AND starts_with(submission, 'erased:')
+""")
+
 
 @dataclass(frozen=True)
 class SendingContext:
@@ -136,10 +141,18 @@ class SendingContext:
 
 
 async def settle_interrupted_payments(database: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Prepare payments again that an ended process has certainly not made, and mark the others as unclear."""
+    """Prepare payments again that an ended process has certainly not made, mark the others as unclear, and cancel those
+    of people whose ids were erased.
+    """
     async with database.begin() as connection:
         parameters = {"campaign": campaign_id, "began_before": now - TIME_FOR_CALL_THAT_PAYS}
         await connection.execute(SETTLE_INTERRUPTED_PAYMENTS, parameters)
+        await cancel_payments_of_erased_people(connection, campaign_id, now=now)
+
+
+async def cancel_payments_of_erased_people(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:
+    """Cancel prepared payments that can never be made, because the ids of their people were erased."""
+    await connection.execute(CANCEL_PAYMENTS_OF_ERASED_PEOPLE, {"campaign": campaign_id, "now": now})
 
 
 async def load_bonus_amounts(service: PlatformService, submission: str) -> tuple[int, ...]:

@@ -158,7 +158,7 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
     assert rows == [
         (425, "sent", "erased", "erased:", False),
         (100, "sent", "erased", "erased:", False),
-        (50, "prepared", "erased", "erased:", True),
+        (50, "cancelled", "erased", "erased:", False),
     ]
     stored = str(await fetch_rows(engine, "SELECT * FROM submissions")) + str(
         await fetch_rows(engine, "SELECT * FROM payments")

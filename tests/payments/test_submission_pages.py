@@ -59,7 +59,7 @@ async def test_an_incomplete_rejection_changes_nothing(researcher, page, prolifi
 
 
 async def test_what_the_platform_refuses_is_told(researcher, page, study, prolific):
-    prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since the last look
+    prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since it was read last
     reply = await researcher.post(page, data={"submission": "s1", "decision": "approve"})
     assert "The submission is APPROVED" in words(reply)
 
