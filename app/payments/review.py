@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import (
     MIN_REJECTION_CHARACTERS,
+    CallOutcomeUnknown,
     CallRefused,
     ServiceFailure,
     ServiceOfPlatform,
@@ -176,8 +177,9 @@ async def decide_on_submission(
     except CallRefused as refused:
         raise Conflict(f"{refused.message} Nothing was changed.", code="service_refused") from None
     except ServiceFailure as failure:
-        async with database.begin() as connection:
-            await log_change(connection, f"payments.{decision}_tried", campaign, about=name_of_person)
+        if isinstance(failure, CallOutcomeUnknown):
+            async with database.begin() as connection:
+                await log_change(connection, f"payments.{decision}_tried", campaign, about=name_of_person)
         raise BadGateway(
             f"{failure.message} Reload the page in 10 minutes to see whether it took effect.",
             code="service_unavailable",
