@@ -299,7 +299,7 @@ class Settings(BaseSettings):
 
 def service_token_from_environment(variable: str) -> str | None:
     """Return the token in an environment variable; None if it is empty, or is no variable for tokens."""
-    return environ.get(variable) or None if variable.startswith(SERVICE_TOKEN_PREFIX) else None
+    return environ.get(variable, "").strip() or None if variable.startswith(SERVICE_TOKEN_PREFIX) else None
 
 
 def environment_variable_name(field: str) -> str:

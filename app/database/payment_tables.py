@@ -29,7 +29,8 @@ payment_accounts = Table(
     Column("token", LargeBinary),  # encrypted
     Column("token_variable", Text),  # name of the environment variable that has the token instead
     Column("workspace", Text, nullable=False, server_default=""),
-    Column("study", Text, nullable=False, server_default=""),
+    Column("study", Text, nullable=False, server_default=""),  # of the campaign, drafted or entered by a person
+    Column("other_studies", ARRAY(Text), nullable=False, server_default="{}"),  # read, too
     Column("currency", Text, nullable=False),
     Column("budget", BigInteger, nullable=False),  # in hundredths, as all money
     Column("approves", Boolean, nullable=False, server_default=text("false")),  # submissions whose answers are all here
@@ -37,11 +38,15 @@ payment_accounts = Table(
     Column("hook_secret", LargeBinary),  # encrypted
     Column("send_through", BigInteger, nullable=False, server_default="0"),  # last payment that a person told to send
     Column("due_at", Time, index=True),  # next time that a process reads the service; NULL: never
+    Column("held_until", Time),  # deadline of the process that works on it; NULL: none does
     Column("checked_at", Time),
     Column("problem", Text, nullable=False, server_default=""),  # of the last try
     Column("connected_by", Text, nullable=False),
     Column("connected_at", Time, nullable=False),
     CheckConstraint("token IS NULL OR token_variable IS NULL", name="one_token"),
+    CheckConstraint(
+        "workspace <> '' OR (token IS NULL AND token_variable IS NULL)", name="workspace"
+    ),  # of its currency, and for one call that pays at a time
     CheckConstraint("budget >= 0", name="budget"),
 )
 
@@ -76,6 +81,7 @@ payments = Table(
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "request_key", "line"),
     cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
+    Index("payments_annotator_id_idx", "campaign_id", "annotator_id"),
     Index("payments_submission_idx", "campaign_id", "submission", "amount"),
     index_where_condition_holds(
         "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
 from app.annotation.platforms.service import SubmissionStatus
+from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.payments import ledger, review
@@ -76,7 +77,7 @@ class ConnectionSchema(BaseModel):
     budget: Hundredths
     token: str = Field("", max_length=500, description="Token of the platform’s service. It is never shown again.")
     token_variable: str = Field("", max_length=200, description="Environment variable of the server with the token.")
-    workspace: str = Field("", max_length=100, description="Id of the workspace that pays.")
+    workspace: str = Field("", max_length=100, description="Id of the workspace that pays. A token needs it.")
 
 
 class NewBonus(BaseModel):
@@ -106,17 +107,20 @@ class DecisionSchema(BaseModel):
 
 @router.get("", responses=openapi_description_of_refusals({409: "`no_budget`"}))
 async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
-    """Return a campaign's payments and what is left of its budget."""
-    return await LedgerSchema.load(connection, await load_campaign_by_slug(connection, slug))
+    """Return a campaign's payments and what is left of its budget. They have ids of people, so this is logged."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    ledger_of_campaign = await LedgerSchema.load(connection, campaign)
+    await log_change(connection, "people.downloaded", campaign, about="payments")
+    return ledger_of_campaign
 
 
 @router.post(
     "/connection",
     responses=openapi_description_of_refusals(
         {
-            409: "`currency_fixed`",
+            409: "`currency_fixed`, `connection_changed`",
             422: "`invalid`, `token_unreadable`, `token_twice`, `token_variable_unknown`, `token_refused`, "
-            "`service_id_unreadable`, `currency_differs`",
+            "`service_id_unreadable`, `workspace_missing`, `currency_differs`, `currency_unknown`",
             502: "`service_unavailable`",
         }
     ),
@@ -224,7 +228,10 @@ class SubmissionSchema(BaseModel):
 
 class ReviewSettingsSchema(BaseModel):
     study: str | None = Field(
-        None, max_length=100, description="A study that is read, too, before anyone comes from it. Left out: it stays."
+        None,
+        max_length=2200,
+        description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
+        "Left out: they stay.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field("", max_length=500, description="Secret of the service’s notices. Empty: it stays.")
@@ -239,8 +246,9 @@ class SubmissionDecisionSchema(BaseModel):
 
 @submissions_router.get("")
 async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
-    """Return the platform's submissions, those that differ from what is here first."""
+    """Return the platform's submissions, those that differ from what is here first. This is logged, for their ids."""
     campaign = await load_campaign_by_slug(connection, slug)
+    await log_change(connection, "people.downloaded", campaign, about="submissions")
     rows = await review.list_submissions(connection, campaign.id, limit=None)
     return [SubmissionSchema.model_validate(row) for row in rows]
 
@@ -248,7 +256,9 @@ async def get_submissions(connection: Transaction, slug: str) -> list[Submission
 @submissions_router.post(
     "/settings",
     status_code=204,
-    responses=openapi_description_of_refusals({409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`"}),
+    responses=openapi_description_of_refusals(
+        {409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
+    ),
 )
 async def set_review_settings(
     connection: Transaction, connector: Connector, slug: str, body: ReviewSettingsSchema, now: Now

@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -20,6 +20,7 @@ from app.settings import SERVICE_TOKEN_PREFIX, Settings, service_token_from_envi
 
 TOKEN_PATTERN = re.compile(r"[!-~]{8,500}")
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
+MAX_STUDIES = 20
 
 LOAD_ACCOUNT = text("SELECT * FROM payment_accounts WHERE campaign_id = :campaign")
 FIND_ACCOUNT_BY_HOOK_KEY = text("SELECT * FROM payment_accounts WHERE hook_key = :key AND platform = :platform")
@@ -27,7 +28,8 @@ MAKE_ACCOUNT_DUE = text("""
     UPDATE payment_accounts SET due_at = :now WHERE campaign_id = :campaign AND due_at IS NOT NULL
 """)
 
-# A token that is not entered again stays; a new one is read at once.
+# A token that is not entered again stays; a new one is read at once. Where there is a token, only a workspace that was
+# checked is stored: another person may have entered the token meanwhile.
 STORE_ACCOUNT = text("""
     INSERT INTO payment_accounts AS a (campaign_id, platform, token, token_variable, workspace, currency, budget,
         hook_key, due_at, connected_by, connected_at)
@@ -39,13 +41,19 @@ STORE_ACCOUNT = text("""
         workspace = excluded.workspace, budget = excluded.budget,
         due_at = CASE WHEN :has_new_token OR a.token IS NOT NULL OR a.token_variable IS NOT NULL THEN :now END,
         problem = '', connected_by = excluded.connected_by, connected_at = excluded.connected_at
-    WHERE a.currency = excluded.currency
+    WHERE a.currency = excluded.currency AND (
+        :is_checked OR a.workspace = excluded.workspace OR (a.token IS NULL AND a.token_variable IS NULL))
     RETURNING campaign_id
 """)
 
 REMOVE_TOKEN = text("""
     UPDATE payment_accounts SET token = NULL, token_variable = NULL, hook_secret = NULL, due_at = NULL, problem = ''
     WHERE campaign_id = :campaign AND (token IS NOT NULL OR token_variable IS NOT NULL)
+""")
+
+# Without a token, nothing would tell Easel that the service no longer lists them.
+DELETE_SUBMISSIONS_OF_STRANGERS = text("""
+    DELETE FROM submissions WHERE campaign_id = :campaign AND annotator_id IS NULL
 """)
 
 
@@ -56,12 +64,12 @@ class ConnectionSettings:
     Attributes:
         token: The service's token; empty: it stays, or there is none.
         token_variable: Name of an environment variable that has the token; empty: likewise.
-        workspace: Id of the workspace that pays.
+        workspace: Id of the workspace that pays; a token needs one.
         budget: In hundredths.
 
     """
 
-    token: str = ""
+    token: str = field(default="", repr=False)
     token_variable: str = ""
     workspace: str = ""
     budget: int
@@ -80,6 +88,24 @@ def service_of_account(account: Row[Any]) -> ServiceOfPlatform:
 
 def has_token(account: Row[Any]) -> bool:
     return account.token is not None or account.token_variable is not None
+
+
+def studies_of_account(account: Row[Any]) -> list[str]:
+    """Return the studies that a person drafted or entered: Easel reads no others."""
+    return [study for study in (account.study, *account.other_studies) if study]
+
+
+def parse_studies(entered: str) -> list[str]:
+    """Return the ids of studies in a text, each once. Raises `Invalid` (`service_id_unreadable`, `studies_many`)."""
+    studies = [*dict.fromkeys(filter(None, re.split(r"[\s,;]+", entered)))]
+    for study in studies:
+        refuse_unreadable_service_id(study)
+    if len(studies) > MAX_STUDIES:
+        raise Invalid(
+            f"These are {len(studies):,} studies; a campaign has at most {MAX_STUDIES}. Nothing was stored.",
+            code="studies_many",
+        )
+    return studies
 
 
 @dataclass(frozen=True)
@@ -134,34 +160,59 @@ async def find_account_by_hook_key(connection: AsyncConnection, platform: str, k
 
 
 async def check_connection_with_service(
-    connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign
-) -> None:
-    """Check what was entered, and the token with the service. This makes calls, so no transaction is open.
+    connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign, stored: Row[Any] | None
+) -> bool:
+    """Check what was entered, and the token and its workspace with the service. This makes calls, so no transaction is
+    open.
+
+    Args:
+        connector: Connector to the service.
+        chosen: What was entered.
+        campaign: The campaign.
+        stored: The account as it is stored.
+
+    Returns:
+        Whether the workspace was checked. One that stays, with its token, is not checked again.
 
     Raises:
         Invalid: `token_unreadable`, `token_twice`, `token_variable_unknown`, `service_id_unreadable`,
-            `currency_differs`, `token_refused`.
+            `workspace_missing`, `currency_differs`, `currency_unknown`, `token_refused`.
         BadGateway: `service_unavailable`.
 
     """
     token = read_entered_token_or_none(chosen)
-    if token is None:
-        return
-    platform_service = PLATFORMS[service_platform_name()].service
-    assert platform_service is not None  # noqa: S101  (it was found by it)
-    service = connector.connect_token(platform_service, token)
+    is_connected = stored is not None and has_token(stored)
+    if (token is not None or is_connected) and not chosen.workspace:
+        raise Invalid(
+            "Enter the id of the workspace that pays, too: its currency must be the campaign’s. Nothing was stored.",
+            code="workspace_missing",
+        )
     try:
-        await service.check_token()
-        balance = await service.load_balance(chosen.workspace) if chosen.workspace else None
+        if token is not None:
+            platform_service = PLATFORMS[service_platform_name()].service
+            assert platform_service is not None  # noqa: S101  (it was found by it)
+            service = connector.connect_token(platform_service, token)
+            await service.check_token()
+        elif stored is not None and is_connected and stored.workspace != chosen.workspace:
+            service = connector.connect_account(stored)
+        else:
+            return False
+        balance = await service.load_balance(chosen.workspace)
     except CallRefused as refused:
         raise Invalid(f"{refused.message} Nothing was stored.", code="token_refused") from None
     except ServiceFailure as failure:
         raise BadGateway(f"{failure.message} Nothing was stored.", code="service_unavailable") from None
-    if balance is not None and balance.currency and balance.currency != campaign.currency:
+    if not balance.currency:
+        raise Invalid(
+            "The platform does not say in which currency this workspace pays. Nothing was stored.",
+            code="currency_unknown",
+        )
+    if balance.currency != campaign.currency:
         raise Invalid(
             f"The workspace pays in {balance.currency}, but this campaign in {campaign.currency}. Nothing was stored.",
             code="currency_differs",
         )
+    return True
 
 
 def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
@@ -169,6 +220,7 @@ def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
     refuse_unreadable_service_id(chosen.workspace)
     if chosen.token and chosen.token_variable:
         raise Invalid("Enter a token or the name of a variable, not both. Nothing was stored.", code="token_twice")
+    token = chosen.token or None
     if chosen.token_variable:
         token = service_token_from_environment(chosen.token_variable)
         if token is None:
@@ -177,12 +229,11 @@ def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
                 "Nothing was stored.",
                 code="token_variable_unknown",
             )
-        return token
-    if chosen.token and not TOKEN_PATTERN.fullmatch(chosen.token):
+    if token is not None and not TOKEN_PATTERN.fullmatch(token):
         raise Invalid(
             "This is not a token: copy it again, without blanks. Nothing was stored.", code="token_unreadable"
         )
-    return chosen.token or None
+    return token
 
 
 def refuse_unreadable_service_id(service_id: str) -> None:
@@ -201,12 +252,14 @@ async def store_connection(
     """Check and store how a campaign pays, and log it without the token.
 
     Raises:
-        Conflict: `currency_fixed`: the campaign's currency changed since its first payment.
+        Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`.
         Invalid: See `check_connection_with_service`.
         BadGateway: `service_unavailable`.
 
     """
-    await check_connection_with_service(connector, chosen, campaign)
+    async with database.begin() as connection:
+        stored = await load_account_or_none(connection, campaign.id)
+    is_checked = await check_connection_with_service(connector, chosen, campaign, stored)
     has_new_token = bool(chosen.token or chosen.token_variable)
     parameters = {
         "campaign": campaign.id,
@@ -214,6 +267,7 @@ async def store_connection(
         "token": connector.cipher.encrypt(chosen.token) if chosen.token else None,
         "variable": chosen.token_variable or None,
         "has_new_token": has_new_token,
+        "is_checked": is_checked,
         "workspace": chosen.workspace,
         "currency": campaign.currency,
         "budget": chosen.budget,
@@ -225,6 +279,11 @@ async def store_connection(
     async with database.begin() as connection:
         before = await load_account_or_none(connection, campaign.id)
         if (await connection.execute(STORE_ACCOUNT, parameters)).one_or_none() is None:
+            if (await load_account(connection, campaign)).currency == campaign.currency:
+                raise Conflict(
+                    "Someone else changed the token just now. Nothing was stored: look at it and try again.",
+                    code="connection_changed",
+                )
             raise Conflict(
                 "The campaign’s currency is no longer that of its payments. Nothing was stored.", code="currency_fixed"
             )
@@ -238,11 +297,13 @@ async def store_connection(
 
 
 def logged_facts(account: Row[Any]) -> dict[str, Any]:
-    facts = ("budget", "currency", "workspace", "token_variable")
-    return {name: getattr(account, name) for name in facts} | {"token": "stored" if account.token else "none"}
+    """Return facts of an account for the log: neither its token nor the name of the variable that has it."""
+    token = "stored" if account.token else "in the environment" if account.token_variable else "none"
+    return {"budget": account.budget, "currency": account.currency, "workspace": account.workspace, "token": token}
 
 
 async def remove_token(connection: AsyncConnection, campaign: Campaign) -> None:
-    """Forget a campaign's token; its budget and payments stay."""
+    """Forget a campaign's token, and submissions of people who never came; its budget and payments stay."""
     if (await connection.execute(REMOVE_TOKEN, {"campaign": campaign.id})).rowcount:
+        await connection.execute(DELETE_SUBMISSIONS_OF_STRANGERS, {"campaign": campaign.id})
         await log_change(connection, "payments.disconnected", campaign)

@@ -1,4 +1,4 @@
-"""Signed notices of the platform's service: each makes the campaign due for a look at once."""
+"""Signed notices of the platform's service: each makes the campaign due."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -7,13 +7,20 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import Forbidden
-from app.payments.connections import MAKE_ACCOUNT_DUE, ServiceConnector, find_account_by_hook_key, service_of_account
+from app.payments.connections import ServiceConnector, find_account_by_hook_key, service_of_account
 
+MIN_TIME_BETWEEN_TURNS = timedelta(seconds=30)
 TIME_NOTICES_ARE_KEPT = timedelta(days=7)  # the service repeats one for two days
 
 STORE_NOTICE_ONCE = text("""
     INSERT INTO service_notices (campaign_id, event_id, received_at) VALUES (:campaign, :event, :now)
     ON CONFLICT DO NOTHING RETURNING event_id
+""")
+# One turn reads all submissions, so many notices at once make one turn.
+MAKE_ACCOUNT_DUE_SOON = text("""
+    UPDATE payment_accounts
+    SET due_at = least(due_at, greatest(CAST(:now AS timestamptz), checked_at + CAST(:pause AS interval)))
+    WHERE campaign_id = :campaign AND due_at IS NOT NULL
 """)
 DELETE_OLD_NOTICES = text("DELETE FROM service_notices WHERE campaign_id = :campaign AND received_at < :before")
 
@@ -28,7 +35,9 @@ async def receive_notice(
     body: bytes,
     now: datetime,
 ) -> None:
-    """Make the campaign due, once for each notice. Its content is not read: the look finds what changed.
+    """Make the campaign due at once, or half a minute after its last turn; each notice counts once.
+
+    Its content is not read: the turn finds what changed.
 
     Raises:
         NotFound: No campaign has this address.
@@ -46,4 +55,5 @@ async def receive_notice(
     await connection.execute(
         DELETE_OLD_NOTICES, {"campaign": account.campaign_id, "before": now - TIME_NOTICES_ARE_KEPT}
     )
-    await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": account.campaign_id, "now": now})
+    soon = {"campaign": account.campaign_id, "now": now, "pause": MIN_TIME_BETWEEN_TURNS}
+    await connection.execute(MAKE_ACCOUNT_DUE_SOON, soon)

@@ -1,34 +1,58 @@
 """Background work on money: one campaign at a time sends payments and reads the platform's service.
 
-A process takes a due campaign by setting the time of its next turn, so several processes share the work.
+A process takes a due campaign by setting the time of its next turn and a deadline until which it holds the campaign, so
+several processes share the work. A turn ends before its deadline: long work goes on in the next turn.
 """
 
 import logging
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.service import CallRefused, ServiceFailure
+from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure
 from app.payments.connections import ServiceConnector, service_of_account
 from app.payments.reading_back import read_back_unclear_payments
-from app.payments.reconciliation import reconcile_submissions
+from app.payments.reconciliation import (
+    forget_strangers_if_identifiers_were_erased,
+    is_about_whole_account,
+    reconcile_submissions,
+)
 from app.payments.sending import Clock, SendingContext, send_prepared_payments, settle_interrupted_payments
 
 log = logging.getLogger(__name__)
 
 PAYMENT_WORK_PAUSE_SECONDS = 5.0
 TIME_BETWEEN_TURNS = timedelta(minutes=10)
+# Each of a turn's three steps makes no call after its time, and one call takes at most half a minute.
+TIME_OF_STEP_SECONDS = 120.0
+MAX_TIME_OF_TURN = timedelta(minutes=10)
 
+# A process that was killed holds its campaign until the deadline.
 TAKE_DUE_ACCOUNT = text("""
-    UPDATE payment_accounts SET due_at = :next WHERE campaign_id = (
+    UPDATE payment_accounts SET due_at = :next, held_until = :held_until WHERE campaign_id = (
         SELECT campaign_id FROM payment_accounts
-        WHERE due_at <= :now AND (token IS NOT NULL OR token_variable IS NOT NULL)
+        WHERE due_at <= :now AND (held_until IS NULL OR held_until <= :now)
+        AND (token IS NOT NULL OR token_variable IS NOT NULL)
         ORDER BY due_at LIMIT 1 FOR NO KEY UPDATE SKIP LOCKED)
     RETURNING *
 """)
-NOTE_TURN = text("UPDATE payment_accounts SET checked_at = :now, problem = :problem WHERE campaign_id = :campaign")
+NOTE_TURN = text("""
+    UPDATE payment_accounts SET checked_at = :now, problem = :problem,
+        due_at = CASE WHEN :goes_on AND due_at IS NOT NULL THEN least(due_at, :now) ELSE due_at END,
+        held_until = CASE WHEN held_until <> :held_until THEN held_until END
+    WHERE campaign_id = :campaign
+""")
+
+
+@dataclass
+class Turn:
+    """Outcome of a turn: problems, and whether it ran out of time and goes on in the next."""
+
+    problems: list[str] = field(default_factory=list)
+    goes_on: bool = False
 
 
 class PaymentWork:
@@ -47,45 +71,71 @@ class PaymentWork:
     async def take_due_account(self) -> Row[Any] | None:
         now = await self.clock()
         async with self.database.begin() as connection:
-            parameters = {"now": now, "next": now + TIME_BETWEEN_TURNS}
+            parameters = {"now": now, "next": now + TIME_BETWEEN_TURNS, "held_until": now + MAX_TIME_OF_TURN}
             return (await connection.execute(TAKE_DUE_ACCOUNT, parameters)).one_or_none()
 
     async def work_on_account(self, account: Row[Any]) -> None:
-        """Work on one campaign, and store the problem if the service fails."""
-        problem = ""
+        """Work on one campaign, store the problems if the service fails, and let the campaign go."""
+        turn = Turn()
         try:
-            await self.take_turn(account)
+            await self.take_turn(account, turn)
         except ServiceFailure as failure:
-            problem = failure.message
-            if not isinstance(failure, CallRefused):
-                log.warning("payments of campaign %d: the service failed: %s", account.campaign_id, problem)
+            turn.problems.append(failure.message)
         async with self.database.begin() as connection:
-            parameters = {"campaign": account.campaign_id, "now": await self.clock(), "problem": problem}
+            parameters = {
+                "campaign": account.campaign_id,
+                "now": await self.clock(),
+                "problem": " ".join(dict.fromkeys(turn.problems)),
+                "goes_on": turn.goes_on,
+                "held_until": account.held_until,
+            }
             await connection.execute(NOTE_TURN, parameters)
 
-    async def take_turn(self, account: Row[Any]) -> None:
+    async def take_turn(self, account: Row[Any], turn: Turn) -> None:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
-        submissions, even if payments could not be sent. Raises `ServiceFailure`.
+        submissions. A step that fails or runs out of time does not hold up the next.
+
+        Raises:
+            ServiceFailure: The service cannot be reached, or the token cannot be read or is not accepted.
+
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
+        await forget_strangers_if_identifiers_were_erased(self.database, account.campaign_id)
         service = self.connector.connect_account(account)
-        platform = service_of_account(account)
-        failed_sending: ServiceFailure | None = None
-        try:
-            await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
-            await send_prepared_payments(
-                SendingContext(
-                    database=self.database,
-                    service=service,
-                    clock=self.clock,
-                    campaign_id=account.campaign_id,
-                    workspace=f"{account.platform} {account.workspace or f'campaign {account.campaign_id}'}",
-                    through=account.send_through,
-                    max_bonuses=platform.max_bonuses_per_call,
-                )
+        for step in (self.read_back, self.send, self.reconcile):
+            async with service.session(seconds=TIME_OF_STEP_SECONDS) as session:
+                try:
+                    await step(session, account, turn)
+                except ServiceFailure as failure:
+                    self.note_failure_or_raise(account, failure, turn, is_cut_short=session.is_cut_short)
+                turn.goes_on |= session.is_cut_short
+
+    def note_failure_or_raise(
+        self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_cut_short: bool
+    ) -> None:
+        if is_cut_short:
+            return
+        if not isinstance(failure, CallRefused):
+            log.warning("payments of campaign %d: the service failed: %s", account.campaign_id, failure.message)
+        if is_about_whole_account(failure):
+            raise failure
+        turn.problems.append(failure.message)
+
+    async def read_back(self, service: PlatformService, account: Row[Any], _turn: Turn) -> None:
+        await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
+
+    async def send(self, service: PlatformService, account: Row[Any], _turn: Turn) -> None:
+        await send_prepared_payments(
+            SendingContext(
+                database=self.database,
+                service=service,
+                clock=self.clock,
+                campaign_id=account.campaign_id,
+                workspace=f"{account.platform} {account.workspace}",
+                through=account.send_through,
+                max_bonuses=service_of_account(account).max_bonuses_per_call,
             )
-        except ServiceFailure as failure:
-            failed_sending = failure
-        await reconcile_submissions(self.database, service, platform, account, self.clock)
-        if failed_sending is not None:
-            raise failed_sending
+        )
+
+    async def reconcile(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
+        turn.problems += await reconcile_submissions(self.database, service, account, self.clock)

@@ -1,23 +1,27 @@
 """Read the submissions of a campaign's studies from the platform's service, and act on them.
 
-Open HITs of submissions that ended at the platform go to other annotators; their answers stay. Submissions that wait
-for a review are approved if all answers are here and the annotator is in good standing, and if the campaign says so.
+Only studies that a person drafted or entered are read: an annotator's link can name any study. Open HITs of
+submissions that ended at the platform go to other annotators; their answers stay. Submissions that wait for a review
+are approved if all answers are here and the annotator is in good standing, and if the campaign says so.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import (
     ENDED_STATUSES,
+    CallNotMade,
     CallRefused,
     PlatformService,
-    ServiceOfPlatform,
+    ServiceFailure,
     Submission,
 )
-from app.payments.review import SUBMISSION_IS_APPROVABLE
+from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, studies_of_account
+from app.payments.review import STUDY_IS_READ, SUBMISSION_IS_APPROVABLE
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
@@ -27,39 +31,47 @@ SUBMISSIONS_PER_STATEMENT = 500
 WERE_IDENTIFIERS_ERASED = text("""
     SELECT EXISTS (SELECT 1 FROM retention_runs WHERE campaign_id = :campaign AND kind = 'identifiers')
 """)
-LOAD_LINK_KEY = text("SELECT link_key FROM campaigns WHERE id = :campaign")
-LIST_ARRIVALS = text("""
-    SELECT DISTINCT s.arrival FROM assignments s
-    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-    WHERE s.campaign_id = :campaign AND a.platform = :platform
+
+# Retention and erasures wait for these locks. One that came first is seen by the statements after them.
+LOCK_CAMPAIGN = text("SELECT link_key FROM campaigns WHERE id = :campaign FOR KEY SHARE")
+LOCK_STUDIES = text("SELECT study, other_studies FROM payment_accounts WHERE campaign_id = :campaign FOR SHARE")
+LOCK_ANNOTATORS = text("""
+    SELECT 1 FROM annotators WHERE campaign_id = :campaign AND platform = :platform
+    AND worker_id = ANY(CAST(:people AS text[])) ORDER BY id FOR KEY SHARE
 """)
 
-# A submission belongs to the annotator who came with it, and otherwise to the one with the platform's id of the person.
+# A submission belongs to the annotator with the platform's id of the person. What was decided after the service was
+# asked is newer than its reply.
 STORE_SUBMISSIONS = text("""
-    INSERT INTO submissions (campaign_id, external_id, annotator_id, study, status, seen_at)
-    SELECT :campaign, given.id, a.id, given.study, given.status, :now
-    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:studies AS text[]), CAST(:statuses AS text[]))
-        AS given (id, person, study, status)
+    INSERT INTO submissions AS u (campaign_id, external_id, annotator_id, study, status, seen_at)
+    SELECT :campaign, given.id, a.id, :study, given.status, :now
+    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:statuses AS text[])) AS given (id, person, status)
     LEFT JOIN annotators a ON a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.person
     ORDER BY given.id
     ON CONFLICT (campaign_id, external_id) DO UPDATE SET annotator_id = excluded.annotator_id,
-        status = excluded.status, study = excluded.study, seen_at = excluded.seen_at
+        status = excluded.status, study = excluded.study, seen_at = excluded.seen_at,
+        problem = CASE WHEN u.status = excluded.status THEN u.problem ELSE '' END
+    WHERE u.seen_at <= excluded.seen_at
+""")
+DELETE_ABSENT_SUBMISSIONS = text("""
+    DELETE FROM submissions WHERE campaign_id = :campaign AND study = :study AND seen_at <= :now
+    AND external_id <> ALL(CAST(:ids AS text[])) AND NOT starts_with(external_id, 'erased:')
 """)
 
 # Others get these HITs. A person who takes the study again gets a HIT with the new submission.
-FREE_HITS_OF_ENDED_SUBMISSIONS = text("""
+FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
     UPDATE hits SET expires_at = statement_timestamp()
     WHERE campaign_id = :campaign AND id = ANY(ARRAY(
         SELECT h.id FROM submissions u
         JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
             AND s.external_id = u.external_id
         JOIN hits h ON h.campaign_id = s.campaign_id AND h.assignment_id = s.id
-        WHERE u.campaign_id = :campaign AND u.status = ANY(CAST(:ended AS text[]))
+        WHERE u.campaign_id = :campaign AND u.status = ANY(CAST(:ended AS text[])) AND {STUDY_IS_READ}
         AND h.closed_at IS NULL AND h.expires_at > statement_timestamp() ORDER BY h.id FOR NO KEY UPDATE OF h))
 """)
 
 LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE = text(f"""
-    SELECT u.external_id FROM submissions u
+    SELECT u.external_id, u.study FROM submissions u
     JOIN annotators a ON a.campaign_id = u.campaign_id AND a.id = u.annotator_id
     JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
         AND s.external_id = u.external_id
@@ -68,71 +80,122 @@ LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE = text(f"""
 """)
 STORE_STATUS_OF_SUBMISSION = text("""
     UPDATE submissions SET status = :status, problem = :problem, seen_at = :now
-    WHERE campaign_id = :campaign AND external_id = :submission
+    WHERE campaign_id = :campaign AND external_id = :submission AND status = 'awaiting'
 """)
 
 
 async def reconcile_submissions(
-    database: AsyncEngine, service: PlatformService, platform: ServiceOfPlatform, account: Row[str], clock: Clock
-) -> None:
-    """Read all submissions, free HITs of those that ended, and approve those that may be. Raises `ServiceFailure`."""
-    campaign_id = account.campaign_id
-    async with database.begin() as connection:
-        if (await connection.execute(WERE_IDENTIFIERS_ERASED, {"campaign": campaign_id})).scalar_one():
-            return
-        studies = await list_studies(connection, platform, account)
-    for study in studies:
+    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
+) -> list[str]:
+    """Read all submissions, free HITs of those that ended, and approve those that may be.
+
+    Returns:
+        Problems of single studies, which do not hold up the others.
+
+    Raises:
+        ServiceFailure: The service cannot be reached, or does not accept the token.
+
+    """
+    if await forget_strangers_if_identifiers_were_erased(database, account.campaign_id):
+        return []
+    problems = []
+    for study in studies_of_account(account):
         now = await clock()  # before the call: a change after it is seen the next time
-        submissions = [submission async for submission in service.iterate_submissions(study)]
-        await store_submissions(database, account, submissions, now=now)
+        try:
+            submissions = [submission async for submission in service.iterate_submissions(study)]
+        except ServiceFailure as failure:
+            if is_about_whole_account(failure):
+                raise
+            problems.append(f"Study {study}: {failure.message}")
+            continue
+        await store_submissions(database, account, study, submissions, now=now)
     async with database.begin() as connection:
-        parameters = {"campaign": campaign_id, "ended": [*ENDED_STATUSES]}
+        parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
     if account.approves:
-        await approve_submissions(database, service, campaign_id, clock)
+        problems += await approve_submissions(database, service, account, clock)
+    return problems
 
 
-async def list_studies(connection: AsyncConnection, platform: ServiceOfPlatform, account: Row[str]) -> list[str]:
-    """Return the studies that people came from, and the one in the settings."""
-    parameters = {"campaign": account.campaign_id, "platform": account.platform}
-    arrivals = (await connection.execute(LIST_ARRIVALS, parameters)).scalars()
-    return sorted({account.study, *map(platform.study_of_arrival, arrivals)} - {""})
+def is_about_whole_account(failure: ServiceFailure) -> bool:
+    """Return whether every other call would fail, too: there is no connection, or the token is not accepted."""
+    return isinstance(failure, CallNotMade) or failure.status == 401
+
+
+async def forget_strangers_if_identifiers_were_erased(database: AsyncEngine, campaign_id: int) -> bool:
+    """Return whether the campaign's ids were erased; if so, delete the submissions of people who never came."""
+    async with database.begin() as connection:
+        key = {"campaign": campaign_id}
+        were_erased = bool((await connection.execute(WERE_IDENTIFIERS_ERASED, key)).scalar_one())
+        if were_erased:
+            await connection.execute(DELETE_SUBMISSIONS_OF_STRANGERS, key)
+        return were_erased
 
 
 async def store_submissions(
-    database: AsyncEngine, account: Row[str], submissions: Sequence[Submission], *, now: datetime
+    database: AsyncEngine, account: Row[Any], study: str, submissions: Sequence[Submission], *, now: datetime
 ) -> None:
-    """Store what the service says of each submission, but for people who were erased from the campaign."""
+    """Store all submissions of a study, but for people who were erased, and delete those that are no longer there.
+
+    Nothing is stored if the study was taken out of the settings, or the campaign's ids were erased, meanwhile.
+    """
     async with database.begin() as connection:
-        key = {"campaign": account.campaign_id}
+        key = {"campaign": account.campaign_id, "platform": account.platform, "study": study, "now": now}
+        link_key = await lock_if_study_is_read(connection, key)
+        if link_key is None:
+            return
+        people = [submission.participant for submission in submissions]
+        await connection.execute(LOCK_ANNOTATORS, key | {"people": people})
         erased = await load_person_hashes(connection, account.campaign_id)
-        link_key = (await connection.execute(LOAD_LINK_KEY, key)).scalar_one()
         kept = [
             submission
             for submission in submissions
-            if person_hash(link_key, account.platform, submission.participant) not in erased
+            if submission.study == study
+            and person_hash(link_key, account.platform, submission.participant) not in erased
         ]
         for start in range(0, len(kept), SUBMISSIONS_PER_STATEMENT):
             part = kept[start : start + SUBMISSIONS_PER_STATEMENT]
-            parameters = {
-                **key,
-                "platform": account.platform,
-                "now": now,
+            parameters = key | {
                 "ids": [submission.id for submission in part],
                 "people": [submission.participant for submission in part],
-                "studies": [submission.study for submission in part],
                 "statuses": [submission.status for submission in part],
             }
             await connection.execute(STORE_SUBMISSIONS, parameters)
+        await connection.execute(DELETE_ABSENT_SUBMISSIONS, key | {"ids": [submission.id for submission in kept]})
 
 
-async def approve_submissions(database: AsyncEngine, service: PlatformService, campaign_id: int, clock: Clock) -> None:
-    """Approve the submissions that may be, one after the other. A refused one goes to the review list with the reason.
-
-    A second approval is refused by the service, so an interrupted one can be repeated. Raises `ServiceFailure`.
+async def lock_if_study_is_read(connection: AsyncConnection, key: Mapping[str, Any]) -> str | None:
+    """Lock the campaign and its studies, and return the campaign's key; None if the study is no longer read, or the
+    campaign's ids were erased.
     """
-    for submission in await list_approvable_submissions(database, campaign_id):
-        if not await list_approvable_submissions(database, campaign_id, submission):
+    link_key = (await connection.execute(LOCK_CAMPAIGN, key)).scalar_one_or_none()
+    studies = (await connection.execute(LOCK_STUDIES, key)).one_or_none()
+    if link_key is None or studies is None or key["study"] not in studies_of_account(studies):
+        return None
+    were_erased = (await connection.execute(WERE_IDENTIFIERS_ERASED, key)).scalar_one()
+    return None if were_erased else str(link_key)
+
+
+async def approve_submissions(
+    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
+) -> list[str]:
+    """Approve the submissions that may be, one after the other. One that is refused waits for a person.
+
+    A second approval is refused by the service, so an interrupted one can be repeated. If the refusal is not about the
+    submission, the next turn tries again: the balance is too low, or the token may not approve in a study.
+
+    Returns:
+        Problems that are not about one submission.
+
+    Raises:
+        ServiceFailure: The service cannot be reached, does not accept the token, or did not reply.
+
+    """
+    problems: dict[str, str] = {}  # by study
+    for submission, study in await list_approvable_submissions(database, account.campaign_id):
+        if study in problems:
+            continue
+        if not await list_approvable_submissions(database, account.campaign_id, submission):
             continue  # the annotator was held meanwhile
         status, problem = "approved", ""
         try:
@@ -140,22 +203,48 @@ async def approve_submissions(database: AsyncEngine, service: PlatformService, c
         except CallRefused as refused:
             if refused.status == 401:
                 raise
-            status, problem = "awaiting", refused.message
+            status = await load_status(service, submission)
+            if status == "awaiting":
+                if refused.status == 403 or await is_balance_too_low(service, account, study):
+                    problems[study] = f"Approvals in study {study} wait: {refused.message}"
+                    continue
+                problem = refused.message
         async with database.begin() as connection:
             parameters = {
-                "campaign": campaign_id,
+                "campaign": account.campaign_id,
                 "submission": submission,
                 "status": status,
                 "problem": problem,
                 "now": await clock(),
             }
             await connection.execute(STORE_STATUS_OF_SUBMISSION, parameters)
+    return [*problems.values()]
+
+
+async def load_status(service: PlatformService, submission: str) -> str:
+    """Return the status of a submission whose approval was refused, as another may have decided; `awaiting` if it
+    cannot be read.
+    """
+    try:
+        return (await service.load_submission(submission)).status
+    except ServiceFailure:
+        return "awaiting"
+
+
+async def is_balance_too_low(service: PlatformService, account: Row[Any], study: str) -> bool:
+    """Return whether the workspace may lack the money for one reward of a study, with fees and taxes."""
+    try:
+        balance = await service.load_balance(account.workspace)
+        return balance.available < 2 * (await service.load_study(study)).reward
+    except ServiceFailure:
+        return False
 
 
 async def list_approvable_submissions(
     database: AsyncEngine, campaign_id: int, submission: str | None = None
-) -> list[str]:
-    """Return the submissions that may be approved without a person; of one submission, whether it may be."""
+) -> list[tuple[str, str]]:
+    """Return the submissions that may be approved without a person, and their studies; of one, whether it may be."""
     async with database.begin() as connection:
         parameters = {"campaign": campaign_id, "submission": submission}
-        return [*(await connection.execute(LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE, parameters)).scalars()]
+        rows = await connection.execute(LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE, parameters)
+        return [(row.external_id, row.study) for row in rows]

@@ -19,18 +19,25 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
 from app.payments.connections import (
+    ID_PATTERN,
     ServiceConnector,
     has_token,
     load_account,
-    refuse_unreadable_service_id,
+    parse_studies,
     service_of_account,
+    studies_of_account,
 )
 
 MAX_REJECTION_CHARACTERS = 2_000
 SUBMISSIONS_SHOWN = 500
+UNREAD_STUDIES_SHOWN = 5
 
+# SQL of a submission u: a person drafted or entered its study.
+STUDY_IS_READ = """u.study IN (SELECT unnest(c.study || c.other_studies) FROM payment_accounts c
+    WHERE c.campaign_id = u.campaign_id)"""
 # SQL of a submission u, its assignment s and its annotator a: all answers are here, and nobody held the annotator.
-SUBMISSION_IS_APPROVABLE = "u.status = 'awaiting' AND s.completed_at IS NOT NULL AND a.barred IS NULL"
+SUBMISSION_IS_APPROVABLE = f"""u.status = 'awaiting' AND s.completed_at IS NOT NULL AND a.barred IS NULL
+    AND {STUDY_IS_READ}"""
 
 # What is to do about a submission, by its finding; the most urgent first.
 FINDING_SENTENCES = {
@@ -68,10 +75,10 @@ LIST_SUBMISSIONS = text(f"""
     ORDER BY array_position(CAST(:findings AS text[]), compared.finding), compared.external_id LIMIT :limit
 """)
 
-LOAD_SUBMISSION = text("""
+LOAD_SUBMISSION = text(f"""
     SELECT u.external_id, u.status, u.annotator_id, n.name FROM submissions u
     LEFT JOIN named_annotators n ON n.campaign_id = u.campaign_id AND n.id = u.annotator_id
-    WHERE u.campaign_id = :campaign AND u.external_id = :submission
+    WHERE u.campaign_id = :campaign AND u.external_id = :submission AND {STUDY_IS_READ}
 """)
 STORE_DECIDED_STATUS = text("""
     UPDATE submissions SET status = :status, problem = '', seen_at = :now
@@ -79,10 +86,20 @@ STORE_DECIDED_STATUS = text("""
 """)
 
 STORE_REVIEW_SETTINGS = text("""
-    UPDATE payment_accounts SET study = coalesce(CAST(:study AS text), study), approves = :approves,
+    UPDATE payment_accounts SET study = :study, other_studies = :other_studies, approves = :approves,
         hook_secret = coalesce(CAST(:hook_secret AS bytea), hook_secret),
         due_at = CASE WHEN due_at IS NOT NULL THEN CAST(:now AS timestamptz) END
     WHERE campaign_id = :campaign
+""")
+
+DELETE_SUBMISSIONS_OF_OTHER_STUDIES = text("""
+    DELETE FROM submissions WHERE campaign_id = :campaign AND study <> ALL(CAST(:studies AS text[]))
+    AND NOT starts_with(external_id, 'erased:')
+""")
+LIST_ARRIVALS = text("""
+    SELECT DISTINCT s.arrival FROM assignments s
+    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    WHERE s.campaign_id = :campaign AND a.platform = :platform
 """)
 
 ReviewDecision = Literal["approve", "reject"]
@@ -107,29 +124,53 @@ async def store_review_settings(
     hook_secret: str,
     now: datetime,
 ) -> None:
-    """Store which study is read besides those that people came from (None: it stays), whether complete submissions are
-    approved, and the secret of the service's notices (empty: it stays).
+    """Store which studies are read, whether complete submissions are approved, and the secret of the service's notices.
+
+    Args:
+        connection: A connection in a transaction.
+        connector: Connector to the service.
+        campaign: The campaign.
+        study: Ids of the studies, with blanks or commas between them; the first one is the campaign's own. Submissions
+            of other studies are forgotten. None: they stay.
+        approves: Whether submissions whose answers are all here are approved.
+        hook_secret: Secret of the service's notices; empty: it stays.
+        now: The time.
 
     Raises:
         Conflict: `no_budget`.
-        Invalid: `service_id_unreadable`.
+        Invalid: `service_id_unreadable`, `studies_many`.
 
     """
-    refuse_unreadable_service_id(study or "")
     account = await load_account(connection, campaign)
+    before = studies_of_account(account)
+    studies = before if study is None else parse_studies(study)
     parameters = {
         "campaign": campaign.id,
-        "study": study,
+        "study": studies[0] if studies else "",
+        "other_studies": studies[1:],
         "approves": approves,
         "hook_secret": connector.cipher.encrypt(hook_secret) if hook_secret else None,
         "now": now,
     }
     await connection.execute(STORE_REVIEW_SETTINGS, parameters)
-    before = {"study": account.study, "approves": account.approves}
-    after = {"study": account.study if study is None else study, "approves": approves} | (
-        {"secret of notices": "stored"} if hook_secret else {}
+    if study is not None:
+        await connection.execute(DELETE_SUBMISSIONS_OF_OTHER_STUDIES, {"campaign": campaign.id, "studies": studies})
+    await log_change(
+        connection,
+        "payments.reviewing",
+        campaign,
+        before={"study": " ".join(before), "approves": account.approves},
+        after={"study": " ".join(studies), "approves": approves}
+        | ({"secret of notices": "stored"} if hook_secret else {}),
     )
-    await log_change(connection, "payments.reviewing", campaign, before=before, after=after)
+
+
+async def list_unread_studies(connection: AsyncConnection, account: Row[Any]) -> list[str]:
+    """Return studies that links of arrivals name, but no person entered, for a person to judge."""
+    parameters = {"campaign": account.campaign_id, "platform": account.platform}
+    arrivals = (await connection.execute(LIST_ARRIVALS, parameters)).scalars()
+    named = {*map(service_of_account(account).study_of_arrival, arrivals)} - {"", *studies_of_account(account)}
+    return sorted(study for study in named if ID_PATTERN.fullmatch(study))[:UNREAD_STUDIES_SHOWN]
 
 
 async def decide_on_submission(

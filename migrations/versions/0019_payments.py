@@ -13,6 +13,7 @@ CREATE_TABLES = """
         token_variable TEXT,
         workspace TEXT DEFAULT '' NOT NULL,
         study TEXT DEFAULT '' NOT NULL,
+        other_studies TEXT[] DEFAULT '{}' NOT NULL,
         currency TEXT NOT NULL,
         budget BIGINT NOT NULL,
         approves BOOLEAN DEFAULT false NOT NULL,
@@ -20,12 +21,15 @@ CREATE_TABLES = """
         hook_secret BYTEA,
         send_through BIGINT DEFAULT '0' NOT NULL,
         due_at TIMESTAMP WITH TIME ZONE,
+        held_until TIMESTAMP WITH TIME ZONE,
         checked_at TIMESTAMP WITH TIME ZONE,
         problem TEXT DEFAULT '' NOT NULL,
         connected_by TEXT NOT NULL,
         connected_at TIMESTAMP WITH TIME ZONE NOT NULL,
         CONSTRAINT payment_accounts_pkey PRIMARY KEY (campaign_id),
         CONSTRAINT payment_accounts_one_token_check CHECK (token IS NULL OR token_variable IS NULL),
+        CONSTRAINT payment_accounts_workspace_check
+            CHECK (workspace <> '' OR (token IS NULL AND token_variable IS NULL)),
         CONSTRAINT payment_accounts_budget_check CHECK (budget >= 0),
         CONSTRAINT payment_accounts_campaign_id_fkey FOREIGN KEY(campaign_id)
             REFERENCES campaigns (id) ON DELETE CASCADE,
@@ -65,6 +69,7 @@ CREATE_TABLES = """
     );
     CREATE INDEX payments_open_idx ON payments (campaign_id, state, id)
         WHERE state IN ('prepared', 'sending', 'unknown');
+    CREATE INDEX payments_annotator_id_idx ON payments (campaign_id, annotator_id);
     CREATE INDEX payments_submission_idx ON payments (campaign_id, submission, amount);
     CREATE TABLE payment_calls (
         workspace TEXT NOT NULL,

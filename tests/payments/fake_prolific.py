@@ -34,6 +34,7 @@ class FakeProlific:
         slow: Payments that were accepted and not made yet, until `settle`.
         trouble: Called with "METHOD path" before each reply; it may return a reply, or raise.
         calls: Every call as "METHOD path".
+        clients: Address and port of the connection of each call.
 
     """
 
@@ -49,7 +50,9 @@ class FakeProlific:
     trouble: Callable[[str], Response | None] = lambda _call: None
     after: Callable[[str], Response | None] = lambda _call: None
     calls: list[str] = field(default_factory=list)
+    clients: list[tuple[str, int] | None] = field(default_factory=list)
     balance: int = 1_000_000
+    currency_by_workspace: dict[str, str] = field(default_factory=dict)
     most_at_a_time: int = 0
     paying: int = 0
 
@@ -100,7 +103,8 @@ async def me() -> dict[str, str]:
 
 @router.get("/api/v1/workspaces/{workspace}/balance/")
 async def balance(books: Books, workspace: str) -> dict[str, Any]:
-    return {"currency_code": "GBP", "total_balance": books.balance, "available_balance": books.balance}
+    currency = books.currency_by_workspace.get(workspace, "GBP")
+    return {"currency_code": currency, "total_balance": books.balance, "available_balance": books.balance}
 
 
 @router.get("/api/v1/reward-recommendations/")
@@ -204,6 +208,7 @@ def create_fake(books: FakeProlific) -> FastAPI:
     async def guard(request: Request, call_next: Any) -> Response:
         call = f"{request.method} {request.url.path.removeprefix('/api/v1')}"
         books.calls.append(call)
+        books.clients.append(request.client and (request.client.host, request.client.port))
         if trouble := books.trouble(call):
             return trouble
         if request.headers.get("authorization") != f"Token {books.token}":

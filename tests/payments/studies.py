@@ -78,7 +78,13 @@ def connector_to(address: str) -> ServiceConnector:
 
 
 async def create_study(
-    engine: AsyncEngine, books: FakeProlific, *, people: int = 2, budget: int = 100_000, **settings: Any
+    engine: AsyncEngine,
+    books: FakeProlific,
+    *,
+    people: int = 2,
+    budget: int = 100_000,
+    entered: str = "study-1",
+    **settings: Any,
 ) -> Study:
     """A study with people p1, p2, ... whose submissions s1, s2, ... are complete."""
     campaign = await create_running_campaign(engine, currency="GBP", **settings)
@@ -91,6 +97,7 @@ async def create_study(
     connector = connector_to(books.address)
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
     await store_connection(engine, connector, campaign, chosen, now=NOW)
+    await execute_sql(engine, "UPDATE payment_accounts SET study = :study", study=entered)
     return Study(engine, campaign, books, connector)
 
 

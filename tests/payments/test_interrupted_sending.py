@@ -66,6 +66,13 @@ class EndingService:
         self.service = service
         self.steps = steps
 
+    is_cut_short = False
+
+    @asynccontextmanager
+    async def session(self, *, seconds: float) -> AsyncIterator["EndingService"]:
+        async with self.service.session(seconds=seconds) as session:
+            yield EndingService(cast("ProlificService", session), self.steps)
+
     def iterate_submissions(self, study: str) -> Any:
         return self.service.iterate_submissions(study)
 
@@ -100,7 +107,8 @@ def choose_trouble(chance: random.Random, books: FakeProlific) -> None:
 
 
 async def make_due(study: Study) -> None:
-    await execute_sql(study.engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)
+    """Let the next process take the campaign, as after the deadline of one that was killed."""
+    await execute_sql(study.engine, "UPDATE payment_accounts SET due_at = :now, held_until = NULL", now=study.clock.now)
 
 
 async def run_chaos(study: Study, service: ProlificService, chance: random.Random) -> None:

@@ -1,15 +1,24 @@
 """Payments on the page and in the API."""
 
+import asyncio
 import csv
 import io
 import re
 
 import pytest
+from sqlalchemy import text
 
+from app.payments.connections import ConnectionSettings
 from app.payments.send_request import request_sending
 from app.payments.token_encryption import TokenCipher
 from tests.accounts.reaching import log_in_with_role
-from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
+from tests.annotation.hits.campaigns import (
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    requests_are_waiting_sql,
+    wait_until,
+)
 from tests.conftest import http_client
 from tests.payments.fake_prolific import TOKEN
 from tests.payments.studies import KEY, Study, audit_lines, connector_to, create_study, words
@@ -135,7 +144,10 @@ async def test_a_token_of_the_environment_is_named_and_not_stored(engine, resear
     reply = await researcher.post(f"{page}/connection", data={"budget": "20", "token_variable": "DATABASE_URL"})
     assert "no environment variable of this name" in words(reply)
     monkeypatch.setenv("EASEL_SERVICE_TOKEN_LAB", TOKEN)
-    await researcher.post(f"{page}/connection", data={"budget": "20", "token_variable": "EASEL_SERVICE_TOKEN_LAB"})
+    await researcher.post(
+        f"{page}/connection",
+        data={"budget": "20", "workspace": "workspace1", "token_variable": "EASEL_SERVICE_TOKEN_LAB"},
+    )
     assert await fetch_rows(engine, "SELECT token, token_variable FROM payment_accounts") == [
         (None, "EASEL_SERVICE_TOKEN_LAB")
     ]
@@ -155,7 +167,7 @@ async def test_a_token_of_the_environment_is_named_and_not_stored(engine, resear
     ],
 )
 async def test_a_connection_that_cannot_work_is_refused(program, body, code):
-    reply = await program("POST", "/connection", json={"budget": 100} | body)
+    reply = await program("POST", "/connection", json={"budget": 100, "workspace": "workspace1"} | body)
     assert (reply.status_code, reply.json()["error"]["code"]) == (422, code)
 
 
@@ -163,13 +175,79 @@ async def test_a_workspace_in_another_currency_is_refused(engine, program, study
     await execute_sql(engine, "UPDATE campaigns SET currency = 'EUR'")
     reply = await program("POST", "/connection", json={"budget": 100, "token": TOKEN, "workspace": "workspace1"})
     assert reply.json()["error"]["code"] == "currency_differs"
-    reply = await program("POST", "/connection", json={"budget": 100})
+    reply = await program("POST", "/connection", json={"budget": 100, "workspace": "workspace1"})
     assert reply.json()["error"]["code"] == "currency_fixed"
+
+
+async def test_a_workspace_that_is_entered_after_the_token_is_checked_with_it(engine, program, study, prolific):
+    for currency, code in (("EUR", "currency_differs"), ("", "currency_unknown")):
+        prolific.currency_by_workspace["workspace2"] = currency
+        reply = await program("POST", "/connection", json={"budget": 100, "workspace": "workspace2"})
+        assert reply.json()["error"]["code"] == code
+    assert await fetch_value(engine, "SELECT workspace FROM payment_accounts") == "workspace1"
+    prolific.currency_by_workspace["workspace2"] = "GBP"
+    assert (await program("POST", "/connection", json={"budget": 100, "workspace": "workspace2"})).status_code == 200
+
+
+async def test_a_budget_is_changed_while_the_service_is_down(app, program, study):
+    app.state.payment_connector = connector_to("http://127.0.0.1:1/api/v1")
+    reply = await program("POST", "/connection", json={"budget": 100, "workspace": "workspace1"})
+    assert reply.status_code == 200
+
+
+@pytest.mark.parametrize("body", [{"token": TOKEN}, {}])
+async def test_a_token_needs_the_workspace_that_pays(program, study, body):
+    reply = await program("POST", "/connection", json={"budget": 100} | body)
+    assert (reply.status_code, reply.json()["error"]["code"]) == (422, "workspace_missing")
+
+
+async def test_a_budget_needs_no_workspace_without_a_token(engine, program, study):
+    await execute_sql(engine, "UPDATE payment_accounts SET token = NULL")
+    assert (await program("POST", "/connection", json={"budget": 100})).status_code == 200
+
+
+async def test_a_workspace_that_was_not_checked_is_not_stored_for_a_token_of_another_person(engine, program, study):
+    token = await fetch_value(engine, "SELECT token FROM payment_accounts")
+    await execute_sql(engine, "UPDATE payment_accounts SET token = NULL, workspace = ''")
+    async with engine.begin() as other:  # it is waited for
+        sql = text("UPDATE payment_accounts SET token = :token, workspace = 'workspace1'")
+        await other.execute(sql, {"token": token})
+        stored = asyncio.create_task(program("POST", "/connection", json={"budget": 100, "workspace": "workspace2"}))
+        await wait_until(engine, requests_are_waiting_sql(1))
+    reply = await stored
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "connection_changed")
+    assert await fetch_value(engine, "SELECT workspace FROM payment_accounts") == "workspace1"
+
+
+async def test_a_token_of_the_environment_is_stripped_and_checked(engine, program, study, prolific, monkeypatch):
+    monkeypatch.setenv("EASEL_SERVICE_TOKEN_LAB", f" {TOKEN}\n")
+    body = {"budget": 1_000, "workspace": "workspace1", "token_variable": "EASEL_SERVICE_TOKEN_LAB"}
+    assert (await program("POST", "/connection", json=body)).status_code == 200
+    await study.add(("A1", 425))
+    await study.send()
+    assert await study.states() == ["sent"]
+    logged = str(await fetch_rows(engine, "SELECT before, after FROM audit_log"))
+    assert "EASEL_SERVICE_TOKEN" not in logged
+    assert "environment" in logged
+    monkeypatch.setenv("EASEL_SERVICE_TOKEN_LAB", "two words")
+    reply = await program("POST", "/connection", json=body)
+    assert reply.json()["error"]["code"] == "token_unreadable"
+
+
+def test_a_token_is_not_part_of_the_settings_text():
+    assert TOKEN not in repr(ConnectionSettings(token=TOKEN, budget=100))
+
+
+async def test_programs_that_read_ids_are_logged_like_downloads(engine, program, study):
+    await program("GET")
+    await program("GET", part="submissions")
+    lines = await fetch_rows(engine, "SELECT action, about FROM audit_log ORDER BY id DESC LIMIT 2")
+    assert lines == [("people.downloaded", "submissions"), ("people.downloaded", "payments")]
 
 
 async def test_a_service_that_cannot_be_reached_is_told(app, program):
     app.state.payment_connector = connector_to("http://127.0.0.1:1/api/v1")
-    reply = await program("POST", "/connection", json={"budget": 100, "token": TOKEN})
+    reply = await program("POST", "/connection", json={"budget": 100, "token": TOKEN, "workspace": "workspace1"})
     assert (reply.status_code, reply.json()["error"]["code"]) == (502, "service_unavailable")
 
 

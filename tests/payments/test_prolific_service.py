@@ -70,6 +70,41 @@ async def test_a_failure_says_whether_the_call_may_have_had_an_effect(prolific, 
     assert TOKEN not in str(failed.value)
 
 
+async def test_ids_in_the_reason_of_a_refusal_are_masked(prolific, service):
+    person = "5f8a1b2c3d4e5f6a7b8c9d0e"
+    prolific.trouble = lambda _call: JSONResponse({"error": {"detail": f"{person} of sub-77 has sub-778"}}, 400)
+    with pytest.raises(CallRefused) as refused:
+        await service.approve_submission("sub-77")
+    assert refused.value.message.endswith(": (id) of (id) has sub-778")
+    prolific.trouble = lambda _call: PlainTextResponse("x" * 290 + f" {person} has no bonus of sub-77", 400)
+    with pytest.raises(CallRefused) as refused:
+        await service.prepare_bonuses("study-1", [Bonus("sub-77", 100)])
+    assert not {person[:6], "sub-77"} & {*refused.value.message.split()}
+    assert person[:6] not in refused.value.message
+
+
+async def test_calls_of_a_session_share_a_connection_but_those_that_pay(prolific, service):
+    prolific.add("s1")
+    bulk = await service.prepare_bonuses("study-1", [Bonus("s1", 425)])
+    prolific.clients.clear()
+    async with service.session(seconds=60) as session:
+        for _ in range(3):
+            await session.load_submission("s1")
+        assert len({*prolific.clients}) == 1
+        await session.pay_bonuses(bulk)
+    assert len({*prolific.clients}) == 2
+
+
+async def test_calls_after_the_time_of_a_session_are_not_made(prolific, service):
+    prolific.add("s1")
+    async with service.session(seconds=0) as session:
+        with pytest.raises(CallNotMade):
+            await session.load_submission("s1")
+    assert session.is_cut_short
+    assert prolific.calls == []
+    assert (await service.load_submission("s1")).id == "s1"
+
+
 async def test_a_reply_in_another_shape_leaves_the_outcome_unknown(prolific, service):
     prolific.trouble = lambda _call: JSONResponse({"no": "id"})
     with pytest.raises(CallOutcomeUnknown):

@@ -1,9 +1,14 @@
 """Comparison of the platform's submissions with what is here, and what follows from it."""
 
+import asyncio
+
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
+from sqlalchemy import text
 
+from app.payments import payment_work
 from app.payments.review import list_submissions, store_review_settings
+from app.privacy.erasure_list import person_hash
 from app.privacy.erasures import erase_person
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -11,12 +16,14 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    requests_are_waiting_sql,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.payments.studies import create_study
 
 
-async def set_review(study, *, approves=False, of="", hook_secret=""):
+async def set_review(study, *, approves=False, of="study-1", hook_secret=""):
     async with study.engine.begin() as connection:
         await store_review_settings(
             connection,
@@ -136,6 +143,111 @@ async def test_a_study_that_was_deleted_is_told(engine, prolific):
     assert "(404)" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
 
 
+async def test_a_study_that_only_an_annotators_link_names_is_neither_read_nor_approved(engine, prolific):
+    study = await create_study(engine, prolific)
+    await create_annotator(engine, study.campaign, "p3", "prolific", assignment="s3", STUDY_ID="another-study")
+    await execute_sql(engine, "UPDATE assignments SET completed_at = now()")
+    prolific.add("s3", study="another-study", person="p3")
+    await set_review(study, approves=True)
+    await study.work_again(minutes=10)
+    assert not any("another-study" in call for call in prolific.calls)
+    assert prolific.submissions["s3"]["status"] == "AWAITING REVIEW"
+    assert prolific.submissions["s1"]["status"] == "APPROVED"
+
+
+async def test_submissions_of_a_study_that_is_no_longer_entered_are_forgotten(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+    await set_review(study, of="study-2", approves=True)
+    assert await findings(study) == []
+    await study.work_again(minutes=10)
+    assert prolific.submissions["s1"]["status"] == "AWAITING REVIEW"
+
+
+async def test_several_studies_of_a_campaign_are_read(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    prolific.add("t1", study="study-2")
+    await set_review(study, of="study-1, study-2 study-1")
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("t1", "missing_here"), ("s1", "approvable")]
+
+
+async def test_a_study_that_cannot_be_read_does_not_hold_up_the_others(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.submissions["s2"]["status"] = "RETURNED"
+    await execute_sql(engine, "UPDATE assignments SET completed_at = NULL WHERE external_id = 's2'")
+    await set_review(study, of="gone study-0 study-1", approves=True)
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if "study-0" in call else None
+    await study.work_again(minutes=10)
+    problem = await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    assert "gone: " in problem
+    assert "(404)" in problem
+    assert "study-0: " in problem
+    assert prolific.submissions["s1"]["status"] == "APPROVED"
+    assert await fetch_value(engine, "SELECT status FROM submissions WHERE external_id = 's2'") == "returned"
+
+
+async def test_a_problem_of_a_submission_ends_when_its_status_changes(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await set_review(study, approves=True)
+    prolific.trouble = lambda call: JSONResponse({"error": {"detail": "no"}}, 400) if "s1/tr" in call else None
+    await study.work_again(minutes=10)
+    assert "no" in await fetch_value(engine, "SELECT problem FROM submissions")
+    prolific.submissions["s1"]["status"] = "APPROVED"
+    await study.work_again(minutes=10)
+    assert await fetch_rows(engine, "SELECT status, problem FROM submissions") == [("approved", "")]
+
+
+async def test_a_balance_that_is_too_low_stops_approvals_until_the_next_turn(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.studies["study-1"] = {"id": "study-1", "status": "ACTIVE", "reward": 90, "total_available_places": 2}
+    await set_review(study, approves=True)
+    prolific.balance = 80
+    prolific.trouble = lambda call: PlainTextResponse("not enough money", 400) if "/transition" in call else None
+    await study.work_again(minutes=10)
+    assert sum("/transition" in call for call in prolific.calls) == 1
+    assert await fetch_rows(engine, "SELECT DISTINCT problem FROM submissions") == [("",)]
+    assert "not enough money" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    prolific.trouble = lambda _call: None
+    await study.work_again(minutes=10)
+    assert {row["status"] for row in prolific.submissions.values()} == {"APPROVED"}
+
+
+async def test_a_person_who_approves_while_a_refused_approval_is_under_way_keeps_the_last_word(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await set_review(study, approves=True)
+
+    def approved_by_another(call):
+        if "s1/transition" not in call:
+            return None
+        prolific.submissions["s1"]["status"] = "APPROVED"
+        return JSONResponse({"error": {"detail": "The submission is APPROVED"}}, 400)
+
+    prolific.trouble = approved_by_another
+    await study.work_again(minutes=10)
+    assert await fetch_rows(engine, "SELECT status, problem FROM submissions") == [("approved", "")]
+
+
+async def test_a_submission_that_the_service_no_longer_lists_is_forgotten(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.add("without", person="someone who never came")
+    await study.work_again(minutes=10)
+    del prolific.submissions["without"]
+    await study.work_again(minutes=10)
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+
+
+async def test_ids_of_people_who_never_came_go_with_the_identifiers(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.add("without", person="someone who never came")
+    await study.work_again(minutes=10)
+    sql = "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', now(), '{}')"
+    await execute_sql(engine, sql, id=study.campaign.id)
+    await study.work_again(minutes=10)
+    assert "without" not in [name for name, _ in await findings(study)]
+
+
 async def test_the_study_of_the_settings_is_read_before_anyone_came(engine, prolific):
     study = await create_study(engine, prolific, people=0)
     prolific.add("t1", study="study-2")
@@ -170,5 +282,66 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
 
 async def test_two_processes_take_a_campaign_once(engine, prolific):
     study = await create_study(engine, prolific)
-    assert await study.work.take_due_account() is not None
+    taken = await study.work.take_due_account()
+    assert taken is not None
     assert await study.work.take_due_account() is None
+    await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)  # such as a notice
+    assert await study.work.take_due_account() is None
+    await study.work.work_on_account(taken)
+    assert await study.work.take_due_account() is not None
+
+
+async def test_a_campaign_whose_process_was_killed_is_taken_after_the_deadline(engine, prolific):
+    study = await create_study(engine, prolific)
+    assert await study.work.take_due_account() is not None
+    study.clock.advance(minutes=10)
+    assert await study.work.take_due_account() is not None
+
+
+async def test_a_turn_without_time_left_goes_on_in_the_next(engine, prolific, monkeypatch):
+    study = await create_study(engine, prolific)
+    monkeypatch.setattr(payment_work, "TIME_OF_STEP_SECONDS", 0.0)
+    account = await study.work.take_due_account()
+    assert account is not None
+    await study.work.work_on_account(account)
+    assert await fetch_rows(engine, "SELECT due_at <= :now, problem FROM payment_accounts", now=study.clock.now) == [
+        (True, "")
+    ]
+
+
+async def test_a_payment_that_fails_does_not_hold_up_submissions(engine, prolific):
+    study = await create_study(engine, prolific)
+    await study.add(("A1", 425))
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if call == "GET /submissions/s1/" else None
+    await study.send()
+    assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
+    assert "502" in await fetch_value(engine, "SELECT problem FROM payments")
+
+
+async def test_an_erasure_while_submissions_are_read_leaves_no_id(engine, prolific):
+    study = await create_study(engine, prolific)
+    async with engine.begin() as erasing:  # the reading waits for it
+        await erasing.execute(text("SELECT 1 FROM annotators WHERE worker_id = 'p1' FOR UPDATE"))
+        reading = asyncio.create_task(study.work_again(minutes=10))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        hashed = person_hash(study.campaign.link_key, "prolific", "p1")
+        await erasing.execute(text("UPDATE annotators SET worker_id = 'erased:1' WHERE worker_id = 'p1'"))
+        sql = """INSERT INTO erasures (campaign_id, receipt, annotator_id, rule, requested_by, requested_at, due_at,
+            identifiers_erased_at, counts, person_hashes)
+            SELECT campaign_id, 'R', id, 'anonymise', 'ada', now(), now(), now(), '{}', ARRAY[CAST(:hash AS bytea)]
+            FROM annotators WHERE worker_id = 'erased:1'"""
+        await erasing.execute(text(sql), {"hash": hashed})
+    await reading
+    assert await fetch_rows(engine, "SELECT external_id FROM submissions") == [("s2",)]
+
+
+async def test_a_retention_that_begins_while_submissions_are_read_leaves_no_id(engine, prolific):
+    study = await create_study(engine, prolific)
+    async with engine.begin() as retention:
+        await retention.execute(text("SELECT 1 FROM campaigns FOR UPDATE"))
+        reading = asyncio.create_task(study.work_again(minutes=10))
+        await wait_until(engine, requests_are_waiting_sql(1))
+        sql = "INSERT INTO retention_runs (campaign_id, kind, ran_at, counts) VALUES (:id, 'identifiers', now(), '{}')"
+        await retention.execute(text(sql), {"id": study.campaign.id})
+    await reading
+    assert await fetch_rows(engine, "SELECT external_id FROM submissions") == []

@@ -122,6 +122,17 @@ async def test_a_signed_notice_makes_the_campaign_due_once(engine, client, hook)
     assert await is_due(engine)
 
 
+async def test_many_notices_make_one_turn_in_half_a_minute(engine, client, hook):
+    await execute_sql(engine, "UPDATE payment_accounts SET checked_at = now()")
+    for number in range(3):
+        assert (await client.post(hook, **signed_notice(f"event-{number}"))).status_code == 204
+    waits = "SELECT due_at = checked_at + interval '30 seconds' FROM payment_accounts"
+    assert await fetch_value(engine, waits)
+    await execute_sql(engine, "UPDATE payment_accounts SET checked_at = now() + interval '1 minute'")
+    assert (await client.post(hook, **signed_notice("event-9"))).status_code == 204
+    assert await fetch_value(engine, "SELECT due_at < checked_at FROM payment_accounts")
+
+
 async def test_other_notices_are_refused(engine, client, hook):
     for sent in (signed_notice("event-1", secret="another"), {"content": b""}, {"content": b"{}"}):
         reply = await client.post(hook, **sent)

@@ -26,7 +26,7 @@ def prolific():
 
 @pytest.fixture
 async def study(engine, prolific):
-    return await create_study(engine, prolific, people=0, **PAID)
+    return await create_study(engine, prolific, entered="", people=0, **PAID)
 
 
 async def draft(study, base_url=HTTPS):
@@ -97,7 +97,7 @@ async def test_of_two_drafts_at_once_one_counts(engine, study):
 
 
 async def test_a_study_needs_pay_time_and_a_limit_of_tasks(engine, prolific):
-    study = await create_study(engine, prolific, people=0, pay_per_hit=0.5)
+    study = await create_study(engine, prolific, entered="", people=0, pay_per_hit=0.5)
     with pytest.raises(Conflict) as refused:
         await draft(study)
     assert refused.value.details["settings"] == ["minutes per task", "tasks per annotator"]
@@ -156,7 +156,7 @@ async def test_warnings_name_low_pay_low_balance_and_a_private_address(engine, p
 
 
 async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
-    study = await create_study(app.state.database, prolific, people=0, **PAID)
+    study = await create_study(app.state.database, prolific, entered="", people=0, **PAID)
     app.state.payment_connector = study.connector
     page = "/admin/campaigns/verbs/study"
     assert "Reward of one person £1.50 for 3 tasks, about 6 minutes" in words(await researcher.get(page))

@@ -1,6 +1,7 @@
 """Contract of a platform's service: submissions and money, and how sure it is that a call had an effect."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -27,7 +28,7 @@ class CallRefused(ServiceFailure):
 
 
 class CallNotMade(ServiceFailure):
-    """The call certainly had no effect, but may succeed later: no connection, or too many calls."""
+    """The call certainly had no effect, but may succeed later: no connection, no time, or too many calls."""
 
 
 class CallOutcomeUnknown(ServiceFailure):
@@ -108,7 +109,17 @@ class StudyState:
 
 
 class PlatformService(Protocol):
-    """Calls to the service with a researcher's token. All of them raise `ServiceFailure`."""
+    """Calls to the service with a researcher's token. All of them raise `ServiceFailure`.
+
+    Attributes:
+        is_cut_short: Whether a call was not made because the time of its session was over.
+
+    """
+
+    is_cut_short: bool
+
+    def session(self, *, seconds: float) -> AbstractAsyncContextManager["PlatformService"]:
+        """Yield the same service with one connection for many calls, which makes none after this time."""
 
     async def check_token(self) -> None:
         """Raise `CallRefused` if the service does not accept the token."""

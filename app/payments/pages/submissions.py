@@ -9,7 +9,13 @@ from app.annotation.platforms.service import MIN_REJECTION_CHARACTERS
 from app.errors import Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.payments import review
-from app.payments.connections import has_token, load_account_or_none, service_of_account, service_platform_name
+from app.payments.connections import (
+    has_token,
+    load_account_or_none,
+    service_of_account,
+    service_platform_name,
+    studies_of_account,
+)
 from app.payments.dependencies import Connector
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
@@ -38,6 +44,8 @@ async def render_submissions(
         "is_connected": account is not None and has_token(account),
         "platform": PLATFORMS[service_platform_name()],
         "submissions": await review.list_submissions(connection, campaign.id),
+        "studies": studies_of_account(account) if account else [],
+        "unread_studies": await review.list_unread_studies(connection, account) if account else [],
         "sentences": review.FINDING_SENTENCES,
         "categories": service_of_account(account).rejection_categories if account else (),
         "fewest_characters": MIN_REJECTION_CHARACTERS,

@@ -7,8 +7,11 @@ import asyncio
 import base64
 import hashlib
 import hmac
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
+from math import inf
 from ssl import SSLContext
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -37,6 +40,7 @@ CALL_TIMEOUT_SECONDS = 30.0  # for the whole exchange
 SUBMISSIONS_PER_PAGE = 100
 MAX_BONUSES_PER_CALL = 200
 MAX_DETAIL_CHARACTERS = 300
+PROLIFIC_ID_PATTERN = r"(?<![0-9a-fA-F])[0-9a-fA-F]{24}(?![0-9a-fA-F])"
 STATUS_BY_PROLIFIC_NAME: dict[str, SubmissionStatus] = {
     "RESERVED": "reserved",
     "ACTIVE": "active",
@@ -113,12 +117,44 @@ def ssl_context_of_service() -> SSLContext:
 
 
 class ProlificService(PlatformService):
-    """Client of the API with one researcher's token."""
+    """Client of the API with one researcher's token.
 
-    def __init__(self, base_url: str, token: str, transport: httpx.AsyncBaseTransport | None = None) -> None:
+    Args:
+        base_url: Address of the API.
+        token: The token.
+        transport: Instead of the network.
+        client: Client of a session, which keeps its connection; None outside of one.
+        ends_at: End of the session in the event loop's time.
+
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        token: str,
+        transport: httpx.AsyncBaseTransport | None = None,
+        *,
+        client: httpx.AsyncClient | None = None,
+        ends_at: float = inf,
+    ) -> None:
         self._base_url = base_url.rstrip("/")
         self._token = token
         self._transport = transport
+        self._client = client
+        self._ends_at = ends_at
+        self.is_cut_short = False
+
+    @asynccontextmanager
+    async def session(self, *, seconds: float) -> AsyncIterator[PlatformService]:
+        ends_at = asyncio.get_running_loop().time() + seconds
+        async with self._new_client() as client:
+            yield ProlificService(self._base_url, self._token, self._transport, client=client, ends_at=ends_at)
+
+    def _new_client(self) -> httpx.AsyncClient:
+        verify = ssl_context_of_service() if self._base_url.startswith("https:") else False
+        return httpx.AsyncClient(
+            transport=self._transport, verify=verify, trust_env=False, timeout=CALL_TIMEOUT_SECONDS
+        )
 
     async def check_token(self) -> None:
         await self._call("GET", "/users/me/")
@@ -165,57 +201,70 @@ class ProlificService(PlatformService):
             offset += len(page.results)
 
     async def load_submission(self, submission: str) -> Submission:
-        document = await self._call("GET", f"/submissions/{path_part(submission)}/")
+        document = await self._call("GET", f"/submissions/{path_part(submission)}/", ids=[submission])
         return read_reply(SubmissionReply, document).to_submission()
 
     async def prepare_bonuses(self, study: str, bonuses: Sequence[Bonus]) -> str:
         body = {"study_id": study, "csv_bonuses": format_bonus_list(bonuses)}
-        return read_reply(CreatedReply, await self._call("POST", "/submissions/bonus-payments/", body)).id
+        ids = [bonus.submission for bonus in bonuses]
+        return read_reply(CreatedReply, await self._call("POST", "/submissions/bonus-payments/", body, ids=ids)).id
 
     async def pay_bonuses(self, bulk_id: str) -> None:
-        await self._call("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/")
+        """Pay on a connection of its own: one that the service is just closing would leave the outcome unknown."""
+        await self._call("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/", keeps_connection=False)
 
     async def approve_submission(self, submission: str) -> None:
-        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", {"action": "APPROVE"})
+        path = f"/submissions/{path_part(submission)}/transition/"
+        await self._call("POST", path, {"action": "APPROVE"}, ids=[submission])
 
     async def reject_submission(self, submission: str, category: str, message: str) -> None:
         body = {"action": "REJECT", "rejection_category": category, "message": message}
-        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", body)
+        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", body, ids=[submission])
 
     async def _call(
-        self, method: str, path: str, body: Mapping[str, Any] | None = None, *, query: Mapping[str, Any] | None = None
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        ids: Sequence[str] = (),
+        keeps_connection: bool = True,
     ) -> Any:
         """Return the JSON of a successful reply, None if it has none.
 
+        Args:
+            method: The method.
+            path: Path after the API's address.
+            body: JSON of the call.
+            query: Parameters of the address.
+            ids: Ids of people's submissions in the call, which no message may have.
+            keeps_connection: Whether the call may use the session's connection.
+
         Raises:
             CallRefused: The API refused the call (4xx).
-            CallNotMade: There was no connection, or too many calls (429).
+            CallNotMade: There was no connection, or too many calls (429), or the session's time is over.
             CallOutcomeUnknown: It did not reply in time, failed (5xx), or its reply cannot be read.
 
         """
-        verify = ssl_context_of_service() if self._base_url.startswith("https:") else False
+        if asyncio.get_running_loop().time() >= self._ends_at:
+            self.is_cut_short = True
+            raise CallNotMade("There are many calls to make. Easel goes on soon.")
+        headers = {"Authorization": f"Token {self._token}", "User-Agent": "Easel"}
         try:
-            async with (
-                asyncio.timeout(CALL_TIMEOUT_SECONDS),
-                httpx.AsyncClient(
-                    transport=self._transport, verify=verify, trust_env=False, timeout=CALL_TIMEOUT_SECONDS
-                ) as client,
-            ):
-                reply = await client.request(
-                    method,
-                    self._base_url + path,
-                    json=body,
-                    params=query,
-                    headers={"Authorization": f"Token {self._token}", "User-Agent": "Easel"},
-                )
+            async with asyncio.timeout(CALL_TIMEOUT_SECONDS), AsyncExitStack() as stack:
+                client = self._client if keeps_connection else None
+                if client is None:
+                    client = await stack.enter_async_context(self._new_client())
+                reply = await client.request(method, self._base_url + path, json=body, params=query, headers=headers)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
             raise CallNotMade(f"Prolific could not be reached ({type(problem).__name__}).") from None
         except (httpx.HTTPError, TimeoutError) as problem:
             raise CallOutcomeUnknown(f"Prolific did not reply ({type(problem).__name__}).") from None
-        return read_document(reply)
+        return read_document(reply, ids)
 
 
-def read_document(reply: httpx.Response) -> Any:
+def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
     """Return the JSON of a reply, None if it is empty. Raises as `ProlificService._call` does."""
     status = reply.status_code
     if status == 429:
@@ -223,7 +272,9 @@ def read_document(reply: httpx.Response) -> Any:
     if status == 401:
         raise CallRefused("Prolific does not accept the token. Enter a new one.", status)
     if 400 <= status < 500 and status != 408:
-        raise CallRefused(f"Prolific refused this ({status}): {error_detail(reply)}", status)
+        raise CallRefused(
+            f"Prolific refused this ({status}): {mask_ids(error_detail(reply), ids)[:MAX_DETAIL_CHARACTERS]}", status
+        )
     if not 200 <= status < 300:
         raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
     try:
@@ -237,12 +288,18 @@ def error_detail(reply: httpx.Response) -> str:
     try:
         document = reply.json()
     except ValueError:
-        return reply.text.strip()[:MAX_DETAIL_CHARACTERS] or "no reason was given."
+        return reply.text.strip() or "no reason was given."
     parts = document.get("error", document) if isinstance(document, dict) else {}
     if not isinstance(parts, dict):
         parts = {"detail": parts}
     detail = parts.get("detail") or parts.get("message") or parts.get("title") or "no reason was given."
-    return str(detail)[:MAX_DETAIL_CHARACTERS]
+    return str(detail)
+
+
+def mask_ids(text: str, ids: Sequence[str]) -> str:
+    """Return a text without Prolific's ids of people and things, and without those that were sent to it."""
+    sent = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in ids if name]
+    return re.sub("|".join([PROLIFIC_ID_PATTERN, *sent]), "(id)", text)
 
 
 def read_reply(shape: type[R], document: Any) -> R:
