@@ -223,11 +223,20 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/submissions/settings",
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/payments/{act}"
-            for act in ("connection", "disconnect", "bonuses", "everyone", "send", "by-hand", "{payment}/decision")
+            for act in (
+                "connection",
+                "disconnect",
+                "bonuses",
+                "everyone",
+                "send",
+                "retry",
+                "by-hand",
+                "{payment}/decision",
+            )
         ),
         f"GET {CAMPAIGN_API_PATH}/payments",
         f"POST {CAMPAIGN_API_PATH}/payments",
-        *(f"POST {CAMPAIGN_API_PATH}/payments/{act}" for act in ("connection", "send", "{payment}/decision")),
+        *(f"POST {CAMPAIGN_API_PATH}/payments/{act}" for act in ("connection", "send", "retry", "{payment}/decision")),
         f"POST {CAMPAIGN_PAGES_PATH}/privacy/{{person}}/erase",
         f"POST {CAMPAIGN_API_PATH}/persons/{{person}}/erasure",
     ),

@@ -14,6 +14,7 @@ from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
 from app.payments.connections import load_account
 from app.payments.money import amount_text
+from app.payments.send_request import request_sending
 from app.record.campaign import load_campaign_by_slug
 
 
@@ -79,12 +80,24 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
 
     async def work(connection: AsyncConnection) -> str:
         campaign = await load_campaign_by_slug(connection, slug)
-        await ledger.tell_to_send(connection, campaign, now=current_utc_time())
+        await request_sending(connection, campaign, now=current_utc_time())
         account = await load_account(connection, campaign)
         totals = await ledger.load_totals(connection, campaign.id, account.budget)
         return f"{amount_text(totals.amounts.get('prepared', 0))} {account.currency}"
 
     click.echo(f"The server sends {run_in_transaction(work)}. `easel payments list {slug}` shows what became of it.")
+
+
+@payments.command("retry")
+@click.argument("slug")
+def retry_failed_payments_of_campaign(slug: str) -> None:
+    """Send all failed payments once more."""
+
+    async def work(connection: AsyncConnection) -> int:
+        campaign = await load_campaign_by_slug(connection, slug)
+        return await ledger.retry_failed_payments(connection, campaign, now=current_utc_time())
+
+    click.echo(f"The server sends {pluralize(run_in_transaction(work), 'payment')} again.")
 
 
 @payments.command("decide")

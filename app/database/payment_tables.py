@@ -99,7 +99,7 @@ payment_calls = Table(
     Column("held_until", Time, nullable=False),
 )
 
-# Submissions as the service had them at the last look.
+# Submissions as the service had them when Easel last read them.
 submissions = Table(
     "submissions",
     metadata,

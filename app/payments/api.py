@@ -16,6 +16,7 @@ from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, check_bonus
 from app.payments.connections import ConnectionSettings, has_token, load_account, store_connection
 from app.payments.dependencies import Connector
 from app.payments.money import MAX_AMOUNT
+from app.payments.send_request import ShownPayments, request_sending
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/payments", "Payments", refusals={404: "`campaign_not_found`"})
@@ -87,7 +88,11 @@ class NewBonus(BaseModel):
 
 class NewBonuses(BaseModel):
     bonuses: list[NewBonus] = Field(min_length=1, max_length=MAX_BONUSES_PER_LIST)
-    key: str = Field("", max_length=100, description="A repeated request with the same key adds nothing.")
+    key: str = Field(
+        "",
+        max_length=100,
+        description="A repeated request with the same key adds nothing; with other bonuses it is refused.",
+    )
 
 
 class AddedBonuses(BaseModel):
@@ -135,9 +140,9 @@ async def set_connection(
     "",
     responses=openapi_description_of_refusals(
         {
-            409: "`no_budget`, `over_budget`",
+            409: "`no_budget`, `over_budget`, `request_key_used`",
             422: "`invalid`, `recipient_unreadable`, `payment_reason_long`, `recipient_unknown`, "
-            "`recipient_elsewhere`, `recipient_erased`",
+            "`recipient_ambiguous`, `recipient_elsewhere`, `recipient_erased`",
         }
     ),
 )
@@ -152,11 +157,33 @@ async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses,
     return AddedBonuses(added=await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now))
 
 
-@router.post("/send", status_code=202, responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`"}))
-async def send_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
-    """Let Easel send all prepared payments. The reply comes before they are sent."""
+class SendSchema(BaseModel):
+    """The payments that are meant, as `GET` showed those with the state `prepared`."""
+
+    through: int = Field(description="Highest id of a prepared payment.")
+    amount: int = Field(description="Total of the prepared payments, in hundredths.")
+
+
+@router.post(
+    "/send",
+    status_code=202,
+    responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`, `payments_changed`"}),
+)
+async def send_payments(connection: Transaction, slug: str, now: Now, body: SendSchema | None = None) -> LedgerSchema:
+    """Let Easel send all prepared payments, or none if they are not those of the body. The reply comes before they are
+    sent.
+    """
     campaign = await load_campaign_by_slug(connection, slug)
-    await ledger.tell_to_send(connection, campaign, now=now)
+    shown = None if body is None else ShownPayments(body.through, body.amount)
+    await request_sending(connection, campaign, shown=shown, now=now)
+    return await LedgerSchema.load(connection, campaign)
+
+
+@router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
+async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
+    """Prepare all failed payments once more; those that were told to be sent are sent at once."""
+    campaign = await load_campaign_by_slug(connection, slug)
+    await ledger.retry_failed_payments(connection, campaign, now=now)
     return await LedgerSchema.load(connection, campaign)
 
 
@@ -165,7 +192,7 @@ async def send_payments(connection: Transaction, slug: str, now: Now) -> LedgerS
     responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `payment_not_found`",
-            409: "`payment_decided`, `too_early`, `over_budget`",
+            409: "`payment_decided`, `too_early`, `over_budget`, `recipient_erased`",
         }
     ),
 )
@@ -184,7 +211,7 @@ submissions_router = program_router(
 
 
 class SubmissionSchema(BaseModel):
-    """A submission as the platform has it, beside what is here."""
+    """A submission as the platform has it, and what Easel has of it."""
 
     model_config = ConfigDict(from_attributes=True)
 

@@ -4,7 +4,7 @@ Whether a payment fits into the budget is decided by the statement that stores i
 locked.
 """
 
-import secrets
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,11 +16,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
-from app.payments.bonus_list import BonusLine
+from app.payments.bonus_list import BonusLine, refuse_too_many_bonuses
 from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, service_of_account
 from app.payments.money import amount_text
+from app.payments.recipients import find_recipients_or_refuse, list_completed_people
 
 TIME_UNTIL_DECISION = timedelta(minutes=30)  # a payment is made minutes after the call
+TIME_UNTIL_DECISION_WITHOUT_LOOK = timedelta(hours=24)  # if the service does not show the submission until then
 PAYMENTS_SHOWN = 500
 MADE_BY_HAND = "by hand"  # instead of the service's id of a call
 
@@ -31,36 +33,11 @@ COUNTS_AGAINST_BUDGET = "state IN ('prepared', 'sending', 'sent', 'unknown')"
 
 # Holds the account until the end of the transaction, so that the next statement sees all payments before it.
 LOCK_ACCOUNT = text("SELECT 1 FROM payment_accounts WHERE campaign_id = :campaign FOR NO KEY UPDATE")
-COUNT_PAYMENTS_OF_REQUEST = text(
-    "SELECT count(*) FROM payments WHERE campaign_id = :campaign AND request_key = :request"
-)
-
-# The person's last submission by each name that people use for one: A7, a pseudonym, the platform's ids.
-FIND_RECIPIENTS = text("""
-    SELECT DISTINCT ON (given.line) given.line, s.annotator_id, s.external_id, s.arrival, a.platform, a.barred
-    FROM unnest(CAST(:recipients AS text[])) WITH ORDINALITY AS given (recipient, line)
-    JOIN LATERAL (
-        SELECT n.id, CAST(NULL AS text) AS external_id FROM named_annotators n
-        WHERE n.campaign_id = :campaign AND given.recipient IN (n.name, n.pseudonym)
-        UNION ALL
-        SELECT a.id, NULL FROM annotators a
-        WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.recipient
-        UNION ALL
-        SELECT s.annotator_id, s.external_id FROM assignments s
-        WHERE s.campaign_id = :campaign AND s.external_id = given.recipient
-    ) AS person ON true
-    JOIN assignments s ON s.campaign_id = :campaign AND s.annotator_id = person.id
-        AND s.external_id = coalesce(person.external_id, s.external_id)
-    JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
-    ORDER BY given.line, s.completed_at DESC NULLS LAST, s.id DESC
-""")
-
-LIST_COMPLETED_PEOPLE = text("""
-    SELECT n.name FROM annotators a JOIN named_annotators n ON n.campaign_id = a.campaign_id AND n.id = a.id
-    WHERE a.campaign_id = :campaign AND a.platform = :platform AND a.barred IS NULL
-    AND EXISTS (SELECT 1 FROM assignments s
-                WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id AND s.completed_at IS NOT NULL)
-    ORDER BY a.id
+# A request key ends in a blank and the hash of the request's bonuses.
+HASH_CHARACTERS = 64
+FIND_REQUEST = text(f"""
+    SELECT request_key FROM payments
+    WHERE campaign_id = :campaign AND left(request_key, -{HASH_CHARACTERS + 1}) = :key LIMIT 1
 """)
 
 INSERT_PAYMENTS_WITHIN_BUDGET = text(f"""
@@ -88,24 +65,17 @@ LIST_PAYMENTS = text("""
     LIMIT :limit
 """)
 
-TELL_TO_SEND = text("""
-    UPDATE payment_accounts SET due_at = :now, send_through = coalesce(
-        (SELECT max(id) FROM payments WHERE campaign_id = :campaign AND state = 'prepared'), send_through)
-    WHERE campaign_id = :campaign
-""")
-
-# Whether the money went is unknown until the researcher has uploaded the list.
-TAKE_PREPARED_PAYMENTS_BY_HAND = text("""
-    UPDATE payments SET state = 'unknown', bulk_id = :by_hand, batch = :batch, sending_at = :now, problem = ''
-    WHERE campaign_id = :campaign AND state = 'prepared' AND NOT starts_with(submission, 'erased:')
-    RETURNING id, submission, amount
-""")
-
 LOAD_PAYMENT = text("SELECT * FROM payments WHERE campaign_id = :campaign AND id = :id FOR NO KEY UPDATE")
 SETTLE_PAYMENT_BY_PERSON = text("""
     UPDATE payments SET state = :state, settled_at = :settled_at, decided_by = :by, problem = '', batch = NULL,
         bulk_id = CASE WHEN CAST(:state AS text) = 'sent' THEN bulk_id END
     WHERE campaign_id = :campaign AND id = :id
+""")
+RETRY_FAILED_PAYMENTS = text("""
+    UPDATE payments SET state = 'prepared', settled_at = NULL, decided_by = :by, problem = '', batch = NULL,
+        bulk_id = NULL
+    WHERE campaign_id = :campaign AND state = 'failed' AND NOT starts_with(submission, 'erased:')
+    RETURNING amount
 """)
 FITS_INTO_BUDGET = text(f"""
     SELECT budget >= :amount + (
@@ -144,90 +114,126 @@ async def add_bonuses(
         now: The time.
 
     Raises:
-        Conflict: `no_budget`, `over_budget`.
-        Invalid: `recipient_unknown`, `recipient_erased`, `recipient_elsewhere`.
+        Conflict: `no_budget`, `over_budget`, `request_key_used`: with other bonuses.
+        Invalid: `recipient_unknown`, `recipient_ambiguous`, `recipient_erased`, `recipient_elsewhere`.
 
     """
     account = await load_account(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
-    key = {"campaign": campaign.id, "request": request_key}
-    if (await connection.execute(COUNT_PAYMENTS_OF_REQUEST, key)).scalar_one():
+    key = f"{request_key} {hash_content(lines)}"
+    if await is_stored_request(connection, campaign, key):
         return 0
     people = await find_recipients_or_refuse(connection, campaign, account, lines)
-    total = sum(line.amount for line in lines)
-    study_of_arrival = service_of_account(account).study_of_arrival
-    parameters = {
-        **key,
-        "annotators": [person.annotator_id for person in people],
-        "submissions": [person.external_id for person in people],
-        "studies": [study_of_arrival(person.arrival) or account.study for person in people],
-        "amounts": [line.amount for line in lines],
-        "reasons": [line.reason for line in lines],
-        "total": total,
-        "by": CURRENT_ACTOR.get().name,
-        "now": now,
-    }
-    if not (await connection.execute(INSERT_PAYMENTS_WITHIN_BUDGET, parameters)).all():
-        raise over_budget_error(account, total, await load_totals(connection, campaign.id, account.budget))
-    await log_change(
+    await insert_bonuses(
         connection,
-        "payments.added",
         campaign,
-        about=pluralize(len(lines), "bonus") if len(lines) == 1 else f"{len(lines):,} bonuses",
-        after={"amount": f"{amount_text(total)} {account.currency}"},
+        account,
+        people,
+        amounts=[line.amount for line in lines],
+        reasons=[line.reason for line in lines],
+        key=key,
+        now=now,
     )
     return len(lines)
 
 
-def over_budget_error(account: Row[Any], amount: int, totals: LedgerTotals) -> Conflict:
-    return Conflict(
-        f"{amount_text(amount)} {account.currency} is more than what is left of the budget: {amount_text(totals.left)} "
-        f"of {amount_text(account.budget)}. Nothing was stored. Raise the budget, or pay less.",
-        code="over_budget",
-        left=totals.left,
-        budget=account.budget,
+async def add_bonus_for_everyone(
+    connection: AsyncConnection, campaign: Campaign, amount: int, reason: str, *, request_key: str, now: datetime
+) -> int:
+    """Prepare the same bonus for everyone who finished and is neither held nor excluded; 0 if the same request was
+    stored before, even if others have finished since.
+
+    Raises:
+        Conflict: `no_budget`, `over_budget`, `nobody_finished`, `request_key_used`: with another bonus.
+        Invalid: `too_many_bonuses`.
+
+    """
+    account = await load_account(connection, campaign)
+    await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+    key = f"{request_key} {hash_content([amount, reason])}"
+    if await is_stored_request(connection, campaign, key):
+        return 0
+    people = await list_completed_people(connection, campaign, account)
+    if not people:
+        raise Conflict("Nobody has finished yet. Nothing was stored.", code="nobody_finished")
+    refuse_too_many_bonuses(len(people))
+    await insert_bonuses(
+        connection,
+        campaign,
+        account,
+        people,
+        amounts=[amount] * len(people),
+        reasons=[reason] * len(people),
+        key=key,
+        now=now,
+    )
+    return len(people)
+
+
+def hash_content(content: Sequence[object]) -> str:
+    """Return a hash of what a request says, so that a repeated request can be told from another one with its key."""
+    return hashlib.sha256(repr([*content]).encode()).hexdigest()
+
+
+async def is_stored_request(connection: AsyncConnection, campaign: Campaign, key: str) -> bool:
+    """Return whether this request was stored before. Raises `Conflict` (`request_key_used`)."""
+    parameters = {"campaign": campaign.id, "key": key[: -HASH_CHARACTERS - 1]}
+    stored = (await connection.execute(FIND_REQUEST, parameters)).scalar_one_or_none()
+    if stored not in (None, key):
+        raise Conflict(
+            "Other bonuses were added with this key or form before. Nothing was stored. Use a new key, or load the "
+            "page again and enter only the new bonuses.",
+            code="request_key_used",
+        )
+    return stored is not None
+
+
+async def insert_bonuses(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    account: Row[Any],
+    people: Sequence[Row[Any]],
+    *,
+    amounts: Sequence[int],
+    reasons: Sequence[str],
+    key: str,
+    now: datetime,
+) -> None:
+    """Store bonuses for the submissions of people, and log them. Raises `Conflict` (`over_budget`)."""
+    study_of_arrival = service_of_account(account).study_of_arrival
+    parameters = {
+        "campaign": campaign.id,
+        "request": key,
+        "annotators": [person.annotator_id for person in people],
+        "submissions": [person.external_id for person in people],
+        "studies": [study_of_arrival(person.arrival) or account.study for person in people],
+        "amounts": [*amounts],
+        "reasons": [*reasons],
+        "total": sum(amounts),
+        "by": CURRENT_ACTOR.get().name,
+        "now": now,
+    }
+    if not (await connection.execute(INSERT_PAYMENTS_WITHIN_BUDGET, parameters)).all():
+        raise over_budget_error(
+            account, sum(amounts), (await load_totals(connection, campaign.id, account.budget)).left
+        )
+    await log_change(
+        connection,
+        "payments.added",
+        campaign,
+        about=pluralize(len(people), "bonus") if len(people) == 1 else f"{len(people):,} bonuses",
+        after={"amount": f"{amount_text(sum(amounts))} {account.currency}"},
     )
 
 
-async def find_recipients_or_refuse(
-    connection: AsyncConnection, campaign: Campaign, account: Row[Any], lines: Sequence[BonusLine]
-) -> list[Row[Any]]:
-    """Return the submission of each line's person. Raises `Invalid` (`recipient_unknown`, `recipient_erased`,
-    `recipient_elsewhere`).
-    """
-    names = [line.recipient for line in lines]
-    parameters = {"campaign": campaign.id, "platform": account.platform, "recipients": names}
-    found = {row.line: row for row in await connection.execute(FIND_RECIPIENTS, parameters)}
-    for number, name in enumerate(names, 1):
-        row = found.get(number)
-        if row is None:
-            raise Invalid(
-                f"Bonus {number} is for “{shorten_echo(name)}”, but no annotator of this campaign has this name or id. "
-                "Nothing was stored.",
-                code="recipient_unknown",
-                bonus=number,
-            )
-        if row.platform != account.platform:
-            raise Invalid(
-                f"Bonus {number} is for “{shorten_echo(name)}”, who came from elsewhere and cannot be paid there. "
-                "Nothing was stored.",
-                code="recipient_elsewhere",
-                bonus=number,
-            )
-        if row.barred == "erased" and row.external_id.startswith("erased:"):
-            raise Invalid(
-                f"Bonus {number} is for “{shorten_echo(name)}”, whose ids were erased. Nothing was stored.",
-                code="recipient_erased",
-                bonus=number,
-            )
-    return [found[number] for number in range(1, len(names) + 1)]
-
-
-async def list_completed_people(connection: AsyncConnection, campaign: Campaign) -> list[str]:
-    """Return the names of annotators from the platform who finished and are neither held nor excluded."""
-    account = await load_account(connection, campaign)
-    parameters = {"campaign": campaign.id, "platform": account.platform}
-    return [*(await connection.execute(LIST_COMPLETED_PEOPLE, parameters)).scalars()]
+def over_budget_error(account: Row[Any], amount: int, left: int) -> Conflict:
+    return Conflict(
+        f"{amount_text(amount)} {account.currency} is more than what is left of the budget: {amount_text(left)} "
+        f"of {amount_text(account.budget)}. Nothing was stored. Raise the budget, or pay less.",
+        code="over_budget",
+        left=left,
+        budget=account.budget,
+    )
 
 
 async def load_totals(connection: AsyncConnection, campaign_id: int, budget: int) -> LedgerTotals:
@@ -244,42 +250,6 @@ async def list_payments(
     return (await connection.execute(LIST_PAYMENTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
-async def tell_to_send(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> None:
-    """Let the background work send all payments that are prepared now. Raises `Conflict` (`no_token`)."""
-    account = await load_account(connection, campaign)
-    if not has_token(account):
-        raise Conflict(
-            "Easel has no token to send payments with. Enter one, or pay by hand. Nothing was sent.", code="no_token"
-        )
-    totals = await load_totals(connection, campaign.id, account.budget)
-    await connection.execute(TELL_TO_SEND, {"campaign": campaign.id, "now": now})
-    await log_change(
-        connection,
-        "payments.send",
-        campaign,
-        about=str(totals.counts.get("prepared", 0)),
-        after={"amount": f"{amount_text(totals.amounts.get('prepared', 0))} {account.currency}"},
-    )
-
-
-async def take_payments_by_hand(
-    connection: AsyncConnection, campaign: Campaign, *, now: datetime
-) -> Sequence[Row[Any]]:
-    """Return all prepared payments for the platform's own page. From now on Easel does not send them.
-
-    Raises:
-        Conflict: `no_budget`, `nothing_to_pay`.
-
-    """
-    await load_account(connection, campaign)
-    parameters = {"campaign": campaign.id, "by_hand": MADE_BY_HAND, "batch": secrets.token_hex(8), "now": now}
-    rows = sorted((await connection.execute(TAKE_PREPARED_PAYMENTS_BY_HAND, parameters)).all())
-    if not rows:
-        raise Conflict("No payment is prepared. Nothing was changed.", code="nothing_to_pay")
-    await log_change(connection, "payments.by_hand", campaign, about=str(len(rows)))
-    return rows
-
-
 async def decide_on_payment(
     connection: AsyncConnection, campaign: Campaign, payment_id: int, decision: str, *, now: datetime
 ) -> None:
@@ -288,7 +258,7 @@ async def decide_on_payment(
 
     Raises:
         NotFound: `payment_not_found`.
-        Conflict: `payment_decided`, `too_early`, `over_budget`.
+        Conflict: `payment_decided`, `too_early`, `over_budget`, `recipient_erased`.
         Invalid: `invalid`.
 
     """
@@ -303,7 +273,7 @@ async def decide_on_payment(
         fits = await connection.execute(FITS_INTO_BUDGET, {"campaign": campaign.id, "amount": payment.amount})
         if not fits.scalar_one():
             totals = await load_totals(connection, campaign.id, account.budget)
-            raise over_budget_error(account, payment.amount, totals)
+            raise over_budget_error(account, payment.amount, totals.left)
     state = {"sent": "sent", "again": "prepared", "cancel": "cancelled"}[decision]
     parameters = {
         **key,
@@ -324,6 +294,29 @@ async def decide_on_payment(
     )
 
 
+async def retry_failed_payments(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> int:
+    """Prepare all failed payments once more, but those of people whose ids were erased, and return their number.
+
+    Raises:
+        Conflict: `no_budget`, `over_budget`, `nothing_to_pay`.
+
+    """
+    account = await load_account(connection, campaign)
+    await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+    by = CURRENT_ACTOR.get().name
+    rows = (await connection.execute(RETRY_FAILED_PAYMENTS, {"campaign": campaign.id, "by": by})).all()
+    if not rows:
+        raise Conflict("No payment failed that could be sent again. Nothing was changed.", code="nothing_to_pay")
+    totals = await load_totals(connection, campaign.id, account.budget)
+    if totals.committed > account.budget:
+        amount = sum(row.amount for row in rows)
+        left = account.budget - (totals.committed - amount)
+        raise over_budget_error(account, amount, left)  # which ends the transaction
+    await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": campaign.id, "now": now})
+    await log_change(connection, "payments.retried", campaign, about=str(len(rows)))
+    return len(rows)
+
+
 STATES_BY_DECISION = {"sent": ("unknown",), "again": ("unknown", "failed"), "cancel": ("prepared", "failed", "unknown")}
 
 
@@ -336,10 +329,24 @@ def refuse_decision_unless_possible(payment: Row[Any], decision: str, *, is_conn
             f"Payment {payment.id} is {payment.state} now, so this is not possible. Nothing was changed.",
             code="payment_decided",
         )
-    if payment.state == "unknown" and not is_time_to_decide(payment, is_connected=is_connected, now=now):
+    if decision == "again" and payment.submission.startswith("erased:"):
+        raise Conflict(
+            f"The ids of the person of payment {payment.id} were erased, so it cannot be sent. Nothing was changed.",
+            code="recipient_erased",
+        )
+    if payment.state != "unknown":
+        return
+    if not is_time_to_decide(payment, is_connected=is_connected, now=now):
         raise Conflict(
             "Easel still asks the platform what became of this payment. Decide 30 minutes after the call, when it has "
-            "asked once more. Nothing was changed.",
+            "been answered once more, or 24 hours after it. Nothing was changed.",
+            code="too_early",
+        )
+    if decision == "again" and not can_be_sent_again(payment):
+        raise Conflict(
+            "Easel could not see which bonuses the platform shows for this payment, so it does not send it again. "
+            "Compare on the platform’s own page: then say that it was paid, or cancel it and add a new bonus. Nothing "
+            "was changed.",
             code="too_early",
         )
 
@@ -348,10 +355,24 @@ def is_time_to_decide(payment: Row[Any], *, is_connected: bool, now: datetime) -
     """Return whether a person may decide about an unclear payment.
 
     A list that is paid by hand can be decided about at once. Otherwise the service must have had 30 minutes, and must
-    have been asked after them, if there is a token to ask it with.
+    have shown the submission after them, if there is a token to ask it with, or not have shown it for 24 hours.
     """
     if payment.bulk_id == MADE_BY_HAND:
         return True
-    first = payment.sending_at + TIME_UNTIL_DECISION
     can_be_asked = is_connected and not payment.submission.startswith("erased:")
-    return bool(now >= first and (not can_be_asked or (payment.looked_at is not None and payment.looked_at >= first)))
+    time = now - payment.sending_at
+    return bool(
+        time >= TIME_UNTIL_DECISION_WITHOUT_LOOK
+        or (time >= TIME_UNTIL_DECISION and (not can_be_asked or can_be_sent_again(payment)))
+    )
+
+
+def can_be_sent_again(payment: Row[Any]) -> bool:
+    """Return whether an unclear payment may be one that was not made: a person paid by hand, or the service showed the
+    submission 30 minutes after the call or later. Absence of evidence is none.
+    """
+    if payment.submission.startswith("erased:"):
+        return False
+    return payment.bulk_id == MADE_BY_HAND or (
+        payment.looked_at is not None and payment.looked_at >= payment.sending_at + TIME_UNTIL_DECISION
+    )

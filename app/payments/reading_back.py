@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.service import CallRefused, PlatformService
-from app.payments.sending import Clock
+from app.annotation.platforms.service import CallOutcomeUnknown, CallRefused, PlatformService
+from app.payments.sending import MAX_UNREADABLE_SUBMISSIONS, Clock, load_bonus_amounts
 
 LIST_SUBMISSIONS_OF_UNCLEAR_PAYMENTS = text("""
     SELECT DISTINCT submission FROM payments
@@ -30,27 +30,48 @@ STORE_AMOUNTS_SEEN = text("""
     WHERE campaign_id = :campaign AND submission = :submission AND state = 'unknown'
 """)
 
+STORE_THAT_NOTHING_WAS_SHOWN = text("""
+    UPDATE payments SET problem = :problem
+    WHERE campaign_id = :campaign AND submission = :submission AND state = 'unknown'
+""")
+SUBMISSION_IS_NOT_SHOWN = "The platform does not show this submission to this token."
+BONUSES_ARE_NOT_SHOWN = "The platform’s reply about this submission could not be read."
+
 
 async def read_back_unclear_payments(
     database: AsyncEngine, service: PlatformService, clock: Clock, campaign_id: int
 ) -> None:
     """Mark unclear payments as sent if the service's list has them, and store the list for those that it lacks.
 
+    A submission that the service does not show is no evidence: its payments stay as they are.
     A list that is paid by hand is never settled by itself: what the submission was paid before is not known.
     Raises `ServiceFailure`.
     """
     async with database.begin() as connection:
         rows = await connection.execute(LIST_SUBMISSIONS_OF_UNCLEAR_PAYMENTS, {"campaign": campaign_id})
         submissions = [*rows.scalars()]
+    unreadable = 0
     for submission in submissions:
         now = await clock()  # before the call: what the service does after it, it has not told
         try:
-            amounts = (await service.load_submission(submission)).bonus_amounts or ()
+            amounts = await load_bonus_amounts(service, submission)
         except CallRefused as refused:
-            if refused.status != 404:
+            if refused.status == 401:
                 raise
-            amounts = ()
-        await settle_payments_in_list(database, campaign_id, submission, amounts, now=now)
+            await store_that_nothing_was_shown(database, campaign_id, submission, SUBMISSION_IS_NOT_SHOWN)
+        except CallOutcomeUnknown:
+            await store_that_nothing_was_shown(database, campaign_id, submission, BONUSES_ARE_NOT_SHOWN)
+            unreadable += 1
+            if unreadable >= MAX_UNREADABLE_SUBMISSIONS:
+                raise
+        else:
+            await settle_payments_in_list(database, campaign_id, submission, amounts, now=now)
+
+
+async def store_that_nothing_was_shown(database: AsyncEngine, campaign_id: int, submission: str, problem: str) -> None:
+    async with database.begin() as connection:
+        parameters = {"campaign": campaign_id, "submission": submission, "problem": problem}
+        await connection.execute(STORE_THAT_NOTHING_WAS_SHOWN, parameters)
 
 
 async def settle_payments_in_list(

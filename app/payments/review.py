@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import (
     MIN_REJECTION_CHARACTERS,
+    CallOutcomeUnknown,
     CallRefused,
     ServiceFailure,
     ServiceOfPlatform,
@@ -109,7 +110,7 @@ STATUS_BY_DECISION: dict[str, SubmissionStatus] = {"approve": "approved", "rejec
 async def list_submissions(
     connection: AsyncConnection, campaign_id: int, limit: int | None = SUBMISSIONS_SHOWN
 ) -> Sequence[Row[Any]]:
-    """Return the platform's submissions beside ours: those that differ first. None: all of them."""
+    """Return the platform's submissions with ours: those that differ first. None: all of them."""
     parameters = {"campaign": campaign_id, "findings": [*FINDING_SENTENCES], "limit": limit}
     return (await connection.execute(LIST_SUBMISSIONS, parameters)).all()
 
@@ -196,7 +197,7 @@ async def decide_on_submission(
         NotFound: `submission_not_found`.
         Conflict: `no_budget`, `no_token`, `submission_decided`, `service_refused`.
         Invalid: `invalid`, `rejection_category`, `rejection_short`.
-        BadGateway: `service_unavailable`: whether the platform did it is seen at the next look.
+        BadGateway: `service_unavailable`: whether the platform did it is seen when Easel reads it next.
 
     """
     async with database.begin() as connection:
@@ -214,6 +215,7 @@ async def decide_on_submission(
         raise Conflict("This submission does not wait for a review. Nothing was changed.", code="submission_decided")
     if decision == "reject":
         refuse_incomplete_rejection(service_of_account(account), category, message)
+    name_of_person = submission.name or "an unknown person"
     try:
         service = connector.connect_account(account)
         if decision == "approve":
@@ -223,14 +225,18 @@ async def decide_on_submission(
     except CallRefused as refused:
         raise Conflict(f"{refused.message} Nothing was changed.", code="service_refused") from None
     except ServiceFailure as failure:
+        if isinstance(failure, CallOutcomeUnknown):
+            async with database.begin() as connection:
+                await log_change(connection, f"payments.{decision}_tried", campaign, about=name_of_person)
         raise BadGateway(
-            f"{failure.message} Whether it took effect is seen at the next look.", code="service_unavailable"
+            f"{failure.message} Reload the page in 10 minutes to see whether it took effect.",
+            code="service_unavailable",
         ) from None
     async with database.begin() as connection:
         await connection.execute(STORE_DECIDED_STATUS, {**key, "status": STATUS_BY_DECISION[decision], "now": now})
         after = {"category": category} if decision == "reject" else None
         action = "payments.approved" if decision == "approve" else "payments.rejected"
-        await log_change(connection, action, campaign, about=submission.name or "an unknown person", after=after)
+        await log_change(connection, action, campaign, about=name_of_person, after=after)
 
 
 def refuse_incomplete_rejection(platform: ServiceOfPlatform, category: str, message: str) -> None:

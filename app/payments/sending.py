@@ -4,7 +4,7 @@
 2. Take the workspace's call and mark the payments as `sending`; commit.
 3. Register the bonuses at the service. This pays nothing.
 4. Store the service's id of them; commit. Without it, nothing was paid.
-5. Make the call that pays, once.
+5. Make the call that pays, once, unless the process slept since 4.
 6. Store the outcome and give the workspace's call back; commit.
 
 A process that ends between 2 and 4 has paid nothing: the payments are prepared again after the deadline. One that ends
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy import Row, TextClause, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.service import (
     Bonus,
@@ -34,6 +34,8 @@ Clock = Callable[[], Awaitable[datetime]]
 # Two calls, each with a limit of its own, take far less.
 TIME_FOR_CALL_THAT_PAYS = timedelta(minutes=5)
 MAX_TIME_OF_CALL = timedelta(minutes=1)
+MAX_TIME_UNTIL_CALL = timedelta(seconds=20)  # after it, a process that slept makes no call
+MAX_UNREADABLE_SUBMISSIONS = 3  # of one turn: more of them are a failure of the whole service
 STATE_AFTER_FAILED_CALL: dict[type[ServiceFailure], str] = {
     CallRefused: "failed",
     CallNotMade: "prepared",
@@ -61,8 +63,9 @@ COUNT_SENT_PAYMENTS = text("""
     SELECT count(*) AS ours, coalesce(max(paid_before), 0) AS others FROM payments
     WHERE campaign_id = :campaign AND submission = :submission AND amount = :amount AND state = 'sent'
 """)
+EARLIER_PAYMENT_IS_NOT_LISTED = "An earlier payment of this amount is not in the platform’s list yet."
 LET_PAYMENT_WAIT = text("""
-    UPDATE payments SET problem = 'An earlier payment of this amount is not in the platform’s list yet.'
+    UPDATE payments SET problem = :problem
     WHERE campaign_id = :campaign AND id = :id AND state = 'prepared'
 """)
 
@@ -81,6 +84,8 @@ MARK_PAYMENTS_AS_SENDING = text("""
     WHERE p.campaign_id = :campaign AND p.id = given.id AND p.state = 'prepared' AND given.ours = (
         SELECT count(*) FROM payments o WHERE o.campaign_id = p.campaign_id AND o.submission = p.submission
         AND o.amount = p.amount AND o.state IN ('sending', 'sent', 'unknown'))
+    AND p.id <= (SELECT send_through FROM payment_accounts WHERE campaign_id = :campaign)
+    AND NOT starts_with(p.submission, 'erased:')
     RETURNING p.id, p.submission, p.amount
 """)
 
@@ -109,6 +114,11 @@ SETTLE_INTERRUPTED_PAYMENTS = text("""
     WHERE campaign_id = :campaign AND state = 'sending' AND sending_at <= CAST(:began_before AS timestamptz)
 """)
 
+CANCEL_PAYMENTS_OF_ERASED_PEOPLE = text("""
+    UPDATE payments SET state = 'cancelled', settled_at = :now, problem = 'The ids of this person were erased.'
+    WHERE campaign_id = :campaign AND state = 'prepared' AND starts_with(submission, 'erased:')
+""")
+
 
 @dataclass(frozen=True)
 class SendingContext:
@@ -131,10 +141,26 @@ class SendingContext:
 
 
 async def settle_interrupted_payments(database: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
-    """Prepare payments again that an ended process has certainly not made, and mark the others as unclear."""
+    """Prepare payments again that an ended process has certainly not made, mark the others as unclear, and cancel those
+    of people whose ids were erased.
+    """
     async with database.begin() as connection:
         parameters = {"campaign": campaign_id, "began_before": now - TIME_FOR_CALL_THAT_PAYS}
         await connection.execute(SETTLE_INTERRUPTED_PAYMENTS, parameters)
+        await cancel_payments_of_erased_people(connection, campaign_id, now=now)
+
+
+async def cancel_payments_of_erased_people(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:
+    """Cancel prepared payments that can never be made, because the ids of their people were erased."""
+    await connection.execute(CANCEL_PAYMENTS_OF_ERASED_PEOPLE, {"campaign": campaign_id, "now": now})
+
+
+async def load_bonus_amounts(service: PlatformService, submission: str) -> tuple[int, ...]:
+    """Return the bonuses of a submission in hundredths. Raises `ServiceFailure`, also if the reply has none."""
+    amounts = (await service.load_submission(submission)).bonus_amounts
+    if amounts is None:
+        raise CallOutcomeUnknown("The platform’s reply does not have the bonuses of this submission.")
+    return amounts
 
 
 async def send_prepared_payments(context: SendingContext) -> None:
@@ -168,36 +194,73 @@ async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]], wai
     earlier = await read_earlier_payments(context, found, waiting)
     if not earlier:
         return False  # all of them failed for good or wait, so that others are found next
-    batch = secrets.token_hex(8)
-    sending = await mark_as_sending(context, batch, earlier)
-    if not sending:
-        return True
-    outcome = await register_and_pay(context, batch, found[0].study, sending)
-    if outcome is None:
-        return True
-    state, problem = outcome
-    await settle_batch(context, batch, state, problem)
-    return state != "sent"
+    parts = [earlier]
+    while parts:
+        part = parts.pop()
+        batch = secrets.token_hex(8)
+        sending = await mark_as_sending(context, batch, part)
+        if not sending:
+            return True
+        outcome = await register_and_pay(context, batch, found[0].study, sending)
+        if outcome is None:
+            return True
+        await settle_batch(context, batch, outcome.state, outcome.problem)
+        if outcome.is_to_be_halved:
+            rows = [*part.items()]
+            parts += [dict(rows[len(rows) // 2 :]), dict(rows[: len(rows) // 2])]
+        elif not outcome.lets_others_go_on:
+            return True
+    return False
+
+
+class BatchOutcome(NamedTuple):
+    """What became of a batch.
+
+    Attributes:
+        state: State of its payments.
+        problem: Why they were not sent; empty if they were.
+        is_to_be_halved: Whether the service refused it for one of its payments, so that parts of it may be accepted.
+        lets_others_go_on: Whether other batches may be sent after it.
+
+    """
+
+    state: str
+    problem: str = ""
+    is_to_be_halved: bool = False
+    lets_others_go_on: bool = False
 
 
 async def register_and_pay(
     context: SendingContext, batch: str, study: str, sending: Sequence[Row[Any]]
-) -> tuple[str, str] | None:
-    """Make the two calls. Return the state of the payments and the problem; None if they are no longer this process's
-    to send.
-    """
+) -> BatchOutcome | None:
+    """Make the two calls. Return what became of the payments; None if they are no longer this process's to send."""
     try:
         bonuses = [Bonus(row.submission, row.amount) for row in sending]
         bulk_id = await context.service.prepare_bonuses(study, bonuses)
     except ServiceFailure as failure:
-        return "failed" if isinstance(failure, CallRefused) else "prepared", failure.message
-    if not await store_bulk_id(context, batch, bulk_id, len(sending)):
+        return outcome_of_refused_bonuses(failure, len(sending))
+    stored_at = await context.clock()
+    if not await store_bulk_id(context, batch, bulk_id, len(sending), now=stored_at):
         return None
+    if await context.clock() - stored_at > MAX_TIME_UNTIL_CALL:
+        return BatchOutcome("prepared", "Easel was interrupted before it sent this payment.")
     try:
         await context.service.pay_bonuses(bulk_id)
     except ServiceFailure as failure:
-        return STATE_AFTER_FAILED_CALL[type(failure)], failure.message
-    return "sent", ""
+        state = "prepared" if failure.status == 401 else STATE_AFTER_FAILED_CALL[type(failure)]
+        return BatchOutcome(state, failure.message)
+    return BatchOutcome("sent", lets_others_go_on=True)
+
+
+def outcome_of_refused_bonuses(failure: ServiceFailure, count: int) -> BatchOutcome:
+    """Return what becomes of payments whose registration failed, which pays nothing."""
+    if not isinstance(failure, CallRefused) or failure.status == 401:
+        return BatchOutcome("prepared", failure.message)
+    if failure.status == 403:
+        return BatchOutcome("failed", failure.message)  # the whole study: halves would be refused, too
+    if count > 1:
+        return BatchOutcome("prepared", failure.message, is_to_be_halved=True)
+    return BatchOutcome("failed", failure.message, lets_others_go_on=True)
 
 
 class EarlierPayments(NamedTuple):
@@ -213,35 +276,48 @@ async def read_earlier_payments(
     """Return the earlier payments of the same amount to the same submission, by payment.
 
     A payment waits while the service's list lacks an earlier one of Easel: otherwise one that others made could be
-    mistaken for it. A payment to a submission that does not exist fails. Raises `ServiceFailure`.
+    mistaken for it. A payment to a submission that the service does not show fails. Raises `ServiceFailure`.
     """
     earlier: dict[int, EarlierPayments] = {}
+    unreadable = 0
     for row in found:
-        parameters = {"campaign": context.campaign_id, "id": row.id}
+        key = {"campaign": context.campaign_id, "id": row.id}
         async with context.database.begin() as connection:  # before the call: see MARK_PAYMENTS_AS_SENDING
-            same = {**parameters, "submission": row.submission, "amount": row.amount}
+            same = {"campaign": context.campaign_id, "submission": row.submission, "amount": row.amount}
             known = (await connection.execute(COUNT_SENT_PAYMENTS, same)).one()
         try:
-            submission = await context.service.load_submission(row.submission)
+            amounts = await load_bonus_amounts(context.service, row.submission)
+        except CallRefused as refused:
+            if refused.status == 401:
+                raise
+            await store_reason(context, FAIL_PAYMENT, {**key, "problem": refused.message, "now": await context.clock()})
+            continue
+        except CallOutcomeUnknown as failure:
+            waiting.add(row.id)
+            await store_reason(context, LET_PAYMENT_WAIT, {**key, "problem": failure.message})
+            unreadable += 1
+            if unreadable < MAX_UNREADABLE_SUBMISSIONS:
+                continue
+            if earlier:
+                break
+            raise
         except CallNotMade:
             if earlier:
                 break  # these can be sent now, so that a limit of calls does not hold up all of them
             raise
-        except CallRefused as refused:
-            if refused.status != 404:
-                raise
-            async with context.database.begin() as connection:
-                failure = {**parameters, "problem": refused.message, "now": await context.clock()}
-                await connection.execute(FAIL_PAYMENT, failure)
-            continue
-        listed = (submission.bonus_amounts or ()).count(row.amount)
+        listed = amounts.count(row.amount)
         if listed < known.ours + known.others:
             waiting.add(row.id)
-            async with context.database.begin() as connection:
-                await connection.execute(LET_PAYMENT_WAIT, parameters)
+            await store_reason(context, LET_PAYMENT_WAIT, {**key, "problem": EARLIER_PAYMENT_IS_NOT_LISTED})
             continue
         earlier[row.id] = EarlierPayments(known.ours, listed - known.ours)
     return earlier
+
+
+async def store_reason(context: SendingContext, statement: TextClause, parameters: dict[str, Any]) -> None:
+    """Store why a payment is not sent."""
+    async with context.database.begin() as connection:
+        await connection.execute(statement, parameters)
 
 
 async def mark_as_sending(
@@ -270,7 +346,7 @@ async def mark_as_sending(
         return sending
 
 
-async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count: int) -> bool:
+async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count: int, *, now: datetime) -> bool:
     """Commit the service's id of the bonuses. Return whether they may be paid now: neither has another process taken
     them back, nor could it do so before the next call ends.
     """
@@ -279,7 +355,7 @@ async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count
         "workspace": context.workspace,
         "batch": batch,
         "bulk_id": bulk_id,
-        "call_ends_before": await context.clock() + MAX_TIME_OF_CALL,
+        "call_ends_before": now + MAX_TIME_OF_CALL,
     }
     async with context.database.begin() as connection:
         stored = (await connection.execute(STORE_BULK_ID, parameters)).all()

@@ -43,7 +43,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
-from app.record.deletion import delete_campaign_and_all_its_data
+from app.record.deletion import delete_campaign_and_all_its_data, has_unsettled_payments
 
 log = logging.getLogger(__name__)
 
@@ -277,6 +277,9 @@ async def delete_campaign_if_still_due(
             return
         alert = {"campaign": campaign.id, "occasion": alert_occasion(due), "before": now - WARNING_TIME}
         if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
+            return
+        if await has_unsettled_payments(connection, campaign.id):
+            log.warning("campaign %d is not deleted yet: payments are not sent or unclear", campaign.id)
             return
         await delete_campaign_and_all_its_data(connection, campaign.id)
         before = {"name": campaign.name, "because": PERIOD_TITLES[due.period]}

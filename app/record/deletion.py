@@ -1,14 +1,45 @@
 """Delete a campaign with its whole record."""
 
-from sqlalchemy import delete, or_, select
+from sqlalchemy import delete, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.tables import campaigns
+from app.errors import Conflict
 from app.record.law_storage import TAKE_STORE_LOCK
+
+# Holds the account first, so that no payment is added meanwhile.
+LOCK_ACCOUNT_OF_PAYMENTS = text("SELECT 1 FROM payment_accounts WHERE campaign_id = :campaign FOR UPDATE")
+HAS_UNSETTLED_PAYMENTS = text("""
+    SELECT EXISTS (SELECT 1 FROM payments
+                   WHERE campaign_id = :campaign AND state IN ('prepared', 'sending', 'unknown'))
+""")
+
+
+async def has_unsettled_payments(connection: AsyncConnection, campaign_id: int) -> bool:
+    """Return whether money is owed, or may have been sent, that only this campaign knows of."""
+    key = {"campaign": campaign_id}
+    await connection.execute(LOCK_ACCOUNT_OF_PAYMENTS, key)
+    return bool((await connection.execute(HAS_UNSETTLED_PAYMENTS, key)).scalar_one())
+
+
+async def refuse_deletion_while_payments_are_unsettled(connection: AsyncConnection, campaign_id: int) -> None:
+    """Raise `Conflict` (`payments_unsettled`) if `has_unsettled_payments`."""
+    if await has_unsettled_payments(connection, campaign_id):
+        raise Conflict(
+            "Payments of this campaign are not sent yet, or it is unclear whether they were. Send or cancel them on "
+            "the Payments page, then delete the campaign. Nothing was changed.",
+            code="payments_unsettled",
+        )
 
 
 async def delete_campaign_and_all_its_data(connection: AsyncConnection, campaign_id: int) -> None:
-    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored."""
+    """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored.
+
+    Raises:
+        Conflict: `payments_unsettled`.
+
+    """
+    await refuse_deletion_while_payments_are_unsettled(connection, campaign_id)
     conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for erased_id in list(
         await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))

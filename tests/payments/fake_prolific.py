@@ -30,6 +30,7 @@ class FakeProlific:
         bulks: Registered bonuses by their id: (submission, hundredths).
         paid: Every payment that was made, in order.
         studies: Drafted studies by id, as the API shows them.
+        missing_for_bonuses: Submissions that get no bonus, although they are shown.
         slow: Payments that were accepted and not made yet, until `settle`.
         trouble: Called with "METHOD path" before each reply; it may return a reply, or raise.
         calls: Every call as "METHOD path".
@@ -43,6 +44,7 @@ class FakeProlific:
     bulks: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
     paid: list[tuple[str, int]] = field(default_factory=list)
     slow: list[tuple[str, int]] = field(default_factory=list)
+    missing_for_bonuses: set[str] = field(default_factory=set)
     is_slow: bool = False
     studies: dict[str, dict[str, Any]] = field(default_factory=dict)
     trouble: Callable[[str], Response | None] = lambda _call: None
@@ -164,7 +166,7 @@ async def prepare(books: Books, request: Request) -> Response:
     lines = [line.split(",") for line in body["csv_bonuses"].splitlines()]
     if len(lines) > 200 or any(len(line) != 2 for line in lines):
         return error(400, "Bad request", {"csv_bonuses": ["200 lines of an id and an amount"]})
-    if missing := [who for who, _ in lines if who not in books.submissions]:
+    if missing := [who for who, _ in lines if who not in books.submissions.keys() - books.missing_for_bonuses]:
         return error(400, "Bad request", {"csv_bonuses": [f"{missing[0]} is not in the study"]})
     bulk = f"bulk-{len(books.bulks) + 1}"
     books.bulks[bulk] = [(who, int(Decimal(amount) * 100)) for who, amount in lines]

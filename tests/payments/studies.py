@@ -11,8 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.designs.campaign import Campaign
 from app.payments.bonus_list import BonusLine
 from app.payments.connections import ConnectionSettings, ServiceConnector, store_connection
-from app.payments.ledger import add_bonuses, tell_to_send
+from app.payments.ledger import add_bonuses
 from app.payments.payment_work import PaymentWork
+from app.payments.send_request import request_sending
 from app.payments.token_encryption import TokenCipher
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_rows
@@ -56,7 +57,7 @@ class Study:
 
     async def send(self) -> None:
         async with self.engine.begin() as connection:
-            await tell_to_send(connection, self.campaign, now=self.clock.now)
+            await request_sending(connection, self.campaign, now=self.clock.now)
         await self.work.work_on_due_campaigns()
 
     async def work_again(self, **time: float) -> None:

@@ -15,8 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.prolific.service import ProlificService
 from app.payments.connections import ServiceConnector
-from app.payments.ledger import decide_on_payment, tell_to_send
+from app.payments.ledger import decide_on_payment
 from app.payments.payment_work import PaymentWork
+from app.payments.send_request import request_sending
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows
 from tests.payments.fake_prolific import TOKEN, FakeProlific, create_fake
 from tests.payments.studies import Study, create_study
@@ -152,7 +153,7 @@ async def run_schedule(study: Study, service: ProlificService, seed: int) -> Non
     bonuses = [(f"s{chance.randint(1, 3)}", chance.choice([100, 250])) for _ in range(chance.randint(1, 4))]
     await study.add(*bonuses, key=f"schedule {seed}")
     async with study.engine.begin() as connection:
-        await tell_to_send(connection, study.campaign, now=study.clock.now)
+        await request_sending(connection, study.campaign, now=study.clock.now)
     await run_chaos(study, service, chance)
     await end_calmly(study)
     assert await study.states() == ["sent"] * len(bonuses), f"seed {seed}"

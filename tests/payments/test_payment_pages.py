@@ -3,12 +3,13 @@
 import asyncio
 import csv
 import io
+import re
 
 import pytest
 from sqlalchemy import text
 
 from app.payments.connections import ConnectionSettings
-from app.payments.ledger import tell_to_send
+from app.payments.send_request import request_sending
 from app.payments.token_encryption import TokenCipher
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
@@ -44,7 +45,8 @@ def page(study: Study) -> str:
 async def test_a_list_is_added_sent_and_shown(engine, researcher, study, page, prolific):
     reply = await researcher.post(f"{page}/bonuses", data={"bonuses": "A1,4.25,careful\np2,1"}, follow_redirects=True)
     assert "Send £5.25 in 2 payments" in words(reply)
-    reply = await researcher.post(f"{page}/send", follow_redirects=True)
+    shown = dict(re.findall(r'name="(through|total)" value="(\d+)"', reply.text))
+    reply = await researcher.post(f"{page}/send", data=shown, follow_redirects=True)
     assert "are being sent" in words(reply)
     await study.work_again()
     reply = await researcher.get(page)
@@ -104,11 +106,11 @@ async def test_an_early_decision_is_neither_offered_nor_taken(engine, researcher
 
 async def test_the_list_for_paying_by_hand_is_what_prolific_takes(engine, researcher, page, study):
     await study.add(("A1", 425), ("A2", 5))
-    reply = await researcher.post(f"{page}/by-hand")
+    reply = await researcher.post(f"{page}/by-hand", data={"study": "study-1"})
     assert reply.text == "s1,4.25\ns2,0.05\n"
     assert "attachment" in reply.headers["content-disposition"]
     assert "to make it by hand" in words(await researcher.get(page))
-    assert (await researcher.post(f"{page}/by-hand")).status_code == 409
+    assert (await researcher.post(f"{page}/by-hand", data={"study": "study-1"})).status_code == 409
     assert (await audit_lines(engine))[-1] == "payments.by_hand"
 
 
@@ -290,7 +292,7 @@ async def test_two_managers_who_press_send_pay_once(engine, study, prolific):
     await study.add(("A1", 425))
     for _ in range(2):
         async with engine.begin() as connection:
-            await tell_to_send(connection, study.campaign, now=study.clock.now)
+            await request_sending(connection, study.campaign, now=study.clock.now)
         await study.work.work_on_due_campaigns()
     assert prolific.paid_by_submission() == {"s1": [425]}
 

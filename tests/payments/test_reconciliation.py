@@ -270,7 +270,7 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
     assert rows == [
         (425, "sent", "erased", "erased:", False),
         (100, "sent", "erased", "erased:", False),
-        (50, "prepared", "erased", "erased:", True),
+        (50, "cancelled", "erased", "erased:", False),
     ]
     stored = str(await fetch_rows(engine, "SELECT * FROM submissions")) + str(
         await fetch_rows(engine, "SELECT * FROM payments")
@@ -315,7 +315,7 @@ async def test_a_payment_that_fails_does_not_hold_up_submissions(engine, prolifi
     prolific.trouble = lambda call: PlainTextResponse("", 502) if call == "GET /submissions/s1/" else None
     await study.send()
     assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
-    assert "502" in await fetch_value(engine, "SELECT problem FROM payment_accounts")
+    assert "502" in await fetch_value(engine, "SELECT problem FROM payments")
 
 
 async def test_an_erasure_while_submissions_are_read_leaves_no_id(engine, prolific):

@@ -8,8 +8,10 @@ import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from app.errors import Conflict, Invalid
-from app.payments.ledger import decide_on_payment, take_payments_by_hand, tell_to_send
+from app.payments.by_hand import take_payments_by_hand
+from app.payments.ledger import decide_on_payment
 from app.payments.reading_back import find_made_payments
+from app.payments.send_request import request_sending
 from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_value
 from tests.payments.studies import create_study
 
@@ -212,7 +214,7 @@ async def test_two_processes_send_each_payment_once(engine, prolific):
     study = await create_study(engine, prolific, people=6)
     await study.add(*((f"A{number}", 100) for number in range(1, 7)), *((f"A{number}", 50) for number in range(1, 7)))
     async with engine.begin() as connection:
-        await tell_to_send(connection, study.campaign, now=study.clock.now)
+        await request_sending(connection, study.campaign, now=study.clock.now)
     account = await study.work.take_due_account()
     assert account is not None
     await asyncio.gather(*(study.work.work_on_account(account) for _ in range(4)))
@@ -246,7 +248,7 @@ async def test_payments_by_hand_are_unclear_until_a_person_has_made_them(engine,
     study = await create_study(engine, prolific)
     await study.add(("A1", 425), ("A2", 100))
     async with engine.begin() as connection:
-        rows = await take_payments_by_hand(connection, study.campaign, now=study.clock.now)
+        rows = await take_payments_by_hand(connection, study.campaign, "study-1", now=study.clock.now)
     assert [(row.submission, row.amount) for row in rows] == [("s1", 425), ("s2", 100)]
     await study.send()
     assert await study.states() == ["unknown", "unknown"]

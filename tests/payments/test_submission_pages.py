@@ -1,6 +1,7 @@
 """Submissions on the page and in the API, and the address for notices."""
 
 import pytest
+from fastapi.responses import PlainTextResponse
 
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
 from tests.payments.fake_prolific import HOOK_SECRET, signed_notice
@@ -59,9 +60,16 @@ async def test_an_incomplete_rejection_changes_nothing(researcher, page, prolifi
 
 
 async def test_what_the_platform_refuses_is_told(researcher, page, study, prolific):
-    prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since the last look
+    prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since it was read last
     reply = await researcher.post(page, data={"submission": "s1", "decision": "approve"})
     assert "The submission is APPROVED" in words(reply)
+
+
+async def test_an_approval_without_a_reply_is_noted(engine, researcher, page, study, prolific):
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if "/transition/" in call else None
+    reply = await researcher.post(page, data={"submission": "s1", "decision": "approve"})
+    assert "whether it took effect" in words(reply)
+    assert (await audit_lines(engine))[-1] == "payments.approve_tried"
 
 
 async def test_how_submissions_are_read_is_set_and_noted(engine, researcher, page, study):

@@ -199,6 +199,7 @@ async def change_participant_list_from_form(
     form = await request.form(max_part_size=MAX_FORM_FIELD_BYTES)
     file, typed = form.get("file"), str(form.get("people") or "")
     list_name = str(form.get("list", "")).strip()
+    action: ListAction = "add"
     try:
         fields = form_text_by_name_refusing_repeats(form)
         async with database.begin() as connection:

@@ -276,7 +276,9 @@ def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping
 @router.delete(
     "/{slug}",
     status_code=204,
-    responses=openapi_description_of_refusals(CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`"}),
+    responses=openapi_description_of_refusals(
+        CAMPAIGN_NOT_FOUND | {409: "`not_a_draft`, `has_answers`, `payments_unsettled`"}
+    ),
 )
 async def delete_campaign(connection: Transaction, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""

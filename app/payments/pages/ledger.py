@@ -20,7 +20,7 @@ from app.http.dependencies import (
     content_disposition_header,
     render_page,
 )
-from app.payments import ledger
+from app.payments import by_hand, ledger
 from app.payments.bonus_list import BonusLine, check_bonus_line, parse_bonus_list
 from app.payments.connections import (
     ConnectionSettings,
@@ -35,6 +35,8 @@ from app.payments.connections import (
 from app.payments.dependencies import Connector
 from app.payments.money import amount_text, parse_amount_or_refuse
 from app.payments.restored_payments import RESTORED_PROBLEM
+from app.payments.send_request import ShownPayments, load_prepared_payments, request_sending
+from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, settle_interrupted_payments
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import format_spreadsheet_rows
 
@@ -79,7 +81,11 @@ async def render_ledger(
             for payment in payments
             if payment.state == "unknown" and ledger.is_time_to_decide(payment, is_connected=is_connected, now=now)
         },
+        "repeatable": {payment.id for payment in payments if ledger.can_be_sent_again(payment)},
         "by_hand": ledger.MADE_BY_HAND,
+        "prepared": await load_prepared_payments(connection, campaign.id),
+        "studies_by_hand": await by_hand.list_studies_to_pay_by_hand(connection, campaign.id),
+        "downloaded_lists": await by_hand.list_downloaded_lists(connection, campaign.id),
         "decide_after": ledger.TIME_UNTIL_DECISION,
         "rows_shown": ledger.PAYMENTS_SHOWN,
         "amount_text": amount_text,
@@ -113,8 +119,15 @@ async def post_connection(
 
 
 @router.post("/payments/disconnect")
-async def post_disconnect(connection: Transaction, slug: str) -> Response:
-    await remove_token(connection, await load_campaign_by_slug(connection, slug))
+async def post_disconnect(database: Database, slug: str, now: Now) -> Response:
+    """Forget the token, and settle what is being sent, since no later turn does.
+
+    The outcome of a call that is under way is stored all the same.
+    """
+    async with database.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+        await remove_token(connection, campaign)
+    await settle_interrupted_payments(database, campaign.id, now=now + TIME_FOR_CALL_THAT_PAYS)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
 
@@ -125,12 +138,17 @@ async def post_bonuses(request: Request, form: FormFields, database: Database, s
         lines = parse_bonus_list(form.get("bonuses", ""))
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            key = form.get("request", "") or secrets.token_hex(16)
-            await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
+            key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content(lines)}"
+            added = await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
-    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=bonuses-added", status_code=303)
+    return redirect_after_adding(slug, added)
+
+
+def redirect_after_adding(slug: str, added: int) -> Response:
+    notice = "bonuses-added" if added else "bonuses-added-before"
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done={notice}", status_code=303)
 
 
 @router.post("/payments/everyone")
@@ -140,31 +158,52 @@ async def post_bonus_for_everyone(
     """Prepare the same bonus for everyone who finished and is neither held nor excluded."""
     try:
         amount = parse_amount_or_refuse(form.get("amount", ""))
+        reason = check_bonus_line(BonusLine("everyone", amount, form.get("reason", "").strip()), 1).reason
+        key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content([amount, reason])}"
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-            names = await ledger.list_completed_people(connection, campaign)
-            reason = form.get("reason", "").strip()
-            lines = [check_bonus_line(BonusLine(name, amount, reason), number) for number, name in enumerate(names, 1)]
-            key = form.get("request", "") or secrets.token_hex(16)
-            await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
+            added = await ledger.add_bonus_for_everyone(connection, campaign, amount, reason, request_key=key, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
-    return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=bonuses-added", status_code=303)
+    return redirect_after_adding(slug, added)
 
 
 @router.post("/payments/send")
-async def post_send(connection: Transaction, slug: str, now: Now) -> Response:
-    """Let the background work send all prepared payments."""
-    await ledger.tell_to_send(connection, await load_campaign_by_slug(connection, slug), now=now)
+async def post_send(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
+    """Let the background work send the prepared payments that the page showed."""
+    try:
+        shown = ShownPayments(read_number_of_form(form, "through"), read_number_of_form(form, "total"))
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+            await request_sending(connection, campaign, shown=shown, now=now)
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_ledger(request, connection, slug, now=now, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-sending", status_code=303)
 
 
+def read_number_of_form(form: FormFields, name: str) -> int:
+    """Return a number that the page put into its form; 0 if it is none."""
+    entered = form.get(name, "")
+    return int(entered) if entered.isascii() and entered.isdigit() and len(entered) < 19 else 0
+
+
+@router.post("/payments/retry")
+async def post_retry(connection: Transaction, slug: str, now: Now) -> Response:
+    """Prepare all failed payments once more."""
+    await ledger.retry_failed_payments(connection, await load_campaign_by_slug(connection, slug), now=now)
+    return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
+
+
 @router.post("/payments/by-hand")
-async def post_by_hand(connection: Transaction, slug: str, now: Now) -> Response:
-    """Download all prepared payments as the platform's own page takes them."""
+async def post_by_hand(connection: Transaction, form: FormFields, slug: str, now: Now) -> Response:
+    """Download the prepared payments of a study as the platform's own page takes them, or an earlier list again."""
     campaign = await load_campaign_by_slug(connection, slug)
-    rows = await ledger.take_payments_by_hand(connection, campaign, now=now)
+    if batch := form.get("batch"):
+        rows = await by_hand.load_downloaded_list(connection, campaign, batch)
+    else:
+        rows = await by_hand.take_payments_by_hand(connection, campaign, form.get("study", ""), now=now)
     account = await load_account(connection, campaign)
     text = service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
     headers = content_disposition_header(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}

@@ -1,4 +1,4 @@
-"""Researchers' page of submissions: what the platform has beside what is here, with approvals and rejections."""
+"""Researchers' page of submissions: what the platform has and what Easel has, with approvals and rejections."""
 
 from fastapi import Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse

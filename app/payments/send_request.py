@@ -1,0 +1,80 @@
+"""A person's word that prepared payments are to be sent."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database.audit_log import log_change
+from app.designs.campaign import Campaign
+from app.errors import Conflict
+from app.payments.connections import has_token, load_account
+from app.payments.ledger import LOCK_ACCOUNT, load_totals
+from app.payments.money import amount_text
+from app.payments.sending import cancel_payments_of_erased_people
+
+LOAD_PREPARED_PAYMENTS = text("""
+    SELECT coalesce(max(id), 0) AS through, coalesce(sum(amount), 0) AS amount FROM payments
+    WHERE campaign_id = :campaign AND state = 'prepared'
+""")
+REQUEST_SENDING = text("""
+    UPDATE payment_accounts SET due_at = :now, send_through = greatest(send_through, CAST(:through AS bigint))
+    WHERE campaign_id = :campaign
+""")
+
+
+@dataclass(frozen=True)
+class ShownPayments:
+    """The prepared payments that a person saw: the highest id, and the total in hundredths."""
+
+    through: int
+    amount: int
+
+
+async def request_sending(
+    connection: AsyncConnection, campaign: Campaign, *, shown: ShownPayments | None = None, now: datetime
+) -> None:
+    """Let the background work send all payments that are prepared now.
+
+    Args:
+        connection: A connection in a transaction.
+        campaign: The campaign.
+        shown: What the person saw of them; None: they want all, whatever they are.
+        now: The time.
+
+    Raises:
+        Conflict: `no_budget`, `no_token`, `payments_changed`: they differ from what was shown.
+
+    """
+    account = await load_account(connection, campaign)
+    if not has_token(account):
+        raise Conflict(
+            "Easel has no token to send payments with. Enter one, or pay by hand. Nothing was sent.", code="no_token"
+        )
+    await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+    await cancel_payments_of_erased_people(connection, campaign.id, now=now)
+    prepared = await load_prepared_payments(connection, campaign.id)
+    if shown is not None and shown != prepared:
+        raise Conflict(
+            "The payments have changed since you loaded the page, so nothing was sent. Look at them again: "
+            f"{amount_text(prepared.amount)} {account.currency} can be sent now.",
+            code="payments_changed",
+            through=prepared.through,
+            amount=prepared.amount,
+        )
+    totals = await load_totals(connection, campaign.id, account.budget)
+    parameters = {"campaign": campaign.id, "now": now, "through": prepared.through}
+    await connection.execute(REQUEST_SENDING, parameters)
+    await log_change(
+        connection,
+        "payments.send",
+        campaign,
+        about=str(totals.counts.get("prepared", 0)),
+        after={"amount": f"{amount_text(prepared.amount)} {account.currency}"},
+    )
+
+
+async def load_prepared_payments(connection: AsyncConnection, campaign_id: int) -> ShownPayments:
+    row = (await connection.execute(LOAD_PREPARED_PAYMENTS, {"campaign": campaign_id})).one()
+    return ShownPayments(row.through, int(row.amount))
