@@ -107,8 +107,9 @@ async def claim_work_until_transaction_ends(connection: AsyncConnection, work: s
     """
     claim = WorkClaim(work, secrets.token_hex(8))
     attempt = 0
+    limit = asyncio.timeout(MAX_WAIT_OF_TRANSACTION_SECONDS)
     try:
-        async with asyncio.timeout(MAX_WAIT_OF_TRANSACTION_SECONDS) as limit:
+        async with limit:
             # The row is seen by others once the transaction has ended, and is past its deadline then.
             while not await is_row_inserted(connection, claim, seconds=0):
                 await asyncio.sleep(pause_before_next_attempt(attempt))

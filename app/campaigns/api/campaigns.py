@@ -288,7 +288,8 @@ async def delete_campaign(connection: Transaction, slug: str) -> None:
     responses=openapi_description_of_refusals(
         CAMPAIGN_NOT_FOUND
         | {
-            409: "`revision_running`, `wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `too_few_items`, `impossible_prior`, "
+            409: "`revision_running`, "
+            "`wrong_status`, `nothing_wanted`, `has_answers`, `no_items`, `too_few_items`, `impossible_prior`, "
             "`item_unknown`, `expected_impossible`, `baseline_unknown`, `column_unknown`, `shown_too_long`, "
             "`media_missing`, `media_wrong_kind`, `media_link_refused`, `one_system`, `too_few_common_segments`, "
             "`iterations_of_systems`, `implied_of_systems`, `content_of_systems`"
