@@ -64,7 +64,7 @@ async def load_items_of_others(
 async def load_item_audiences_once(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> ItemAudiences:
-    """Read which items are for whom. Concurrent requests wait for the first one; all items may have a cell."""
+    """Read the people of items. Concurrent requests wait for the first one; all items may have a cell."""
     async with campaign_index.audiences_lock:
         if campaign_index.audiences is None:
             key = {"campaign": assignment.campaign_id, "column": assignment.assigned_column}
