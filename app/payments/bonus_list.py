@@ -68,7 +68,12 @@ def read_bonus_row(row: list[str], number: int) -> BonusLine:
 def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
     """Return the line. Raises `Invalid` (`recipient_unreadable`, `payment_reason_long`)."""
     if problem := problem_of_recipient_or_none(line.recipient):
-        raise Invalid(f"Bonus {number} {problem}. Nothing was stored.", code="recipient_unreadable", bonus=number)
+        raise Invalid(
+            f"The id “{shorten_echo(line.recipient)}” of bonus {number} cannot be used: it {problem}. Nothing was "
+            "stored.",
+            code="recipient_unreadable",
+            bonus=number,
+        )
     if len(line.reason) > MAX_PAYMENT_REASON_CHARACTERS or not line.reason.isprintable():
         raise Invalid(
             f"The reason of bonus {number} must be one line of at most {MAX_PAYMENT_REASON_CHARACTERS} characters. "
@@ -80,17 +85,16 @@ def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
 
 
 def problem_of_recipient_or_none(recipient: str) -> str | None:
-    """Return why this is no name or id, as the rest of a sentence; None if it can be one."""
+    """Return why this is no name or id, as the end of a sentence; None if it can be one."""
     if not recipient.strip():
-        return "has no id"
+        return "is empty"
     if len(recipient) > MAX_RECIPIENT_CHARACTERS:
-        return f"has an id of more than {MAX_RECIPIENT_CHARACTERS} characters: “{shorten_echo(recipient)}”"
+        return f"has more than {MAX_RECIPIENT_CHARACTERS} characters"
     for character in recipient:
         if character in CHARACTERS_OUTSIDE_IDS or character.isspace():
-            name = CHARACTERS_OUTSIDE_IDS.get(character, "a blank")
-            return f"has {name} in the id “{shorten_echo(recipient)}”, which no id of the platform has"
+            return f"has {CHARACTERS_OUTSIDE_IDS.get(character, 'a blank')}, which no id of the platform has"
         if not character.isprintable():
-            return f"has an invisible character in its id, U+{ord(character):04X}: enter the id again"
+            return f"has an invisible character, U+{ord(character):04X}, which no id of the platform has"
     return None
 
 
