@@ -1,4 +1,4 @@
-"""Whom a bonus is for: the submission of the person with a name or an id."""
+"""Recipients of bonuses: the submission of the person with a name or an id."""
 
 from collections.abc import Sequence
 from typing import Any

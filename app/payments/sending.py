@@ -214,7 +214,7 @@ async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]], wai
 
 
 class BatchOutcome(NamedTuple):
-    """What became of a batch.
+    """Outcome of a batch of payments.
 
     Attributes:
         state: State of its payments.

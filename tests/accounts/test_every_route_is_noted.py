@@ -47,10 +47,11 @@ UNNOTED = {
 OF_PAYMENTS = "it takes annotators of a platform that pays (tests/payments/test_payment_pages.py)"
 UNNOTED |= {
     ("POST", f"/admin/campaigns/{{slug}}/payments/{act}"): OF_PAYMENTS
-    for act in ("disconnect", "bonuses", "everyone", "send", "by-hand", "{payment}/decision")
+    for act in ("disconnect", "bonuses", "everyone", "send", "retry", "by-hand", "{payment}/decision")
 }
 UNNOTED |= {
-    ("POST", f"/api/v1/campaigns/{{slug}}/payments{act}"): OF_PAYMENTS for act in ("", "/send", "/{payment}/decision")
+    ("POST", f"/api/v1/campaigns/{{slug}}/payments{act}"): OF_PAYMENTS
+    for act in ("", "/send", "/retry", "/{payment}/decision")
 }
 UNNOTED |= {
     ("POST", f"{path}/submissions{act}"): "it takes submissions of a platform (tests/payments/test_submission_pages.py)"
