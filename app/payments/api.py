@@ -160,8 +160,8 @@ async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses,
 class SendSchema(BaseModel):
     """The payments that are meant, as `GET` showed those with the state `prepared`."""
 
-    through: int = Field(description="Highest id of a prepared payment.")
-    amount: int = Field(description="Total of the prepared payments, in hundredths.")
+    through: int = Field(strict=True, description="Highest id of a prepared payment.")
+    amount: int = Field(strict=True, description="Total of the prepared payments, in hundredths.")
 
 
 @router.post(

@@ -132,7 +132,7 @@ CHANGES = [
     page(CAMPAIGN + "/copy"),
     page(CAMPAIGN + "/delete", "verbs-copy"),
     page(CAMPAIGN + "/people", names="Ann"),
-    page(CAMPAIGN + "/participants", list="block", people="Zoe"),
+    page(CAMPAIGN + "/participants", list="block", action="add", people="Zoe"),
     page(CAMPAIGN + "/members", name="cat", current=PASSWORD),
     Change("POST", CAMPAIGN + "/members/{user_id}/role", MANAGER, {"user_id": "cat"}),
     Change("POST", CAMPAIGN + "/members/{user_id}/remove", {"data": CURRENT}, {"user_id": "cat"}),
