@@ -14,7 +14,7 @@ import numpy as np
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.page_parts import page_parts_by_name
 from app.analysis.result_types import Answers, Options
-from app.analysis.scores import correlate_scores_with_intervals
+from app.analysis.scores import compare_scores_by_correlation
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 
@@ -40,7 +40,7 @@ def crowd(seed: int = 1) -> Answers:
 
 def estimate(part: str, answers: Answers) -> None:
     if part == "scores":
-        correlate_scores_with_intervals(
+        compare_scores_by_correlation(
             answers, SCORE_METHODS["easl"].fit(answers), SCORE_METHODS["bradley_terry"].fit(answers)
         )
     for table in (table for table in TABLE_METHODS.values() if table.section.name == part):

@@ -19,7 +19,7 @@ from app.experiments.arm_replay import (
     hit_count_at_each_checkpoint,
     iterate_scores_at_checkpoints,
     replay_arm,
-    truth_correlations_by_metric_name,
+    truth_correlation_series_by_metric_name,
 )
 from app.experiments.sakaguchi_2018 import load_lexical_frequency_material
 from app.experiments.simulated_arms import ALL_SCALE_ARMS, iterate_campaign_after_each_round
@@ -86,7 +86,7 @@ def drawn_again(mine: ArmRecord, rng: np.random.Generator) -> Array:
         for start, end in pairwise((0, *ends))
     ]
     again = ArmRecord(mine.law, mine.initial_beliefs, [*chain(*hits)], mine.truth)
-    return truth_correlations_by_metric_name(
+    return truth_correlation_series_by_metric_name(
         mine.truth, iterate_scores_at_checkpoints(again, np.cumsum([*map(len, hits)]).tolist())
     )["spearman"]
 

@@ -19,7 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.hits.finish_check import FINISH_CHECK
 from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_draft_campaign
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.summaries import load_campaign_list
+from app.campaigns.summaries import load_campaigns_with_progress
 from app.database import embedded
 from app.database.campaign import finish_campaign_if_complete
 from app.database.migrate import upgrade_schema
@@ -89,8 +89,8 @@ async def measure(url: str, campaign_count: int, item_count: int) -> None:
         await finish_campaign_if_complete(connection, campaigns[0].id, now=NOW)
 
     for name, work, repetitions in (
-        ("list of campaigns, the first time", load_campaign_list, 1),
-        ("list of campaigns, again", load_campaign_list, REPETITIONS),
+        ("list of campaigns, the first time", load_campaigns_with_progress, 1),
+        ("list of campaigns, again", load_campaigns_with_progress, REPETITIONS),
         ("whether an answer was the last, the first time", finish, 1),
         ("whether an answer was the last, again", finish, REPETITIONS),
         ("whether an answer was the last, by all items", finish_reading_all_items, REPETITIONS),

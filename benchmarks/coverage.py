@@ -117,7 +117,7 @@ def fitted(made: Judgments) -> tuple[Array, Array]:
 
 
 def rated(made: Judgments, resamples: int = 0, rng: np.random.Generator | None = None) -> elo.EloRatings:
-    first, second, outcomes, hits = comparisons.pair_outcomes_from_hits(
+    first, second, outcomes, hits = comparisons.pair_outcome_columns_from_hits(
         made.hits, made.items, made.scores, tie_margin=0.0
     )
     return elo.fit(first, second, outcomes, n_items=ITEMS, dependence_blocks=hits, resamples=resamples, rng=rng)
@@ -138,7 +138,7 @@ def one_run(crowd: Crowd, random_share: float, per_item: int, seed: int) -> dict
     made = asked(people, per_item, rng)
     three = made.items, made.annotators, made.scores
     truth = all_scores.mean(axis=(0, 2))
-    known: ModeratedMeans = moderated_means_of_tally(Tally.empty(ITEMS).add_judgments(*three))
+    known: ModeratedMeans = moderated_means_of_tally(Tally.empty(ITEMS).with_judgments_added(*three))
     rows = {
         "mean, bootstrap": row(*bootstrap(made, rng), truth),
         "mean -+ 1.96 errors of its own": row(*own_error(made), truth),

@@ -19,7 +19,7 @@ import numpy as np
 
 from app.designs.campaign import Campaign
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -79,7 +79,7 @@ def planned(row: Row, seed: int) -> Planned:
     for _ in range(row.before):
         mine.judge_each_item_once(people)
     known = with_answers(GoalEvidence.empty(mine.law, ITEMS), mine.hits)
-    found = forecast_goal(campaign, known, crowd, runs=DEFAULT_FORECAST_RUNS, seed=seed, annotators=row.annotators)
+    found = forecast_goal(campaign, known, crowd, runs=DEFAULT_FORECAST_RUNS, seed=seed, annotator_count=row.annotators)
     return Planned(
         needed(campaign, mine, people, known, found.checkpoints.tolist()), *found.median_and_band_of_judgments_needed
     )
@@ -119,7 +119,7 @@ def needed(
             more += len(new[-1].items)
         known = with_answers(known, new)
         measured = known.goal_estimates(campaign, moderated_means_of_tally(known.tally))
-        found = goal_progress(campaign, measured.estimates, mine.score, measured.source)
+        found = goal_progress_or_none(campaign, measured.estimates, mine.score, measured.source)
         if found is not None and found.is_reached:
             return look
     return np.inf
@@ -129,7 +129,7 @@ def with_answers(known: Known, hits: Sequence[AnsweredHit]) -> Known:
     """With these answers too."""
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return known.add_judgments(items, who, [value for hit in hits for value in hit.values])
+    return known.with_judgments_added(items, who, [value for hit in hits for value in hit.values])
 
 
 def line_of(row: Row, found: list[Planned]) -> str:

@@ -11,7 +11,7 @@ import time
 import numpy as np
 
 from app.goals.estimates import MAX_FITTED_JUDGMENTS, GoalEvidence
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from app.inference.observations.tally import Tally
 from app.inference.online.laws import ONLINE_LAWS
 from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
@@ -31,14 +31,16 @@ def known(items: int, rng: np.random.Generator) -> ModeratedMeans:
     contested = np.r_[np.argsort(-truth)[:CONTESTED], np.argsort(np.abs(truth - 0.5))[:CONTESTED]]
     shown = np.r_[np.repeat(np.arange(items), EACH), np.repeat(contested, MORE)]
     said = np.clip(truth[shown] + noise[shown] * rng.standard_normal(len(shown)), 0, 1)
-    return moderated_means_of_tally(Tally.empty(items).add_judgments(shown, rng.integers(2_000, size=len(shown)), said))
+    return moderated_means_of_tally(
+        Tally.empty(items).with_judgments_added(shown, rng.integers(2_000, size=len(shown)), said)
+    )
 
 
 def seconds(goal: str, of: ModeratedMeans) -> float:
     settings = {"goal_percent": 95, "goal_within": 5, "goal_width": 10, "goal_correlation": 0.9}
     campaign = campaign_of(goal=goal, when_reached="tell", best_items=BEST, threshold=50, **settings)
     begun = time.process_time()
-    goal_progress(campaign, of, of.mean)
+    goal_progress_or_none(campaign, of, of.mean)
     return time.process_time() - begun
 
 
@@ -48,7 +50,7 @@ def fitting(judgments: int) -> float:
     shown, who = np.repeat(np.arange(items), EACH), rng.integers(people, size=items * EACH)
     careful = rng.beta(2, 2, items)[shown] + 0.1 * rng.standard_normal(len(shown))
     values = np.where(who % 3, np.clip(careful, 0, 1), rng.random(len(shown)))
-    of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).add_judgments(shown, who, values)
+    of = GoalEvidence.empty(ONLINE_LAWS["easl-aware"], items).with_judgments_added(shown, who, values)
     begun = time.process_time()
     assert of.estimates_by_law_or_none is not None
     return time.process_time() - begun

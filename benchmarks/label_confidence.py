@@ -14,7 +14,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.labels import dawid_skene
 from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
 from app.inference.labels.dawid_skene import DawidSkeneResult
-from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
+from app.inference.labels.prevalence_interval import ends_of_bootstrap_prevalence_intervals
 
 CERTAIN = 0.99
 PREVALENCE_OF_FIRST = 0.6
@@ -77,7 +77,7 @@ def measure(crowd: LabelCrowd, seed: int, draws: int = 60) -> Array:
     result = dawid_skene.fit(
         *judgments, n_items=crowd.items, n_annotators=crowd.annotators, n_labels=crowd.classes, max_iterations=10_000
     )
-    low, high = bootstrap_prevalence_interval(result, *judgments, draws=draws, rng=np.random.default_rng(seed))
+    low, high = ends_of_bootstrap_prevalence_intervals(result, *judgments, draws=draws, rng=np.random.default_rng(seed))
     cautious = result_with_cautious_posteriors(result, *judgments)
     held = ((low <= crowd.prevalence) & (crowd.prevalence <= high)).mean()
     return np.array([*right_and_certain(result, truth), *right_and_certain(cautious, truth), held])

@@ -57,9 +57,9 @@ class NearestCompanions(LeastJudgedCompanions):
         self.items.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
-        others = rng.permutation(sorted(self.items - barred - {leader, *chosen}))
+        others = rng.permutation(sorted(self.items - barred - {leader, *chosen_items}))
         distance = np.abs(self._known.score[others] - self._known.score[leader])
         nearest: list[int] = others[np.lexsort((distance, self._known.judgments[others]))[:count]].tolist()
         return nearest
@@ -198,7 +198,7 @@ def time_draws(items: int, draws: int = 300) -> None:
     start = time.thread_time()
     if index.log is not None:
         index.log.add_hits(np.repeat(np.arange(len(pairs)), 2), pairs.ravel(), won.ravel(), tie_margin=0, ties=True)
-        index.log.replace_posterior_by_fitted_one(*index.log.due_posterior_fit_or_none()())  # type: ignore[misc]  # it is due
+        index.log.replace_posterior_by_fitted_one(*index.log.begin_due_posterior_fit_or_none()())  # type: ignore[misc]  # it is due
     build = time.thread_time() - start
     taken = [draw_and_learn(index, items, rng) for _ in range(draws)]
     (draw50, learn50), (draw95, _) = np.percentile(taken, (50, 95), axis=0) / 1000

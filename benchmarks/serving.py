@@ -35,8 +35,8 @@ import uvloop
 from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.accounts.tokens import create_api_token
-from app.accounts.users import find_or_create_oldest_user
+from app.accounts.tokens import issue_api_token
+from app.accounts.users import find_oldest_user_or_create_admin
 from app.annotation.platforms.assignments import WorkerTokens, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.campaigns import lifecycle
@@ -261,8 +261,8 @@ async def prepare(
                 for name in names
             ]
             names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
-        bearer = await create_api_token(
-            connection, (await find_or_create_oldest_user(connection, now=NOW)).id, "bench", now=NOW
+        bearer = await issue_api_token(
+            connection, (await find_oldest_user_or_create_admin(connection, now=NOW)).id, "bench", now=NOW
         )
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from app.designs.scale import MAX_POINTS
-from app.goals.progress import goal_progress, mask_of_settled_items
+from app.goals.progress import goal_progress_or_none, mask_of_settled_items
 from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Mask
 from app.inference.observations.tally import Tally
@@ -108,7 +108,7 @@ def ended(row: Row, truths: str, seed: int) -> End | None:
     for hit in mine.iterate_answered_hits(people):
         tally = with_answers(tally, [hit])
         known = moderated_means_of_tally(tally)
-        found = goal_progress(campaign, known, mine.score)
+        found = goal_progress_or_none(campaign, known, mine.score)
         if found is not None and found.is_reached:
             return End(RIGHT[row.goal](known, mine.score, truth), tally.judgments.mean())
     return None

@@ -18,7 +18,7 @@ import numpy as np
 
 from app.designs.scale import MAX_POINTS
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from app.inference.ground.arrays import Array
 from app.inference.online.law import AnsweredHit, LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -63,11 +63,11 @@ def ended(goal: str, at_random: float, seed: int) -> list[End]:
     hits = mine.iterate_answered_hits(people)
     list(islice(hits, ITEMS // N))
     while NEVER in ends and list(islice(hits, ITEMS // N)):
-        said = GoalEvidence.empty(mine.law, ITEMS).add_judgments(*columns(mine.hits))
+        said = GoalEvidence.empty(mine.law, ITEMS).with_judgments_added(*columns(mine.hits))
         for way, end in enumerate(ends):
             if end is NEVER:
                 known = WAYS_OF[way](said)
-                found = goal_progress(campaign, known, mine.score)
+                found = goal_progress_or_none(campaign, known, mine.score)
                 if found is not None and found.is_reached:
                     ends[way] = End(right(goal, known, mine.score, truth), mine.judgments.mean())
     return ends

@@ -306,7 +306,7 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
             continue
         kind = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
         found = [code for keyword in node.keywords if keyword.arg == "code" for code in constants(keyword.value)]
-        if node.args and (kind in CODE_FIRST or "refuse" in kind):
+        if node.args and (kind in CODE_FIRST or "refuse" in kind or kind.startswith("raise_")):
             found += [code for code in constants(node.args[0]) if "_" in code]
         yield from ((code, kind, message_of(node, assigned)) for code in found)
 

@@ -269,7 +269,7 @@ async def researcher(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     """`admin`, logged in, whose requests carry the CSRF token."""
     async with app.state.database.begin() as connection:
         now = datetime.now(UTC)
-        admin = await users.find_or_create_oldest_user(connection, now=now)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=now)
         session = await login.start_session_and_return_secret(connection, admin.id, now=now, hours=12)
     async with http_client(app) as client:
         client.cookies.set(app.state.cookie_name, session)

@@ -16,7 +16,7 @@ from app.errors import Refusal
 from app.http.templating import markdown_to_safe_html, markdown_with_formulas_to_html
 from app.imports.item_text import build_text_maker_of_template
 from app.text.latex import mark_formulas
-from app.uploads import parse_finite_number, read_table
+from app.uploads import parse_finite_number_or_none, read_table
 from tests.growth import grows_too_fast, hostile
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -130,7 +130,7 @@ WORK: dict[str, Work] = {
     ),
     "differences from little": lambda text: mark_differing_words_or_none(text, "other", show_deletions=True),
     "a number": refusing(parse_strict_decimal),
-    "a number of a table": parse_finite_number,
+    "a number of a table": parse_finite_number_or_none,
     "a template": refusing(lambda text: build_text_maker_of_template(["a", "text"], text)({"a": "x", "text": "y"})),
     "a table": uploaded("a.csv"),
     "a table of tabs": uploaded("a.tsv"),

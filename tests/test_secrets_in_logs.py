@@ -43,7 +43,7 @@ async def researcher_at(server, engine):
     """A browser in which `admin` is logged in."""
     async with engine.begin() as connection:
         now = datetime.now(UTC)
-        admin = await users.find_or_create_oldest_user(connection, now=now)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=now)
         session = await login.start_session_and_return_secret(connection, admin.id, now=now, hours=12)
         cookie = session_cookie_name(await load_or_create_installation_key(connection))
     headers = {"X-CSRF-Token": csrf_token_of_session(session), "accept": "text/html"}

@@ -87,7 +87,7 @@ async def test_an_error_tells_the_visitor_nothing_of_the_inside(researcher, monk
     async def fail(*_, **__):
         raise RuntimeError("the secret of the house")
 
-    monkeypatch.setattr(summaries, "load_campaign_list", fail)
+    monkeypatch.setattr(summaries, "load_campaigns_with_progress", fail)
     for accepted in ("text/html", "application/json"):
         reply = await researcher.get("/admin", headers={"accept": accepted})
         assert reply.status_code == 500

@@ -86,7 +86,7 @@ def require_need(access: Access, need: str) -> None:
     raise role_forbids_error(access.effective_role, need)
 
 
-def visible_campaigns_condition(access: Access | None, need: str = SEE_CAMPAIGN) -> ColumnElement[bool]:
+def visible_campaigns_sql_condition(access: Access | None, need: str = SEE_CAMPAIGN) -> ColumnElement[bool]:
     """Return an SQL condition for the rows of `campaigns` where the access allows the need; all rows if `access` is
     None.
     """

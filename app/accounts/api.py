@@ -57,13 +57,15 @@ class Token(BaseModel):
 async def create_token(request: Request, database: Database, now: Now, credentials: Credentials) -> Token:
     """Create an API token. Tokens last until you revoke them on your account page."""
     address = client_network_or_empty(request)
-    user = await login.authenticate_by_password(database, credentials.name, credentials.password, address, now=now)
+    user = await login.authenticate_user_by_password_or_refuse(
+        database, credentials.name, credentials.password, address, now=now
+    )
     CURRENT_ACTOR.set(Actor(user.name, "api", user.id))
     async with database.begin() as connection:
         access, slug = Access(user.id, user.role), credentials.campaign
         campaign = None if slug is None else await tokens.find_visible_campaign_or_refuse(connection, access, slug)
         return Token(
-            token=await tokens.create_api_token(
+            token=await tokens.issue_api_token(
                 connection, user.id, credentials.token_name, now=now, scopes=credentials.scopes, campaign=campaign
             )
         )

@@ -94,7 +94,7 @@ async def load_login_or_link_session_or_none(
 ) -> LoginSession | None:
     """Return the session by the login, or by a read-only link if the login cannot see the campaign."""
     slug = campaign_slug_in_url_or_none(request)
-    session = await load_login_session_or_none(connection, session_cookie_value(request), now=now, slug=slug)
+    session = await load_login_session_or_none(connection, session_secret_or_empty(request), now=now, slug=slug)
     if slug is None or (session is not None and session.access.can_see_campaign):
         return session
     return (
@@ -131,7 +131,7 @@ def campaign_slug_in_url_or_none(request: Request) -> str | None:
 
 
 def require_access_to_route(request: Request, access: Access) -> None:
-    """Check the access of the request; all requests pass here.
+    """Raise a refusal unless the access allows this route; all requests pass here.
 
     Raises:
         NotFound: `campaign_not_found`, if the campaign is not visible, as if it did not exist.
@@ -185,7 +185,7 @@ def known_browser_cookie_name(request: Request) -> str:
     return f"{request.app.state.cookie_name}_known"
 
 
-def session_cookie_value(request: Request) -> str:
+def session_secret_or_empty(request: Request) -> str:
     """Return the secret in the session cookie, empty without one."""
     return request.cookies.get(request.app.state.cookie_name, "")
 
@@ -206,10 +206,10 @@ async def csrf_token_from_header_or_form(request: Request) -> str:
     return field if isinstance(field, str) else ""
 
 
-def researcher_path_or_home(target: str) -> str:
+def researcher_path_or_home(target_path: str) -> str:
     """Return the page to show after the login: one of the researcher pages, whatever a link says."""
-    path = target.partition("?")[0]
-    return target if path == RESEARCHER_HOME or path.startswith(RESEARCHER_HOME + "/") else RESEARCHER_HOME
+    path = target_path.partition("?")[0]
+    return target_path if path == RESEARCHER_HOME or path.startswith(RESEARCHER_HOME + "/") else RESEARCHER_HOME
 
 
 def refuse_cross_site_login(request: Request) -> None:

@@ -9,7 +9,12 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.openid import IdentityClaims
-from app.accounts.users import fetch_user_by_name_or_none, insert_user, load_login_name, load_user_or_refuse
+from app.accounts.users import (
+    fetch_user_by_name_or_none,
+    insert_and_return_user_or_refuse,
+    load_login_name,
+    load_user_or_refuse,
+)
 from app.database.account_tables import identities, users
 from app.database.audit_log import Actor, log_change
 from app.errors import Conflict, Forbidden
@@ -37,7 +42,9 @@ async def find_or_create_identity_user_or_refuse(
         raise not_invited_error()
     user = await fetch_user_by_name_or_none(connection, claims.email)
     if user is None and claims.email.rpartition("@")[2] in domains:
-        user = await insert_user(connection, claims.email, now=now, role=role, is_self_registered=True)
+        user = await insert_and_return_user_or_refuse(
+            connection, claims.email, now=now, role=role, is_self_registered=True
+        )
     if (
         user is None
         or user.password_hash is not None

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, needs_granted_by_roles, stronger_role
 from app.accounts.secrets import new_secret, secret_digest
-from app.accounts.users import checked_server_role, insert_user
+from app.accounts.users import insert_and_return_user_or_refuse, require_known_server_role
 from app.database.account_tables import users
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.database.sharing_tables import campaign_members, invitations
@@ -49,8 +49,8 @@ async def create_invitation_and_return_token(
         Invalid: `role_unknown`, `note_invalid`.
 
     """
-    valid_role = checked_server_role(role) if campaign is None else members.checked_member_role(role)
-    note = stripped_note_or_refusal(note)
+    valid_role = require_known_server_role(role) if campaign is None else members.require_known_member_role(role)
+    note = strip_note_or_refuse(note)
     await connection.execute(delete(invitations).where(invitations.c.expires_at <= now))
     token = new_secret()
     values = {
@@ -70,7 +70,7 @@ def invitation_path(token: str) -> str:
     return f"/invitation?token={token}"
 
 
-def stripped_note_or_refusal(note: str) -> str:
+def strip_note_or_refuse(note: str) -> str:
     """Return the note without surrounding blanks. Raises `Invalid` (`note_invalid`)."""
     note = note.strip()
     if len(note) > MAX_NOTE_CHARACTERS or not note.isprintable():
@@ -167,11 +167,11 @@ async def create_user_and_accept_invitation(
 ) -> tuple[Row[Any], Row[Any]]:
     """Create a researcher with the invitation's role. Return the invitation and the researcher.
 
-    Raises as `insert_user` does; the caller must then roll back, and the invitation stays valid.
+    Raises as `insert_and_return_user_or_refuse` does; the caller must then roll back, and the invitation stays valid.
     """
     invitation = await use_up_and_return_invitation(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE
-    user = await insert_user(connection, name, now=now, role=role, is_self_registered=True)
+    user = await insert_and_return_user_or_refuse(connection, name, now=now, role=role, is_self_registered=True)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     await connection.execute(update(users).where(users.c.id == user.id).values(password_hash=password_hash))
     if invitation.campaign_id is not None:

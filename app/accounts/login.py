@@ -14,7 +14,7 @@ from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_sec
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
     fetch_user_by_name_or_none,
-    find_or_create_oldest_user,
+    find_oldest_user_or_create_admin,
     load_login_name,
     normalize_typed_name,
 )
@@ -72,7 +72,7 @@ class LoginSession:
         return mask_csrf_token(self.csrf)
 
 
-async def authenticate_by_password(
+async def authenticate_user_by_password_or_refuse(
     database: AsyncEngine, name: str, password: str, address: str, known_browser_id: str | None = None, *, now: datetime
 ) -> Row[Any]:
     """Return the user with this name and password.
@@ -198,7 +198,7 @@ async def create_one_time_login_secret(
     """
     await connection.execute(delete(one_time_logins).where(one_time_logins.c.expires_at <= now))
     if user_id is None:
-        user_id = (await find_or_create_oldest_user(connection, now=now)).id
+        user_id = (await find_oldest_user_or_create_admin(connection, now=now)).id
     token = new_secret()
     expires_at = now + timedelta(hours=ONE_TIME_LOGIN_HOURS)
     await connection.execute(

@@ -21,9 +21,9 @@ from app.errors import Conflict, Invalid, NotFound, shorten_echo
 MEMBER_COLUMNS = campaign_members.c
 
 
-async def insert_campaign_owner(connection: AsyncConnection, campaign_id: int, owner: int, *, now: datetime) -> None:
+async def insert_campaign_owner(connection: AsyncConnection, campaign_id: int, owner_id: int, *, now: datetime) -> None:
     """Make the researcher who creates a campaign its owner."""
-    values = {"campaign_id": campaign_id, "user_id": owner, "role": OWNER, "added_at": now}
+    values = {"campaign_id": campaign_id, "user_id": owner_id, "role": OWNER, "added_at": now}
     await connection.execute(insert(campaign_members).values(values))
 
 
@@ -45,7 +45,7 @@ async def load_members_in_name_order(connection: AsyncConnection, campaign_id: i
     ).all()
 
 
-def checked_member_role(role: str) -> str:
+def require_known_member_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in NEEDS_BY_CAMPAIGN_ROLE:
         raise Invalid(
@@ -60,7 +60,7 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
 
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
     """
-    valid_role = checked_member_role(role)
+    valid_role = require_known_member_role(role)
     user = await fetch_user_by_name_or_none(connection, normalize_typed_name(name))
     if user is None:
         raise NotFound(
@@ -75,16 +75,22 @@ async def add_member(connection: AsyncConnection, campaign: Campaign, name: str,
 
 
 async def insert_member_if_new(
-    connection: AsyncConnection, campaign: Campaign, user: Row[Any], role: str, *, now: datetime, invited: bool = False
+    connection: AsyncConnection,
+    campaign: Campaign,
+    user: Row[Any],
+    role: str,
+    *,
+    now: datetime,
+    was_invited: bool = False,
 ) -> bool:
-    """Make a researcher a member; return False if they are one already. `invited` says whether they accepted an
+    """Make a researcher a member; return False if they are one already. `was_invited` says whether they accepted an
     invitation or were added by the researcher who acts.
     """
     values = {"campaign_id": campaign.id, "user_id": user.id, "role": role, "added_at": now}
     statement = upsert(campaign_members).values(values).on_conflict_do_nothing().returning(MEMBER_COLUMNS.user_id)
     if (await connection.execute(statement)).one_or_none() is None:
         return False
-    if invited:
+    if was_invited:
         await log_change(connection, "member.joined", campaign, after={"role": role})
     else:
         await log_change(connection, "member.added", campaign, about=user.name, after={"role": role})
@@ -96,8 +102,10 @@ async def add_member_or_strengthen_role(
 ) -> None:
     """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
     campaign = await fetch_campaign_or_none(connection, campaign_id)
-    if campaign is not None and not await insert_member_if_new(connection, campaign, user, role, now=now, invited=True):
-        before = await load_member_for_update(connection, campaign, user.id)
+    if campaign is not None and not await insert_member_if_new(
+        connection, campaign, user, role, now=now, was_invited=True
+    ):
+        before = await lock_and_load_member_or_refuse(connection, campaign, user.id)
         if stronger_role(before.role, role) != before.role:
             await set_member_role_unless_last_owner(connection, campaign, user.id, role)
 
@@ -115,11 +123,11 @@ async def set_member_role_unless_last_owner(
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
-    if checked_member_role(role) != OWNER:
+    if require_known_member_role(role) != OWNER:
         await require_another_campaign_owner(connection, campaign, user_id)
-    before = await load_member_for_update(connection, campaign, user_id)
+    before = await lock_and_load_member_or_refuse(connection, campaign, user_id)
     await connection.execute(
-        update(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)).values(role=role)
+        update(campaign_members).where(*member_sql_conditions(campaign, user_id)).values(role=role)
     )
     old_facts, new_facts = {"role": before.role}, {"role": role}
     await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
@@ -131,21 +139,19 @@ async def remove_member_unless_last_owner(connection: AsyncConnection, campaign:
     Raises `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
     await require_another_campaign_owner(connection, campaign, user_id)
-    before = await load_member_for_update(connection, campaign, user_id)
-    await connection.execute(delete(campaign_members).where(*conditions_for_campaign_and_user(campaign, user_id)))
+    before = await lock_and_load_member_or_refuse(connection, campaign, user_id)
+    await connection.execute(delete(campaign_members).where(*member_sql_conditions(campaign, user_id)))
     await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
 
 
-def conditions_for_campaign_and_user(
-    campaign: Campaign, user_id: int
-) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def member_sql_conditions(campaign: Campaign, user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
 
 
-async def load_member_for_update(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
+async def lock_and_load_member_or_refuse(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
     """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
-    locking_statement = statement.where(*conditions_for_campaign_and_user(campaign, user_id)).with_for_update(
+    locking_statement = statement.where(*member_sql_conditions(campaign, user_id)).with_for_update(
         of=campaign_members, key_share=True
     )
     row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()

@@ -79,13 +79,13 @@ class LoginState(BaseModel):
     user: int | None = None
 
     @classmethod
-    def new(cls, to: str, user: int | None = None) -> "LoginState":
+    def new(cls, target_path: str, user_id: int | None = None) -> "LoginState":
         return cls(
             state=secrets.token_urlsafe(32),
             nonce=secrets.token_urlsafe(32),
             verifier=secrets.token_urlsafe(48),
-            to=to,
-            user=user,
+            to=target_path,
+            user=user_id,
         )
 
 

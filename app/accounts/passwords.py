@@ -24,7 +24,7 @@ def decoy_password_hash() -> str:
     return PASSWORD_HASHER.hash("nobody has this password")
 
 
-def checked_password(password: str) -> str:
+def require_allowed_password(password: str) -> str:
     """Return the password if it may be used. Raises `Invalid` (`password_too_short`, `password_too_long`)."""
     if len(password) < MIN_PASSWORD_CHARACTERS:
         raise Invalid(
@@ -40,9 +40,9 @@ def checked_password(password: str) -> str:
 
 
 async def hash_password(password: str) -> str:
-    """Return the argon2id hash of a new password. Raises `Invalid` as `checked_password` does."""
+    """Return the argon2id hash of a new password. Raises `Invalid` as `require_allowed_password` does."""
     return await asyncio.get_running_loop().run_in_executor(
-        HASHING_THREADS, PASSWORD_HASHER.hash, checked_password(password)
+        HASHING_THREADS, PASSWORD_HASHER.hash, require_allowed_password(password)
     )
 
 

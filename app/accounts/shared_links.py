@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
-from app.accounts.invitations import stripped_note_or_refusal
+from app.accounts.invitations import strip_note_or_refuse
 from app.accounts.login import LoginSession
 from app.accounts.roles import VIEWER
 from app.accounts.secrets import csrf_token_of_session, new_secret, secret_digest
@@ -25,7 +25,7 @@ async def create_shared_link_and_return_secret(
     connection: AsyncConnection, campaign: Campaign, note: str, *, maker_name: str, now: datetime
 ) -> str:
     """Create a link and return its secret; only the digest is stored. Raises `Invalid` (`note_invalid`)."""
-    note, secret = stripped_note_or_refusal(note), new_secret()
+    note, secret = strip_note_or_refuse(note), new_secret()
     values = {
         "campaign_id": campaign.id,
         "token_hash": secret_digest(secret),

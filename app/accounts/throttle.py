@@ -24,7 +24,7 @@ FREE_FAILURES_OF_SERVER = 100
 MAX_DELAY_SECONDS = 300
 
 
-def pause_after_failures(failures: int, free_failures: int) -> timedelta:
+def pause_duration_after_failures(failures: int, free_failures: int) -> timedelta:
     """Return the pause after the last of this many failures."""
     doublings = min(failures - free_failures, MAX_DELAY_SECONDS.bit_length())
     return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
@@ -66,7 +66,7 @@ async def store_login_attempt_or_refuse(
     is_counted = failure.browser.is_(None) if browser is None else failure.browser == browser
     row = (await connection.execute(select(*columns).where(is_counted))).one()
     delay_ends = [
-        last + pause_after_failures(failures, free)
+        last + pause_duration_after_failures(failures, free)
         for (free, _), failures, last in zip(limits, row[::2], row[1::2], strict=True)
         if last is not None
     ]

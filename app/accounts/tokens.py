@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Row, delete, insert, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.access import Access, visible_campaigns_condition
+from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.accounts.secrets import new_secret, secret_digest
 from app.accounts.users import load_login_name
@@ -66,7 +66,7 @@ class NamedTokenUse(TokenUse):
 T = TypeVar("T", bound=TokenUse)
 
 
-async def create_api_token(
+async def issue_api_token(
     connection: AsyncConnection,
     user_id: int,
     name: str,
@@ -106,13 +106,13 @@ async def create_api_token(
 
 async def find_visible_campaign_or_refuse(connection: AsyncConnection, access: Access, slug: str) -> Campaign:
     """Return a campaign that the researcher may see. Raises `NotFound` (`campaign_not_found`)."""
-    conditions = campaigns.c.rehearsal_of.is_(None), visible_campaigns_condition(access)
+    conditions = campaigns.c.rehearsal_of.is_(None), visible_campaigns_sql_condition(access)
     return await fetch_campaign(connection, select(campaigns).where(*conditions), slug, Campaign)
 
 
 async def list_campaigns_for_token(connection: AsyncConnection, access: Access) -> Sequence[Row[Any, Any]]:
     """Return the visible campaigns by name: rows with `slug` and `name`."""
-    conditions = visible_campaigns_condition(access), campaigns.c.rehearsal_of.is_(None)
+    conditions = visible_campaigns_sql_condition(access), campaigns.c.rehearsal_of.is_(None)
     statement = select(campaigns.c.slug, campaigns.c.name).where(*conditions).order_by(campaigns.c.name)
     return (await connection.execute(statement)).all()
 

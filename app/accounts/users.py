@@ -61,14 +61,14 @@ async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
     return (await connection.execute(select(users).order_by(users.c.name))).all()
 
 
-def checked_server_role(role: str) -> str:
+def require_known_server_role(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in ROLES:
         raise Invalid(f"A role must be one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
     return role
 
 
-async def insert_user(
+async def insert_and_return_user_or_refuse(
     connection: AsyncConnection, raw_name: str, *, now: datetime, role: str = OWNER, is_self_registered: bool = False
 ) -> Row[Any]:
     """Add a researcher without a password. `is_self_registered` says whether they create the account themselves.
@@ -78,7 +78,7 @@ async def insert_user(
     name = normalize_login_name_or_refuse(raw_name)
     statement = (
         upsert(users)
-        .values(name=name, created_at=now, role=checked_server_role(role))
+        .values(name=name, created_at=now, role=require_known_server_role(role))
         .on_conflict_do_nothing()
         .returning(users)
     )
@@ -112,7 +112,7 @@ async def set_server_role_unless_last_owner(connection: AsyncConnection, user_id
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
     """
-    if checked_server_role(role) != OWNER:
+    if require_known_server_role(role) != OWNER:
         await require_another_server_owner(connection, user_id)
     before = await load_user_or_refuse(connection, user_id)
     await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
@@ -171,7 +171,7 @@ async def load_login_name(connection: AsyncConnection, user_id: int) -> str:
     return name
 
 
-async def find_or_create_oldest_user(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
+async def find_oldest_user_or_create_admin(connection: AsyncConnection, *, now: datetime) -> Row[Any]:
     """Return the oldest researcher; on a fresh installation `admin`, without a password."""
     oldest = select(users).order_by(users.c.id).limit(1)
     row: Row[Any] | None = (await connection.execute(oldest)).one_or_none()

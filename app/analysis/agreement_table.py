@@ -10,7 +10,7 @@ from app.analysis.answer_kinds import (
     can_read_answers_as,
     class_count_of_design_or_given,
     label_of_each_judgment,
-    reading_notes,
+    notes_on_reading_as_kind,
 )
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
@@ -254,7 +254,10 @@ PAIRS_AS_ITEMS_NOTE = Note("pairs_as_items", "In these figures, “item” means
 
 def notes_on_reading_for_measure(kind: JudgmentKind, answers: Answers, options: Options) -> tuple[Note, ...]:
     """Return notes on how answers were read for measures of this kind."""
-    return (*([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []), *reading_notes(answers, kind, options.classes))
+    return (
+        *([PAIRS_AS_ITEMS_NOTE] if kind == "order" else []),
+        *notes_on_reading_as_kind(answers, kind, options.classes),
+    )
 
 
 def agreement_data_for_kind(kind: JudgmentKind, answers: Answers, class_count: int) -> AgreementData:
@@ -283,7 +286,7 @@ def preference_agreement_data(answers: Answers) -> AgreementData:
 
 
 def describe_agreement(alpha: Agreement | Inestimable, split_half: Agreement | Inestimable | None) -> str:
-    """Return sentences on Krippendorff's alpha and on the split-half correlation.
+    """Return sentences on Krippendorff's alpha and on the split-half correlation, as one text.
 
     Nothing is called good or bad: how much agreement is enough depends on what the scores are for.
     """

@@ -9,7 +9,7 @@ from app.analysis.scatter import (
     Dot,
     Scatter,
     cells_to_array,
-    label_dots_with_room,
+    label_dots_where_room,
     percent_from_top_of_percent_from_bottom,
     squares_shaded_by_dot_count,
 )
@@ -63,7 +63,7 @@ def reliability_over_bias_picture_or_none(table: ResultTable) -> Scatter | None:
             names, bias[drawn_rows], reliability[drawn_rows], judgments[drawn_rows], radius, strict=True
         )
     ]
-    dots = label_dots_with_room(dots, names) if len(dots) <= MAX_LABELLED_ANNOTATORS else dots
+    dots = label_dots_where_room(dots, names) if len(dots) <= MAX_LABELLED_ANNOTATORS else dots
     return Scatter(title, x, y, dots, readout="Each dot is an annotator. Larger dots have more judgments.")
 
 

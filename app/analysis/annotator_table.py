@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from app.analysis import annotator_picture
-from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, notes_on_reading_as_kind
 from app.analysis.aware_comparison_scores import DISCRIMINATION_COLUMNS, discrimination_columns_and_notes
 from app.analysis.method_types import TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
@@ -15,7 +15,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import sum_values_by_number
-from app.inference.labels.agreement_with_others import share_of_equal_labels_with_others
+from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.preferences import transitivity
 from app.inference.ratings import annotator_aware
@@ -112,7 +112,7 @@ def scale_use_columns(answers: Answers) -> AnnotatorTablePart:
     return (
         SCALE_USE_COLUMNS,
         (*score_mean_and_deviation_by_annotator(answers), correlation_with_others_by_annotator(answers), *columns),
-        (*reading_notes(answers, "points"), *notes),
+        (*notes_on_reading_as_kind(answers, "points"), *notes),
     )
 
 
@@ -122,7 +122,7 @@ def preference_consistency_columns(answers: Answers) -> AnnotatorTablePart:
     """
     columns, notes = transitivity_figures_and_notes(answers)
     if answers.value_kind != "order":
-        return TRANSITIVITY_COLUMNS, columns, (*reading_notes(answers, "order"), *notes)
+        return TRANSITIVITY_COLUMNS, columns, (*notes_on_reading_as_kind(answers, "order"), *notes)
     agreement, agreement_notes = discrimination_columns_and_notes(answers)
     return (*DISCRIMINATION_COLUMNS, *TRANSITIVITY_COLUMNS), (*agreement, *columns), (*agreement_notes, *notes)
 
@@ -135,7 +135,7 @@ ANNOTATOR_PARTS_BY_KIND: dict[JudgmentKind, Callable[[Answers], AnnotatorTablePa
 
 def label_agreement_column(answers: Answers) -> AnnotatorTablePart:
     """Return each annotator's label agreement with others, (A,), as their own page shows it."""
-    shared = share_of_equal_labels_with_others(
+    shared = equal_label_share_by_annotator(
         answers.item,
         answers.annotator,
         label_of_each_judgment(answers, 0),

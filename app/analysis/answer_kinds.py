@@ -31,12 +31,12 @@ def can_read_answers_as(wanted_kind: JudgmentKind, given_kind: ValueKind) -> boo
 
 
 def refuse_unreadable_answers(
-    title: str, readable_kinds: Collection[JudgmentKind], answers: Answers, *, as_given: bool = False
+    method_title: str, readable_kinds: Collection[JudgmentKind], answers: Answers, *, as_given: bool = False
 ) -> None:
     """Refuse a method that cannot read these answers in any of its kinds.
 
     Args:
-        title: Title of the method.
+        method_title: Title of the method.
         readable_kinds: Kinds of answers that it reads.
         answers: The campaign's answers.
         as_given: Whether it reads only answers that are of such a kind, and none that could be read as one.
@@ -49,7 +49,7 @@ def refuse_unreadable_answers(
     if not any(kind == given or (not as_given and can_read_answers_as(kind, given)) for kind in readable_kinds):
         kind_words = " or ".join(ANSWER_KIND_WORDS[kind] for kind in readable_kinds)
         raise Inestimable(
-            f"“{title}” reads {kind_words}. Annotators in this campaign give {ANSWER_KIND_WORDS[given]}, "
+            f"“{method_title}” reads {kind_words}. Annotators in this campaign give {ANSWER_KIND_WORDS[given]}, "
             "which it cannot read.",
             code="method_reads_other_answers",
         )
@@ -86,10 +86,10 @@ def class_names_or_score_ranges(answers: Answers, class_count: int) -> list[str]
     """Return the names of the labels: those of the design, or ranges in points such as "0 to 50"."""
     if has_class_labels(answers):
         return [*answers.classes]
-    return [f"{low} to {high}" for low, high in pairwise(["0", *format_score_cuts(class_count), f"{MAX_POINTS:g}"])]
+    return [f"{low} to {high}" for low, high in pairwise(["0", *score_cut_texts(class_count), f"{MAX_POINTS:g}"])]
 
 
-def format_score_cuts(class_count: int) -> list[str]:
+def score_cut_texts(class_count: int) -> list[str]:
     """Return the cuts between labels, in points."""
     return [f"{MAX_POINTS * k / class_count:.4g}" for k in range(1, class_count)]
 
@@ -97,7 +97,7 @@ def format_score_cuts(class_count: int) -> list[str]:
 # Notes
 
 
-def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) -> tuple[Note, ...]:
+def notes_on_reading_as_kind(answers: Answers, kind: JudgmentKind, class_count: int = 2) -> tuple[Note, ...]:
     """Return notes on how the campaign's answers were read as another kind; none if they are of that kind.
 
     Args:
@@ -117,7 +117,7 @@ def reading_notes(answers: Answers, kind: JudgmentKind, class_count: int = 2) ->
         sentence = (
             f"Labels were read as scores by their position, from “{first}” at 0 points to “{last}” at {MAX_POINTS:g}."
         )
-        return read_as_notes(sentence)
+        return one_note_on_reading(sentence)
     return notes_on_reading_ratios_as_scores() if answers.value_kind == "ratio" else ()
 
 
@@ -136,14 +136,14 @@ def notes_on_reading_as_order(answers: Answers) -> tuple[Note, ...]:
     }
     higher, equal = words[answers.value_kind]
     sentence = f"Answers were read as preferences: the item with {higher} is preferred, and {equal} are a tie."
-    return read_as_notes(sentence)
+    return one_note_on_reading(sentence)
 
 
 def notes_on_reading_as_classes(answers: Answers, class_count: int) -> tuple[Note, ...]:
     """Return notes on how other answers are read as labels."""
     if has_class_labels(answers):
-        return read_as_notes("The order of the labels was ignored.")
-    cut_points = ", ".join(format_score_cuts(class_count))
+        return one_note_on_reading("The order of the labels was ignored.")
+    cut_points = ", ".join(score_cut_texts(class_count))
     sentence = (
         f"Labels are scores cut into {class_count} classes at {cut_points}; "
         "a score on a cut belongs to the upper class."
@@ -158,9 +158,9 @@ def notes_on_reading_ratios_as_scores() -> tuple[Note, ...]:
         "Ratios were read as scores by their logarithm: a ratio of 1 to the reference is 50 points, one half is 33, "
         "two is 67, and no ratio reaches 0 or 100."
     )
-    return read_as_notes(sentence)
+    return one_note_on_reading(sentence)
 
 
-def read_as_notes(sentence: str) -> tuple[Note]:
+def one_note_on_reading(sentence: str) -> tuple[Note]:
     """Return the note on answers that were read as a coarser kind."""
     return (Note("read_as", sentence),)

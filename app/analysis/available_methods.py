@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.analysis.answer_kinds import reading_notes, refuse_unreadable_answers
+from app.analysis.answer_kinds import notes_on_reading_as_kind, refuse_unreadable_answers
 from app.analysis.load_answers import has_item_with_all_columns
 from app.analysis.method_types import MethodExport, OptionName, ScoreMethod, TableMethod, TableSection
 from app.analysis.methods import (
@@ -71,7 +71,7 @@ class AvailableMethods:
 ALL_METHODS = AvailableMethods(SCORE_METHODS, TABLE_METHODS)
 
 
-def methods_for_design(design: Design, items_per_hit: int | None = None) -> AvailableMethods:
+def available_methods_for_design(design: Design, items_per_hit: int | None = None) -> AvailableMethods:
     """Return what the answers of a design support, whatever columns its items have.
 
     Args:
@@ -103,7 +103,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
     If an item is in every HIT, all others are compared with it, whatever their columns.
     """
     design = criterion.design
-    available = methods_for_design(design, criterion.campaign.items_per_hit)
+    available = available_methods_for_design(design, criterion.campaign.items_per_hit)
     if not criterion.campaign.segment_count:
         available = replace(
             available, tables={name: one for name, one in available.tables.items() if not one.needs_systems}
@@ -142,7 +142,7 @@ def fit_scores_with_reading_notes(method: ScoreMethod, answers: Answers) -> Scor
     """
     refuse_unreadable_answers(method.title, [method.reads], answers)
     scores = method.fit(answers)
-    return replace(scores, notes=(*reading_notes(answers, method.reads), *scores.notes))
+    return replace(scores, notes=(*notes_on_reading_as_kind(answers, method.reads), *scores.notes))
 
 
 def fit_table_or_refuse(method: TableMethod, answers: Answers, options: Options) -> ResultTable:

@@ -22,7 +22,7 @@ MIN_NOTED_PROBABILITY = 0.5
 
 
 @cache_last_result
-def fit_aware_comparisons(answers: Answers, _options: None) -> AwareComparisonFit:
+def fit_annotator_aware_comparisons(answers: Answers, _options: None) -> AwareComparisonFit:
     """Return the fit to all pairs of a campaign; scores and the table of annotators share it.
 
     Raises:
@@ -39,15 +39,15 @@ def fit_aware_comparisons(answers: Answers, _options: None) -> AwareComparisonFi
     )
 
 
-def aware_bradley_terry_scores(answers: Answers) -> Scores:
+def annotator_aware_bradley_terry_scores(answers: Answers) -> Scores:
     """Return scores with 95 % intervals, and a note on annotators whose answers hardly count or count reversed."""
-    fit = fit_aware_comparisons(answers, None)
+    fit = fit_annotator_aware_comparisons(answers, None)
     low, high = (fit.score + side * Z * fit.standard_error for side in (-1.0, 1.0))
-    notes = (*notes_with_names(fit.notes, {"item": answers.ids}), *careless_annotator_notes(fit))
+    notes = (*notes_with_names(fit.notes, {"item": answers.ids}), *notes_on_careless_annotator_count(fit))
     return Scores(fit.score, answers.has_judgments, low, high, fit.standard_error, notes)
 
 
-def careless_annotator_notes(fit: AwareComparisonFit) -> tuple[Note, ...]:
+def notes_on_careless_annotator_count(fit: AwareComparisonFit) -> tuple[Note, ...]:
     """Return a note on how many annotators are probably careless, without their names, which not all roles may see."""
     careless = int((np.nan_to_num(fit.random + fit.reversed) >= MIN_NOTED_PROBABILITY).sum())
     if not careless:
@@ -62,7 +62,7 @@ def discrimination_columns_and_notes(answers: Answers) -> tuple[tuple[AnyArray, 
     each, with notes.
     """
     try:
-        fit = fit_aware_comparisons(answers, None)
+        fit = fit_annotator_aware_comparisons(answers, None)
     except Inestimable as reason:
         missing: Array = np.full(answers.n_annotators, np.nan)
         return (missing,) * 4, (Note("no_discrimination", f"No discrimination: {reason}"),)
@@ -74,6 +74,6 @@ AWARE_BRADLEY_TERRY = ScoreMethod(
     "Like Bradley-Terry, but annotators who often contradict the others count less, and those who answer at random not "
     "at all.",
     "log odds of a typical annotator, mean 0",
-    aware_bradley_terry_scores,
+    annotator_aware_bradley_terry_scores,
     reads="order",
 )

@@ -12,7 +12,7 @@ from app.inference.preferences import best_worst_counts
 Z = float(ndtri(0.975))
 
 
-def best_worst_scores(answers: Answers) -> Scores:
+def best_minus_worst_scores(answers: Answers) -> Scores:
     """Return how often each item was the best of its HIT, minus how often it was the worst."""
     refuse_without_answers(answers)
     fit = best_worst_counts.fit(
@@ -29,6 +29,6 @@ BEST_WORST_METHOD = ScoreMethod(
     "Best-worst counts",
     "An item scores higher the more often it was chosen as best rather than worst, whichever items it was shown with.",
     "share of tasks as the best minus share as the worst, -1 to 1",
-    best_worst_scores,
+    best_minus_worst_scores,
     reads="order",
 )

@@ -86,7 +86,7 @@ def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, .
 async def update_calibrated_evidence(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
-    previous: CalibratedEvidence | None = None,
+    previous_evidence: CalibratedEvidence | None = None,
     *,
     law: Law | None = None,
 ) -> CalibratedEvidence:
@@ -95,20 +95,22 @@ async def update_calibrated_evidence(
     Args:
         connection: A snapshot.
         criterion: The criterion.
-        previous: Earlier evidence; its judgments are not read again.
+        previous_evidence: Earlier evidence; its judgments are not read again.
         law: Update law that reads the judgments, None for the campaign's own.
 
     """
-    if previous is not None and not previous.tally.judgments.any():
-        previous = None  # before the launch there may be more items since
-    now, first, since = await poll_changes(connection, criterion.campaign.id, previous.watermark if previous else None)
-    if previous is None or since is None:
+    if previous_evidence is not None and not previous_evidence.tally.judgments.any():
+        previous_evidence = None  # before the launch there may be more items since
+    now, first, since = await poll_changes(
+        connection, criterion.campaign.id, previous_evidence.watermark if previous_evidence else None
+    )
+    if previous_evidence is None or since is None:
         count = await count_items_of_campaign(connection, criterion.campaign.id)
         evidence, after = GoalEvidence.empty(law or criterion.law, count), 0
     elif first is None:
-        return replace(previous, watermark=now)
+        return replace(previous_evidence, watermark=now)
     else:
-        evidence, after = previous.evidence, first - 1
+        evidence, after = previous_evidence.evidence, first - 1
     design = criterion.design
     if design.is_ordered:  # else there are no means
         async for rows in stream_judgment_batches(connection, criterion, after_seq=after, since_watermark=since):
@@ -120,8 +122,10 @@ def evidence_with_judgments_added(
     evidence: GoalEvidence, judgments: Mapping[str, NumberColumn], design: Design
 ) -> GoalEvidence:
     """Return the evidence with these judgments added."""
-    return evidence.add_judgments(
-        judgments["item"], judgments["annotator"], design.to_points(judgments["value"], judgments["seq"]) / MAX_POINTS
+    return evidence.with_judgments_added(
+        judgments["item"],
+        judgments["annotator"],
+        design.values_to_points(judgments["value"], judgments["seq"]) / MAX_POINTS,
     )
 
 

@@ -31,9 +31,9 @@ class LinearScale:
         width = (self.high - self.low) or 1.0
         return self.first_place + (value - self.low) / width * (self.last_place - self.first_place)
 
-    def ticks(self, steps: int = 4) -> list[Tick]:
+    def ticks(self, step_count: int = 4) -> list[Tick]:
         """Return evenly spaced ticks from end to end."""
-        values = [self.low + (self.high - self.low) * step / steps for step in range(steps + 1)]
+        values = [self.low + (self.high - self.low) * step / step_count for step in range(step_count + 1)]
         return [(self(value), use_minus_sign(f"{value:.4g}")) for value in values]
 
 
@@ -66,9 +66,9 @@ class Axis:
         """Title in short lines: the quantity, then its unit."""
         return self.title.split(": ", 1)
 
-    def with_padding(self, share: float) -> "Axis":
+    def with_padding(self, padding_share: float) -> "Axis":
         """Return the axis extended by a share of its length at both ends, so that dots and names fit inside."""
-        padding = share * (self.high - self.low)
+        padding = padding_share * (self.high - self.low)
         wider_axis = Axis(self.title, self.low - padding, self.high + padding, ())
         places = [self.low + at / 100 * (self.high - self.low) for at, _ in self.ticks]
         words = [words for _, words in self.ticks]
@@ -78,7 +78,7 @@ class Axis:
         )
 
     @property
-    def few_ticks(self) -> tuple[Tick, ...]:
+    def at_most_four_ticks(self) -> tuple[Tick, ...]:
         """At most four of the ticks, for the head of a column."""
         return self.ticks[::2] if len(self.ticks) > 4 else self.ticks
 

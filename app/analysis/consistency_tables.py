@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from app.analysis.annotator_table import fit_transitivity
-from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, label_of_each_judgment, notes_on_reading_as_kind
 from app.analysis.chart_axes import COEFFICIENT_AXIS, SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
@@ -63,7 +63,7 @@ def build_consistency_table(answers: Answers, _options: Options) -> ResultTable:
     parts = [(kind, part) for kind, part in CONSISTENCY_PARTS if can_read_answers_as(kind, answers.value_kind)]
     for kind, part in parts or [("classes", repeated_label_rows_and_notes)]:
         part_rows, part_notes = part(answers)
-        notes += reading_notes(answers, kind)
+        notes += notes_on_reading_as_kind(answers, kind)
         rows += part_rows
         notes += part_notes
     return ResultTable(CONSISTENCY_COLUMNS, rows, tuple(dict.fromkeys(notes)))
@@ -78,14 +78,14 @@ def build_preference_scale_table(answers: Answers, _options: Options) -> ResultT
     """
     scores = fit_preference_scale(answers)
     columns = (Column("id", "Id", "text"), Column("text", "Item", "text"), Column("score", "At least as good as"))
-    notes = (*reading_notes(answers, "order"), *scores.notes)
+    notes = (*notes_on_reading_as_kind(answers, "order"), *scores.notes)
     return ResultTable(columns, columns_to_cell_rows(answers.ids, answers.shown, scores.score), notes)
 
 
 ConsistencyPart = Callable[[Answers], tuple[ConsistencyRows, Iterable[Note]]]
 
 
-def inestimable_row_without_notes(
+def inestimable_row_and_no_notes(
     name: str, title: str, unit_noun: str, reason: Inestimable
 ) -> tuple[ConsistencyRows, Iterable[Note]]:
     return [(name, title, None, 0, unit_noun, str(reason))], ()
@@ -97,7 +97,7 @@ def transitivity_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iter
     try:
         fit = fit_transitivity(answers)
     except Inestimable as reason:
-        return inestimable_row_without_notes(name, title, "triads", reason)
+        return inestimable_row_and_no_notes(name, title, "triads", reason)
     triads, triads_without_ties = int(fit.triads.sum()), int(fit.triads_without_ties.sum())
     return [
         (name, title, cell_or_none_if_not_finite(fit.pooled_kappa), triads, "triads", TRANSITIVITY_TEXT),
@@ -116,9 +116,11 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     """Return how well annotators repeat their own scores of items."""
     margin = answers.parameters.tie_margin
     try:
-        retest_scores = retest.retest_scores(answers.item, answers.annotator, answers.unit_score, margin=margin)
+        retest_scores = retest.compare_repeated_scores(
+            answers.item, answers.annotator, answers.unit_score, margin=margin
+        )
     except Inestimable as reason:
-        return inestimable_row_without_notes("retest", "Repeated scores", "repeats", reason)
+        return inestimable_row_and_no_notes("retest", "Repeated scores", "repeats", reason)
     measures = (
         ("retest_same", "Repeated scores that agree", retest_scores.pooled_same, SAME_SCORE_TEXT),
         ("retest_shift", "Shift of repeated scores", 100.0 * retest_scores.pooled_shift, SCORE_SHIFT_TEXT),
@@ -137,9 +139,9 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
     """Return how well annotators repeat their own preferences between two items."""
     try:
         first, second, outcomes, hits = preference_pair_columns(answers)
-        retest_pairs = retest.retest_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
+        retest_pairs = retest.compare_repeated_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
     except Inestimable as reason:
-        return inestimable_row_without_notes("pairs_again", "Repeated pairs", "repeats", reason)
+        return inestimable_row_and_no_notes("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (
         ("pairs_again_same", "Repeated preferences that agree", retest_pairs.pooled_same, SAME_PREFERENCE_TEXT),
         ("pairs_again_kappa", "Kappa of repeated preferences", retest_pairs.pooled_kappa, PREFERENCE_KAPPA_TEXT),
@@ -150,9 +152,11 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
 def repeated_label_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Iterable[Note]]:
     """Return how well annotators repeat their own labels of items."""
     try:
-        retest_labels = retest.retest_labels(answers.item, answers.annotator, label_of_each_judgment(answers, 0))
+        retest_labels = retest.compare_repeated_labels(
+            answers.item, answers.annotator, label_of_each_judgment(answers, 0)
+        )
     except Inestimable as reason:
-        return inestimable_row_without_notes("labels_again", "Repeated labels", "repeats", reason)
+        return inestimable_row_and_no_notes("labels_again", "Repeated labels", "repeats", reason)
     measures = (
         ("labels_again_same", "Repeated labels that agree", retest_labels.pooled_same, SAME_LABEL_TEXT),
         ("labels_again_kappa", "Kappa of repeated labels", retest_labels.pooled_kappa, LABEL_KAPPA_TEXT),
@@ -179,7 +183,7 @@ def preference_scale_row_and_notes(answers: Answers) -> tuple[ConsistencyRows, I
 
 
 def fit_preference_scale(answers: Answers) -> AbsoluteScores:
-    """Return the scale, with items by name in the notes.
+    """Return each item's place on the scale that the preferences form, with items by name in the notes.
 
     Raises:
         Inestimable: `no_scale` if there is none.

@@ -50,7 +50,9 @@ class Finding:
 
 
 def finding_about_scores(method: ScoreMethod, scores: Scores, answers: Answers) -> Finding:
-    """Say how many items have scores, how exact these are, and which are the highest and the lowest."""
+    """Return the finding that says how many items have scores, how exact these are, and which are the highest and the
+    lowest.
+    """
     values = scores.values
     scored = np.flatnonzero(np.isfinite(values))
     decimals = decimals_for_values(values[scored])
@@ -86,7 +88,9 @@ def quote_shortened_item_text(answers: Answers, item: int) -> str:
 
 
 def finding_about_disputed_items_or_none(answers: Answers) -> Finding | None:
-    """Name the items about which annotators differ most, if they differ clearly more than usual."""
+    """Return a finding that names the items about which annotators differ most, or None if they do not differ clearly
+    more than usual.
+    """
     if not can_read_answers_as("points", answers.value_kind):
         return None
     counts = answers.judgment_counts
@@ -149,7 +153,9 @@ def join_first_names_with_rest_count(names: Sequence[str]) -> str:
 
 
 def sentence_on_alpha_change_or_empty(answers: Answers, is_left_out: Mask, count: int) -> str:
-    """Say how Krippendorff's alpha changes without these judgments; nothing if it cannot be estimated."""
+    """Return a sentence on how Krippendorff's alpha changes without these judgments; empty if it cannot be
+    estimated.
+    """
     kept_annotators = np.unique(answers.annotator[~is_left_out])
     if len(kept_annotators) < MIN_REMAINING_ANNOTATORS:
         return ""
@@ -182,7 +188,9 @@ def krippendorff_alpha_of_judgments(answers: Answers, mask: Mask) -> float:
 
 
 def finding_about_groups_or_none(table: ResultTable) -> Finding | None:
-    """Say how far groups of annotators agree with the others, the least similar group first."""
+    """Return the finding on how far groups of annotators agree with the others, the least similar group first, or
+    None.
+    """
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     rows = [
         (correlation, f"{question}: {answer}")
@@ -202,7 +210,7 @@ def finding_about_groups_or_none(table: ResultTable) -> Finding | None:
 
 
 def finding_about_systems_or_none(table: ResultTable) -> Finding | None:
-    """Say which systems rank first, and whether they can be distinguished."""
+    """Return the finding that says which systems rank first and whether they can be distinguished, or None."""
     columns = {column.name: [row[k] for row in table.rows] for k, column in enumerate(table.columns)}
     if not table.rows:
         return None
@@ -213,7 +221,7 @@ def finding_about_systems_or_none(table: ResultTable) -> Finding | None:
 
 
 def finding_about_effect_of_method_or_none(names: tuple[str, str], scores: tuple[Scores, Scores]) -> Finding | None:
-    """Say whether the order of the items depends on the method."""
+    """Return the finding that says whether the order of the items depends on the method, or None."""
     one, other = (method_scores.values for method_scores in scores)
     both = np.isfinite(one) & np.isfinite(other)
     if np.count_nonzero(both) < MIN_ITEMS_TO_COMPARE_METHODS or min(np.ptp(one[both]), np.ptp(other[both])) <= 0.0:

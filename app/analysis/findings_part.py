@@ -31,7 +31,7 @@ FINDINGS_OF_TABLES: dict[str, DescribeTable] = {
 async def load_findings_template_context(
     fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, *, table_names: Collection[str]
 ) -> dict[str, Any]:
-    """Return the context of the part."""
+    """Return the template context of the part with findings."""
     return {"findings": await load_findings(fits, engine, slug, view, table_names=table_names)}
 
 
@@ -48,7 +48,7 @@ async def load_findings(
         table_names: Tables that the reader may see.
 
     """
-    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    answers = await fits.load_answers(engine, slug, **view.answer_filter_query_fields)
     found = await load_score_findings(fits, engine, slug, view)
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     for name, describe in FINDINGS_OF_TABLES.items():
@@ -56,7 +56,7 @@ async def load_findings(
             continue
         try:
             table = await fits.load_cached_or_fit_table(
-                engine, slug, name, Options(view.classes, view.baseline or None), **view.answer_filters
+                engine, slug, name, Options(view.classes, view.baseline or None), **view.answer_filter_query_fields
             )
         except Conflict:
             continue
@@ -73,13 +73,13 @@ async def load_score_findings(
     Means are described if there are any: their calibrated intervals say how far annotators agree.
     """
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
-    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    answers = await fits.load_answers(engine, slug, **view.answer_filter_query_fields)
     if not available.scores:
         return []
     names = names_of_two_methods_to_show(view, answers.law, available.scores, available.default_method)
     described = MEAN_METHOD_NAME if MEAN_METHOD_NAME in available.scores else names[0]
     _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
-        engine, slug, {described, *names}, **view.answer_filters
+        engine, slug, {described, *names}, **view.answer_filter_query_fields
     )
     scores, one, other = (scores_by_method[name] for name in (described, *names))
     titles = SCORE_METHODS[names[0]].title, SCORE_METHODS[names[1]].title

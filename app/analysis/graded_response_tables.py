@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, notes_on_reading_as_kind
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns, preference_pair_columns_in_groups
 from app.analysis.result_types import (
@@ -149,7 +149,7 @@ class SystemComparisons:
 
 @cache_last_result
 def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
-    """Return the fit.
+    """Return the graded-response fit of all systems' outputs against the baseline.
 
     Raises:
         Inestimable: `no_systems`, `no_shared_segments`, `no_such_system`, or the code of the fit.
@@ -158,7 +158,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     refuse_without_answers(answers)
     always_shown = answers.always_shown
     systems, system = distinct_names_and_index_of_each(
-        names_or_replacements(answers.systems, answers.ids) if always_shown else answers.systems
+        names_with_replacements_for_none(answers.systems, answers.ids) if always_shown else answers.systems
     )
     segments, segment = distinct_names_and_index_of_each(
         segments_or_none_for_always_shown(answers) if always_shown else answers.segments
@@ -196,20 +196,20 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     )
     notes = (
         *notes_on_baseline_and_its_choice(baseline, outcomes),
-        *reading_notes(answers, "order"),
+        *notes_on_reading_as_kind(answers, "order"),
         *notes_with_names(fit.notes, names),
     )
     return GradedFit(baseline, baseline_number, systems, segments, fit, by_system, by_annotator, by_segment, notes)
 
 
-def names_or_replacements(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
+def names_with_replacements_for_none(names: Sequence[str | None], replacements: Sequence[str]) -> list[str]:
     """Return the names, with a replacement where there is none."""
     return [other if name is None else name for name, other in zip(names, replacements, strict=True)]
 
 
 def segments_or_none_for_always_shown(answers: Answers) -> list[str | None]:
     """Return the segment of each item; None for items in every HIT, which belong to all segments."""
-    names = names_or_replacements(answers.segments, [ANY_SEGMENT] * answers.n_items)
+    names = names_with_replacements_for_none(answers.segments, [ANY_SEGMENT] * answers.n_items)
     return [None if item in answers.always_shown else name for item, name in enumerate(names)]
 
 
@@ -247,7 +247,7 @@ def judged_pairs_within_segments(
         Inestimable: `no_systems`.
 
     """
-    has_both = system_and_segment_mask(answers)[answers.item]
+    has_both = items_with_system_and_segment_mask(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
             "This needs items with the columns “system” and “segment”, which name the system that produced each "
@@ -279,7 +279,7 @@ def notes_on_baseline_and_its_choice(baseline: str, outcomes: Integers) -> tuple
     return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
 
 
-def system_and_segment_mask(answers: Answers) -> Mask:
+def items_with_system_and_segment_mask(answers: Answers) -> Mask:
     """Return which items name both their system and their segment, (N,)."""
     both = zip(answers.systems, answers.segments, strict=True)
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)

@@ -11,7 +11,7 @@ from app.analysis.agreement_table import (
     agreement_data_for_kind,
     estimate_agreement_or_inestimable,
 )
-from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, notes_on_reading_as_kind
 from app.analysis.chart_axes import COEFFICIENT_AXIS
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable, columns_to_cell_rows, to_cells
@@ -54,7 +54,7 @@ def build_profile_group_table(answers: Answers, options: Options) -> ResultTable
     groups = profile_groups_with_sizes(answers)
     rows = [profile_group_row(answers, options, *group) for group in groups[:MAX_GROUP_ROWS]]
     notes = [
-        *reading_notes(
+        *notes_on_reading_as_kind(
             answers, "points" if can_read_answers_as_points(answers) else answers.value_kind, options.classes
         )
     ]
@@ -164,7 +164,7 @@ def build_group_item_table(answers: Answers, _options: Options) -> ResultTable:
         ]
         columns += [item_mean_scores(group_answers)[judged], group_answers.judgment_counts[judged]]
     names = [answers.ids[item] for item in item_numbers], [answers.shown[item] for item in item_numbers]
-    notes = [*reading_notes(answers, "points")]
+    notes = [*notes_on_reading_as_kind(answers, "points")]
     if len(shown_groups) < len(groups):
         notes.append(omitted_groups_note(describe_shown_groups(shown_groups)))
     return ResultTable((*GROUP_ITEM_COLUMNS, *heads), columns_to_cell_rows(*names, *columns), tuple(notes))

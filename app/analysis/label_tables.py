@@ -11,7 +11,7 @@ from app.analysis.answer_kinds import (
     class_names_or_score_ranges,
     has_class_labels,
     label_of_each_judgment,
-    reading_notes,
+    notes_on_reading_as_kind,
 )
 from app.analysis.chart_axes import SHARE_AXIS
 from app.analysis.method_types import DotPlotColumn, LazyTable, MethodExport, TableMethod, TableSection
@@ -35,7 +35,7 @@ from app.inference.labels.dawid_skene import (
     expected_information,
     probability_of_each_label_being_right,
 )
-from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
+from app.inference.labels.prevalence_interval import ends_of_bootstrap_prevalence_intervals
 
 # How often: `python -m benchmarks.label_confidence`.
 OVERCONFIDENCE_NOTE = Note(
@@ -73,7 +73,7 @@ def fit_dawid_skene(answers: Answers, class_count: int) -> DawidSkeneResult:
 
 
 @cache_last_result
-def fit_cautious_item_posteriors(answers: Answers, class_count: int) -> DawidSkeneResult:
+def fit_dawid_skene_with_cautious_posteriors(answers: Answers, class_count: int) -> DawidSkeneResult:
     """Return the fit with posteriors of items that allow for what is unknown about annotators.
 
     Raises:
@@ -86,14 +86,14 @@ def fit_cautious_item_posteriors(answers: Answers, class_count: int) -> DawidSke
     )
 
 
-def prevalence_interval_and_notes(answers: Answers, class_count: int) -> tuple[Array, Array, tuple[Note, ...]]:
+def prevalence_interval_ends_and_notes(answers: Answers, class_count: int) -> tuple[Array, Array, tuple[Note, ...]]:
     """Return the ends of each label's interval, (K,) each, or NaN and a note where there are too many labels."""
     labels, result = label_of_each_judgment(answers, class_count), fit_dawid_skene(answers, class_count)
     if len(labels) > MAX_RESAMPLED_LABELS:
         sentence = f"{len(labels):,} labels are too many to resample, so prevalences have no intervals."
         unknown = np.full(len(result.prevalence), np.nan)
         return unknown, unknown, (Note("prevalence_without_interval", sentence),)
-    low, high = bootstrap_prevalence_interval(
+    low, high = ends_of_bootstrap_prevalence_intervals(
         *(result, answers.item, answers.annotator, labels), draws=PREVALENCE_DRAWS, rng=answers.seeded_rng()
     )
     return low, high, ()
@@ -102,7 +102,7 @@ def prevalence_interval_and_notes(answers: Answers, class_count: int) -> tuple[A
 def label_fit_notes(answers: Answers, class_count: int, result: DawidSkeneResult) -> tuple[Note, ...]:
     """Return notes on how labels were made, and on limits of the fit."""
     names = {"item": answers.ids, "annotator": answers.names}
-    return (*reading_notes(answers, "classes", class_count), *notes_with_names(result.notes, names))
+    return (*notes_on_reading_as_kind(answers, "classes", class_count), *notes_with_names(result.notes, names))
 
 
 def label_column(answers: Answers) -> Column:
@@ -111,8 +111,8 @@ def label_column(answers: Answers) -> Column:
 
 def build_prevalence_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per label."""
-    result = fit_cautious_item_posteriors(answers, options.classes)
-    low, high, interval_notes = prevalence_interval_and_notes(answers, options.classes)
+    result = fit_dawid_skene_with_cautious_posteriors(answers, options.classes)
+    low, high, interval_notes = prevalence_interval_ends_and_notes(answers, options.classes)
     names = class_names_or_score_ranges(answers, options.classes)
     label_counts = np.bincount(label_of_each_judgment(answers, options.classes), minlength=len(names))
     best, _ = consensus(result)
@@ -164,7 +164,7 @@ def build_label_annotator_table(answers: Answers, options: Options) -> ResultTab
 
 def build_label_item_table(answers: Answers, options: Options) -> ResultTable:
     """Return one row per item. If labels say nothing, the item has no label and the uncertainty of the prevalence."""
-    result = fit_cautious_item_posteriors(answers, options.classes)
+    result = fit_dawid_skene_with_cautious_posteriors(answers, options.classes)
     names = class_names_or_score_ranges(answers, options.classes)
     best, confident = consensus(result)
     columns = (
@@ -203,14 +203,17 @@ class LabelledJudgments:
     item_confidence: Array
 
 
-def fit_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJudgments:
+def fit_judgment_labels_with_confidence(answers: Answers, class_count: int) -> LabelledJudgments:
     """Return all labels with their confidence.
 
     Raises:
         Inestimable: If nothing can be fitted.
 
     """
-    result, labels = fit_cautious_item_posteriors(answers, class_count), label_of_each_judgment(answers, class_count)
+    result, labels = (
+        fit_dawid_skene_with_cautious_posteriors(answers, class_count),
+        label_of_each_judgment(answers, class_count),
+    )
     return LabelledJudgments(
         labels, probability_of_each_label_being_right(result, answers.item, labels), *consensus(result)
     )
@@ -227,7 +230,7 @@ def lazy_judgment_label_table(answers: Answers, options: Options) -> LazyTable:
     Rows also have the score if labels are scores that were cut.
     """
     labelled_judgments, names = (
-        fit_labels_with_confidence(answers, options.classes),
+        fit_judgment_labels_with_confidence(answers, options.classes),
         class_names_or_score_ranges(answers, options.classes),
     )
     columns = [name for name in LABEL_EXPORT_COLUMNS if name != "score" or not has_class_labels(answers)]

@@ -138,7 +138,7 @@ async def load_scores_by_criterion(
 
 
 def points_of_criterion_by_judgment(design: Design, value_batches: Sequence[Array], answers: Answers) -> Array:
-    return design.to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
+    return design.values_to_points(np.concatenate([answers.score[:0], *value_batches]), answers.hit)
 
 
 async def stream_judgment_batches(
@@ -204,7 +204,7 @@ def build_answers_from_rows(
         hit=hit,
         item=columns["item"].astype(np.intp),
         annotator=annotator,
-        score=design.to_points(columns["value"], hit),
+        score=design.values_to_points(columns["value"], hit),
         value=columns["value"],
         value_kind=design.value_kind,
         classes=design.classes,

@@ -18,7 +18,7 @@ from app.analysis.result_types import (
 )
 from app.inference.ground.arrays import Array
 from app.inference.ground.notes import Note
-from app.inference.ground.proportions import wilson_interval
+from app.inference.ground.proportions import wilson_shares_and_interval_ends
 from app.inference.preferences.misfit import Misfit, misfit_of_annotators_and_items
 
 MISFIT_COLUMNS = (
@@ -122,7 +122,7 @@ def left_choice_shares_and_interval_ends(
         np.bincount(annotators, weights=weights, minlength=answers.n_annotators)
         for weights in (None, (outcomes[is_choice] > 0).astype(np.float64))
     )
-    return wilson_interval(left, choices)
+    return wilson_shares_and_interval_ends(left, choices)
 
 
 def lazy_winner_loser_table(answers: Answers, _options: Options) -> LazyTable:

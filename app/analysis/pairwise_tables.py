@@ -66,7 +66,7 @@ def preference_pair_columns_in_groups(
 
     """
     parameters = answers.parameters
-    return comparisons.pair_outcomes_from_hits(
+    return comparisons.pair_outcome_columns_from_hits(
         groups, items, scores, tie_margin=parameters.tie_margin, ties=parameters.ties
     )
 

@@ -118,22 +118,32 @@ def tuple_split_half_rows(answers: Answers) -> list[ReliabilityRow]:
 
 
 def split_half_rows(
-    half: tuple[str, str, str], full: tuple[str, str, str], estimate: Callable[[], SplitHalves]
+    half_length_texts: tuple[str, str, str],
+    full_length_texts: tuple[str, str, str],
+    estimate_split_halves: Callable[[], SplitHalves],
 ) -> list[ReliabilityRow]:
     """Return the rows of the halves and of the full length, each with name, title and sentence."""
     try:
-        halves = estimate()
+        halves = estimate_split_halves()
     except Inestimable as reason:
-        return [(*half[:2], None, None, None, 0, "splits", str(reason))]
+        return [(*half_length_texts[:2], None, None, None, 0, "splits", str(reason))]
     return [
         (
-            *half[:2],
+            *half_length_texts[:2],
             *map(cell_or_none_if_not_finite, (halves.correlation, halves.low, halves.high)),
             halves.n_splits,
             "splits",
-            half[2],
+            half_length_texts[2],
         ),
-        (*full[:2], cell_or_none_if_not_finite(halves.full_length), None, None, halves.n_splits, "splits", full[2]),
+        (
+            *full_length_texts[:2],
+            cell_or_none_if_not_finite(halves.full_length),
+            None,
+            None,
+            halves.n_splits,
+            "splits",
+            full_length_texts[2],
+        ),
     ]
 
 

@@ -115,7 +115,7 @@ def squares_shaded_by_dot_count(x: Axis, y: Axis, first: DrawnArray, second: Dra
 Box = tuple[float, float, float, float]
 
 
-def label_dots_with_room(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
+def label_dots_where_room(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot]:
     """Return dots with their names next to, above or below them, where it is clear which dot is meant.
 
     Dots far from the middle come first. If there are few dots, the others get their names further away, with a line to
@@ -151,7 +151,7 @@ def labelled_dot_or_none(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[
         (
             at
             for side, rise in LABEL_SIDES
-            if is_label_free(at := replace(dot, side=side, rise=rise), metrics, taken_boxes)
+            if is_label_place_free(at := replace(dot, side=side, rise=rise), metrics, taken_boxes)
         ),
         None,
     )
@@ -169,13 +169,15 @@ def label_dots_with_lines(dots: Sequence[Dot], names: Sequence[str]) -> list[Dot
         turns = ((ring, math.tau * turn / 16) for ring in LABEL_DISTANCES_PERCENT for turn in range(16))
         ends = ((round(dot.x + ring * math.cos(at), 2), round(dot.y + ring * math.sin(at), 2)) for ring, at in turns)
         places = (replace(dot, label=names[i], side=1 if end[0] >= dot.x else -1, end=end) for end in ends)
-        if found := next((place for place in places if is_label_free(place, WIDE_LABEL_METRICS, taken_boxes)), None):
+        if found := next(
+            (place for place in places if is_label_place_free(place, WIDE_LABEL_METRICS, taken_boxes)), None
+        ):
             taken_boxes.append(label_box(found, WIDE_LABEL_METRICS))
             shown[i] = found
     return shown
 
 
-def is_label_free(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> bool:
+def is_label_place_free(dot: Dot, metrics: LabelMetrics, taken_boxes: Sequence[Box]) -> bool:
     """Return whether a dot's name is inside the frame and covers nothing."""
     left, right, top, bottom = box = label_box(dot, metrics)
     inside = left >= 0 and right <= 100 and top >= 0 and bottom <= 100
@@ -197,5 +199,5 @@ def label_box(dot: Dot, metrics: LabelMetrics = WIDE_LABEL_METRICS) -> Box:
     return min(near, far), max(near, far), middle - metrics.line_height / 2, middle + metrics.line_height / 2
 
 
-def has_overlap(box: Box, other: Box) -> bool:
-    return box[0] < other[1] and other[0] < box[1] and box[2] < other[3] and other[2] < box[3]
+def has_overlap(box: Box, other_box: Box) -> bool:
+    return box[0] < other_box[1] and other_box[0] < box[1] and box[2] < other_box[3] and other_box[2] < box[3]

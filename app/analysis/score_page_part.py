@@ -120,16 +120,16 @@ async def load_scores_picture_or_none(
 
 async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView) -> ScoresPart:
     """Return two methods side by side; if one has no scores, the other is shown alone."""
-    answers = await fits.load_answers(engine, slug, **view.answer_filters)
+    answers = await fits.load_answers(engine, slug, **view.answer_filter_query_fields)
     offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     names = names_of_two_methods_to_show(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
     results = [await fit_scores_or_return_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
     if not any(isinstance(result, Conflict) for result in results):
-        answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filters)
+        answers, comparison = await fits.compare_methods(engine, slug, *names, **view.answer_filter_query_fields)
         results = [comparison.one, comparison.other]
     return await asyncio.to_thread(
-        build_scores_part, view.view_if_of_table_else_its_start("scores"), answers, names, results, comparison
+        build_scores_part, view.view_of_table_or_its_start("scores"), answers, names, results, comparison
     )
 
 
@@ -137,7 +137,7 @@ async def fit_scores_or_return_refusal(
     fits: FitCache, engine: AsyncEngine, slug: str, view: AnalysisView, name: str
 ) -> Scores | Conflict:
     try:
-        return (await fits.load_answers_and_fit_scores(engine, slug, name, **view.answer_filters))[1]
+        return (await fits.load_answers_and_fit_scores(engine, slug, name, **view.answer_filter_query_fields))[1]
     except Conflict as reason:
         return reason
 
@@ -214,21 +214,35 @@ def has_same_unit(method_name: str, other_method_name: str) -> bool:
     return SCORE_METHODS[method_name].unit == SCORE_METHODS[other_method_name].unit
 
 
-def scatter_of_two_methods(answers: Answers, one: MethodSide, other: MethodSide) -> Scatter:
+def scatter_of_two_methods(answers: Answers, first_method: MethodSide, second_method: MethodSide) -> Scatter:
     """Draw every item with both scores: as a dot with its intervals, or counted in squares if there are many."""
-    title, level = f"{one.method.title} and {other.method.title}", has_same_unit(one.name, other.name)
-    scored_items = np.flatnonzero(np.isfinite(one.scores.values) & np.isfinite(other.scores.values))
+    title, level = (
+        f"{first_method.method.title} and {second_method.method.title}",
+        has_same_unit(first_method.name, second_method.name),
+    )
+    scored_items = np.flatnonzero(np.isfinite(first_method.scores.values) & np.isfinite(second_method.scores.values))
     if len(scored_items) <= MAX_SCATTER_DOTS:
         dots = [
-            item_score_dot(answers.shown[i], item_score_mark(one, i), item_score_mark(other, i), one, other)
+            item_score_dot(
+                answers.shown[i],
+                item_score_mark(first_method, i),
+                item_score_mark(second_method, i),
+                first_method,
+                second_method,
+            )
             for i in scored_items.tolist()
         ]
-        return scatter_with_readout(Scatter(title, one.axis, other.axis, dots, has_diagonal=level))
+        return scatter_with_readout(Scatter(title, first_method.axis, second_method.axis, dots, has_diagonal=level))
     square_counts = squares_shaded_by_dot_count(
-        one.axis, other.axis, one.scores.values[scored_items], other.scores.values[scored_items]
+        first_method.axis,
+        second_method.axis,
+        first_method.scores.values[scored_items],
+        second_method.scores.values[scored_items],
     )
     readout = f"{pluralize(len(scored_items), 'item')}. Darker squares contain more items."
-    return Scatter(title, one.axis, other.axis, squares=square_counts, has_diagonal=level, readout=readout)
+    return Scatter(
+        title, first_method.axis, second_method.axis, squares=square_counts, has_diagonal=level, readout=readout
+    )
 
 
 def scatter_with_readout(picture: Scatter) -> Scatter:
@@ -238,8 +252,13 @@ def scatter_with_readout(picture: Scatter) -> Scatter:
     return replace(picture, readout=f"Each dot is an item{lines}{level}.")
 
 
-def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: MethodSide, other: MethodSide) -> Dot:
-    words = [f"{side.method.title} {at.value} ({at.between})" for side, at in ((one, mark), (other, other_mark))]
+def item_score_dot(
+    item_text: str, mark: ScoreMark, other_mark: ScoreMark, first_method: MethodSide, second_method: MethodSide
+) -> Dot:
+    words = [
+        f"{side.method.title} {at.value} ({at.between})"
+        for side, at in ((first_method, mark), (second_method, other_mark))
+    ]
     ends = (
         None
         if other_mark.ends is None
@@ -249,7 +268,7 @@ def item_score_dot(shown: str, mark: ScoreMark, other_mark: ScoreMark, one: Meth
         )
     )
     x, y = mark.at or 0.0, percent_from_top_of_percent_from_bottom(other_mark.at or 0.0)
-    return Dot(x, y, f"{shorten_dot_text(shown)}: {'; '.join(words)}", mark.ends, ends)
+    return Dot(x, y, f"{shorten_dot_text(item_text)}: {'; '.join(words)}", mark.ends, ends)
 
 
 MAX_DOT_TEXT_CHARACTERS = 60  # letters of an item's text next to a dot
@@ -272,15 +291,22 @@ def item_score_mark(side: MethodSide, item_number: int) -> ScoreMark:
     )
 
 
-def build_score_table_page(view: AnalysisView, answers: Answers, one: MethodSide, other: MethodSide) -> Page[Any]:
+def build_score_table_page(
+    view: AnalysisView, answers: Answers, first_method: MethodSide, second_method: MethodSide
+) -> Page[Any]:
     """Return the rows of the table of items, sorted by the first method unless the view says otherwise."""
-    shift = one.ranks - other.ranks
+    shift = first_method.ranks - second_method.ranks
 
     def row(i: int) -> ScoreRow:
         moved = "+" * bool(shift[i] > 0) + format_with_places(float(shift[i]), 0)
-        return ScoreRow(answers.ids[i], answers.shown[i], (item_score_mark(one, i), item_score_mark(other, i)), moved)
+        return ScoreRow(
+            answers.ids[i],
+            answers.shown[i],
+            (item_score_mark(first_method, i), item_score_mark(second_method, i)),
+            moved,
+        )
 
-    columns = {"one": one.scores.values, "other": other.scores.values, "shift": abs(shift)}
+    columns = {"one": first_method.scores.values, "other": second_method.scores.values, "shift": abs(shift)}
     return build_table_page_in_order(view, matching_item_numbers_in_order(view, answers, columns), row)
 
 

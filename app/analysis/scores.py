@@ -165,7 +165,7 @@ INTERVAL_OF_ASKING_NOTE = Note(
 )
 
 
-def note_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
+def notes_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array) -> tuple[Note, ...]:
     """Return a note that compares the intervals of a law of orders with the calibrated ones, with the campaign page's
     figures.
 
@@ -174,7 +174,7 @@ def note_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array)
     """
     if not can_read_answers_as("points", answers.value_kind):
         return ()
-    tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
+    tally = Tally.empty(answers.n_items).with_judgments_added(answers.item, answers.annotator, answers.unit_score)
     share, times = moderated_means_of_tally(tally).expected_coverage_and_width_ratio(low, high)
     if not np.isfinite(share):
         return ()
@@ -290,7 +290,7 @@ def score_method_of_law(law: Law) -> ScoreMethod:
     fit = (
         make_online_score_function(law.name, INTERVAL_OF_ASKING_NOTE)
         if is_bounded
-        else make_online_score_function(law.name, make_notes=note_on_coverage_of_law_intervals)
+        else make_online_score_function(law.name, make_notes=notes_on_coverage_of_law_intervals)
     )
     return ScoreMethod(law.title.partition(":")[0], law.assumes, unit, fit, reads=law.reads, can_cut_scores=False)
 
@@ -300,7 +300,7 @@ def score_method_of_law(law: Law) -> ScoreMethod:
 CORRELATION_TITLES = {"spearman": "Spearman", "pearson": "Pearson", "kendall": "Kendall’s tau-b", "ndcg": "nDCG"}
 
 
-def correlate_scores_with_intervals(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
+def compare_scores_by_correlation(answers: Answers, scores: Scores, other_scores: Scores) -> Comparison:
     """Compare two sets of scores. Never raises: if there are no figures, `refusal` says why."""
     n = int(np.count_nonzero(np.isfinite(scores.values) & np.isfinite(other_scores.values)))
     try:

@@ -19,7 +19,7 @@ def shrunken_mean_scores(answers: Answers) -> Scores:
 
     """
     refuse_without_answers(answers)
-    tally = Tally.empty(answers.n_items).add_judgments(answers.item, answers.annotator, answers.unit_score)
+    tally = Tally.empty(answers.n_items).with_judgments_added(answers.item, answers.annotator, answers.unit_score)
     shrunken = shrink_means_to_prior(tally)
     if not np.isfinite(shrunken.score).any():
         raise Inestimable(

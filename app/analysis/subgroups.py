@@ -34,17 +34,17 @@ def answers_of_group_or_refuse(answers: Answers, group_text: str) -> Answers:
     match = GROUP_PATTERN.fullmatch(group_text)
     if match is None or match["question"] not in answers.profile_answers:
         questions = [f"{name}=ANSWER" for name in answers.profile_answers] or ["none"]
-        raise group_not_found(group_text, f"write a group as {join_names(questions)}")
+        raise group_not_found_error(group_text, f"write a group as {join_names(questions)}")
     question_answers = answers.profile_answers[match["question"]]
     is_member = np.array(
         [answer is not None and (answer == match["answer"]) != bool(match["other"]) for answer in question_answers]
     )
     if not is_member.any():
-        raise group_not_found(group_text, "no annotator in it has answers that count")
+        raise group_not_found_error(group_text, "no annotator in it has answers that count")
     return answers_of_annotators(answers, is_member)
 
 
-def group_not_found(group_text: str, reason: str) -> NotFound:
+def group_not_found_error(group_text: str, reason: str) -> NotFound:
     return NotFound(f"There is no group “{shorten_echo(group_text)}” here: {reason}.", code="group_not_found")
 
 

@@ -1,6 +1,6 @@
 """Table of systems by rank, with rank ranges and clusters, if the items of a campaign are outputs of systems."""
 
-from app.analysis.answer_kinds import can_read_answers_as, reading_notes
+from app.analysis.answer_kinds import can_read_answers_as, notes_on_reading_as_kind
 from app.analysis.method_types import DotPlotColumn, TableMethod, TableSection
 from app.analysis.result_types import Answers, Column, Options, ResultTable, columns_to_cell_rows
 from app.analysis.scores import refuse_without_answers
@@ -38,7 +38,7 @@ def build_system_rank_table(answers: Answers, _options: Options) -> ResultTable:
         f"{count} clusters: systems in the same cluster cannot be distinguished." if count > 1 else ONE_CLUSTER_TEXT
     )
     kind: JudgmentKind = "points" if can_read_answers_as("points", answers.value_kind) else "order"
-    notes = (*reading_notes(answers, kind), *notes_with_names(ranking.notes, {"system": answers.ids}))
+    notes = (*notes_on_reading_as_kind(answers, kind), *notes_with_names(ranking.notes, {"system": answers.ids}))
     return ResultTable(SYSTEM_RANK_COLUMNS, rows, notes, verdict)
 
 

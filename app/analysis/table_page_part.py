@@ -23,10 +23,10 @@ from app.analysis.view import (
     ROWS_PER_ANALYSIS_PAGE,
     AnalysisView,
     column_values,
-    constant_counts,
+    constant_count_texts,
     decimals_for_values,
-    empty_columns,
-    finite_number,
+    empty_column_names,
+    finite_number_or_none,
     format_interval,
     format_table_cell,
     searched_and_sorted_table_page,
@@ -99,7 +99,7 @@ class FormattedRow:
 class TablePart:
     """A page of a table, or the reason why there is none.
 
-    `constant_counts` names figures that are equal in every row, and `picture` draws all rows.
+    `constant_count_texts` names figures that are equal in every row, and `picture` draws all rows.
     """
 
     name: str
@@ -144,7 +144,7 @@ async def load_tables_template_context(
     section: TableSection,
     table_names: Collection[str],
 ) -> dict[str, Any]:
-    """Return the context of a section: its tables that the campaign supports, or why there are none."""
+    """Return the template context of a section: its tables that the campaign supports, or why there are none."""
     available = await fits.load_available_methods(engine, slug, criterion=view.criterion)
     reached_names = [name for name in available.sections.get(section, ()) if name in table_names]
     parts = await load_table_parts_without_repeated_notes(fits, engine, slug, reached_names or table_names, view)
@@ -186,22 +186,22 @@ async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: 
     """
     try:
         options = Options(view.classes, view.baseline or None)
-        table = await fits.load_cached_or_fit_table(engine, slug, name, options, **view.answer_filters)
+        table = await fits.load_cached_or_fit_table(engine, slug, name, options, **view.answer_filter_query_fields)
     except Conflict as reason:
-        return TablePart(name, TABLE_METHODS[name], view.view_if_of_table_else_its_start(name), refusal=reason.message)
+        return TablePart(name, TABLE_METHODS[name], view.view_of_table_or_its_start(name), refusal=reason.message)
     return await asyncio.to_thread(
-        build_table_part, name, TABLE_METHODS[name], table, view.view_if_of_table_else_its_start(name)
+        build_table_part, name, TABLE_METHODS[name], table, view.view_of_table_or_its_start(name)
     )
 
 
 def build_table_part(name: str, method: TableMethod, table: ResultTable, view: AnalysisView) -> TablePart:
     page = searched_and_sorted_table_page(table, view)
     dot_plot = dot_plot_of_table_or_none(method.dot_plot, table)
-    counts_by_column = constant_counts(table)
+    counts_by_column = constant_count_texts(table)
     omitted_columns = (
         column_names_shown_elsewhere(table)
         | set(counts_by_column)
-        | (empty_columns(table) - {dot_plot.name if dot_plot else ""})
+        | (empty_column_names(table) - {dot_plot.name if dot_plot else ""})
     )
     columns = tuple(column for column in table.columns if column.name not in omitted_columns)
     decimals_by_column = {
@@ -297,7 +297,7 @@ def row_axis_positions_and_interval_text(
     """Return the row's axis, the positions of its figure and interval on it, and the interval as text."""
     if dot_plot is None or (axis := dot_plot.axis_of_measure_or_none(cells.get("measure"))) is None:
         return None, None, None, ""
-    value, low, high = (finite_number(cells.get(name)) for name in (dot_plot.name, *INTERVAL_END_COLUMNS))
+    value, low, high = (finite_number_or_none(cells.get(name)) for name in (dot_plot.name, *INTERVAL_END_COLUMNS))
     at = None if value is None else axis.percent_of(value)
     return (
         axis,

@@ -50,7 +50,7 @@ class AnalysisView(AddressQuery):
     search: SearchWords = ""
 
     @property
-    def answer_filters(self) -> dict[str, str]:
+    def answer_filter_query_fields(self) -> dict[str, str]:
         """Return which answers the view is made from."""
         return {"criterion": self.criterion, "group": self.group}
 
@@ -58,7 +58,7 @@ class AnalysisView(AddressQuery):
         """Return the fields that a form keeps in addition to those that it asks for."""
         return [(name, value) for name, value in self.query_fields(search="", page=1) if name not in form_fields]
 
-    def view_if_of_table_else_its_start(self, table_name: str) -> "AnalysisView":
+    def view_of_table_or_its_start(self, table_name: str) -> "AnalysisView":
         """Return this view if it shows that table, else the start of that table."""
         if self.table == table_name:
             return self
@@ -137,13 +137,13 @@ def column_values(table: ResultTable, name: str) -> list[Cell]:
     return [row[place] for row in table.rows]
 
 
-def empty_columns(table: ResultTable) -> set[str]:
+def empty_column_names(table: ResultTable) -> set[str]:
     """Return columns without any figure; the notes say why."""
     figures = [column.name for column in table.columns if column.kind in ("count", "number")]
     return {name for name in figures if set(column_values(table, name)) == {None}}
 
 
-def constant_counts(table: ResultTable) -> dict[str, str]:
+def constant_count_texts(table: ResultTable) -> dict[str, str]:
     """Return the counts of a table of measures that are equal in every row, as text."""
     columns = {column.name: column for column in table.columns}
     if "measure" not in columns or len(table.rows) < 2:
@@ -156,7 +156,7 @@ def constant_counts(table: ResultTable) -> dict[str, str]:
     }
 
 
-def finite_number(cell: Cell) -> float | None:
+def finite_number_or_none(cell: Cell) -> float | None:
     return float(cell) if isinstance(cell, int | float) and np.isfinite(cell) else None
 
 
@@ -165,4 +165,4 @@ def format_table_cell(column: Column, cell: Cell, decimals: int) -> str:
         return cell
     if cell is None and column.kind == "sentence":
         return ""
-    return format_with_places(finite_number(cell), 0 if column.kind == "count" else decimals)
+    return format_with_places(finite_number_or_none(cell), 0 if column.kind == "count" else decimals)

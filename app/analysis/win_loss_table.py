@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from app.analysis.answer_kinds import reading_notes
+from app.analysis.answer_kinds import notes_on_reading_as_kind
 from app.analysis.method_types import LazyTable, MethodExport, TableMethod, TableSection
 from app.analysis.pairwise_tables import preference_pair_columns
 from app.analysis.result_types import Answers, Cell, Column, Options, ResultTable
@@ -55,11 +55,14 @@ def build_win_loss_table(answers: Answers, _options: Options) -> ResultTable:
     rows: list[tuple[Cell, ...]] = [
         (
             short_system_or_item_name(answers, item),
-            *(format_wins_ties_and_losses(wins[item, other], ties[item, other], wins[other, item]) for other in order),
+            *(
+                format_wins_ties_and_losses_or_none(wins[item, other], ties[item, other], wins[other, item])
+                for other in order
+            ),
         )
         for item in order
     ]
-    return ResultTable(tuple(columns), rows, reading_notes(answers, "order"))
+    return ResultTable(tuple(columns), rows, notes_on_reading_as_kind(answers, "order"))
 
 
 def short_system_or_item_name(answers: Answers, item: int) -> str:
@@ -68,7 +71,7 @@ def short_system_or_item_name(answers: Answers, item: int) -> str:
     return text if len(text) <= MAX_NAME_CHARACTERS else text[: MAX_NAME_CHARACTERS - 1] + "…"
 
 
-def format_wins_ties_and_losses(wins: int, ties: int, losses: int) -> str | None:
+def format_wins_ties_and_losses_or_none(wins: int, ties: int, losses: int) -> str | None:
     """Return wins, ties and losses as text; None without a comparison."""
     return RECORD_SEPARATOR.join(f"{count:,}" for count in (wins, ties, losses)) if wins + ties + losses else None
 

@@ -19,7 +19,7 @@ class CampaignFilter(AddressQuery):
     status: StatusFilter = Field(default="", description="Only campaigns with this status, or archived ones.")
     tag: str = Field(default="", max_length=MAX_TAG_CHARACTERS, description="Only campaigns with this tag.")
 
-    def keeps(self, campaign: Campaign) -> bool:
+    def shows_campaign(self, campaign: Campaign) -> bool:
         """Return whether a campaign is shown, among the archived ones or the others."""
         words = self.search.casefold()
         texts = [campaign.name, campaign.slug, *campaign.tags]

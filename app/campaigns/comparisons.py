@@ -32,7 +32,7 @@ class ComparisonUnit:
     prompts: int
 
     @classmethod
-    def comparison_unit_if_systems(cls, campaign: Campaign, system_count: int) -> Self | None:
+    def comparison_unit_or_none(cls, campaign: Campaign, system_count: int) -> Self | None:
         """Return the unit; None if the items are no systems, or if there is nothing to compare."""
         prompts = campaign.segment_count
         if not prompts or system_count < 2:
@@ -83,10 +83,10 @@ def form_values_with_judgments_for_comparisons(
         comparisons = parse_strict_decimal(entered.strip())
     except ValueError:
         raise Invalid("Enter a number.", code="comparisons_wrong", setting=COMPARISONS_FIELD) from None
-    return {**values, JUDGMENTS_SETTING: str(judgments_for_comparisons(unit, comparisons, COMPARISONS_FIELD))}
+    return {**values, JUDGMENTS_SETTING: str(judgments_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_FIELD))}
 
 
-def judgments_for_comparisons(unit: ComparisonUnit, comparisons: float, setting: str) -> int:
+def judgments_for_comparisons_or_refuse(unit: ComparisonUnit, comparisons: float, setting: str) -> int:
     """Return the judgments per system for these comparisons. Raises `Invalid` (`comparisons_wrong`)."""
     most = unit.count(MAX_JUDGMENTS)
     if not 0 < comparisons <= most:

@@ -71,16 +71,16 @@ def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
 async def delete_empty_campaign(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items.
 
-    Raises what `lock_and_load_deletable_campaign` raises.
+    Raises what `lock_and_load_deletable_campaign_or_refuse` raises.
     """
     campaign = await load_campaign_by_slug(connection, slug)
     await connection.execute(TAKE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await lock_and_load_deletable_campaign(connection, slug)
+    campaign = await lock_and_load_deletable_campaign_or_refuse(connection, slug)
     await delete_campaign_and_all_its_data(connection, campaign.id)
     await log_change(connection, "campaign.deleted", campaign, before={"name": campaign.name})
 
 
-async def lock_and_load_deletable_campaign(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign, locked, if it can be deleted.
 
     Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.

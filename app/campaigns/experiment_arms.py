@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import exists, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.access import Access, visible_campaigns_condition
+from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.annotation.platforms.registry import annotator_link_base_url_and_key
 from app.campaigns.lifecycle import lock_campaign_creation
 from app.database.sharing_tables import experiment_arms
@@ -88,7 +88,7 @@ async def load_experiment_arm_or_none(
     other_arms = arms_with_slug.where(
         experiment_arms.c.experiment == arm_row.experiment,
         campaigns.c.id != campaign_id,
-        visible_campaigns_condition(access),
+        visible_campaigns_sql_condition(access),
     )
     rows = await connection.execute(other_arms.order_by(campaigns.c.id))
     return CampaignArm(arm_row.experiment, arm_row.arm, arm_row.link_key, [(row.slug, row.arm) for row in rows])

@@ -67,10 +67,14 @@ def better_rule_for_goal_or_none(campaign: Campaign) -> str | None:
             has_criteria=campaign.has_criteria,
         )
         rule = "pairs" if has_best_pairs_rule else None
-    return rule if rule and rule != campaign.rule_name and campaign.update_law in laws_supporting_rule(rule) else None
+    return (
+        rule
+        if rule and rule != campaign.rule_name and campaign.update_law in names_of_laws_supporting_rule(rule)
+        else None
+    )
 
 
-def laws_supporting_rule(rule_name: str) -> list[str]:
+def names_of_laws_supporting_rule(rule_name: str) -> list[str]:
     """Return the update laws that keep what a selection rule reads; empty if there is no such rule."""
     return [
         name
@@ -79,7 +83,7 @@ def laws_supporting_rule(rule_name: str) -> list[str]:
     ]
 
 
-def advice_to_use_better_rule(campaign: Campaign) -> str:
+def advice_to_use_better_rule_or_empty(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
     rule = better_rule_for_goal_or_none(campaign)
     if rule is None:
@@ -101,7 +105,7 @@ def describe_rule_fixed_by_launch(campaign: Campaign) -> str:
     return ", ".join([f"the selection rule ({campaign.rule_name})", *phrases])
 
 
-def describe_goal_before_launch(campaign: Campaign) -> str:
+def goal_sentences_before_launch_or_empty(campaign: Campaign) -> str:
     """Return sentences about the effects of a campaign's goal; empty if it has none."""
     if campaign.goal == NO_GOAL:
         return ""
@@ -121,7 +125,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     design, law = values.get("design", USUAL_DESIGN), chosen_or_default_update_law(values)
     hints = []
     if setting_name == "checks_percent":
-        hints = [Hint(checks_hint(values))]
+        hints = [Hint(checks_hint_or_empty(values))]
     elif setting_name in DESIGN_HINT_BY_SETTING:
         hint_of_design = DESIGN_HINT_BY_SETTING[setting_name]
         hints = [
@@ -141,7 +145,7 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     return [hint for hint in hints if hint.text]
 
 
-def checks_hint(values: Mapping[str, str]) -> str:
+def checks_hint_or_empty(values: Mapping[str, str]) -> str:
     """Return a hint on how many gold and attention items the quality rules need, or an empty text if a field is
     invalid.
     """
@@ -170,7 +174,7 @@ def items_per_hit_hint(design: type[Design]) -> str:
     return f"{fewest} to {most}. Empty: {design.default_items}." if most > fewest else f"Always {most}."
 
 
-def gamma_hint(law: Law) -> str:
+def gamma_hint_or_empty(law: Law) -> str:
     """Return a hint on what gamma means for this law, or an empty text."""
     return {
         "order": "With this law it is also the noise of a comparison.",
@@ -179,7 +183,7 @@ def gamma_hint(law: Law) -> str:
 
 
 def prior_hint(law: Law) -> str:
-    """Return the numbers that an item begins with."""
+    """Return a hint on the numbers that an item's posterior begins with."""
     family = law.family
     if family.counts_classes:
         return "Enter a count for each label, separated by commas. Default: equal counts that add up to 1."
@@ -192,4 +196,4 @@ DESIGN_HINT_BY_SETTING: dict[str, Callable[[type[Design]], str]] = {
     "question": example_question_hint,
     "items_per_hit": items_per_hit_hint,
 }
-LAW_HINT_BY_SETTING: dict[str, Callable[[Law], str]] = {"gamma": gamma_hint, "prior": prior_hint}
+LAW_HINT_BY_SETTING: dict[str, Callable[[Law], str]] = {"gamma": gamma_hint_or_empty, "prior": prior_hint}

@@ -13,13 +13,13 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.designs.field_flags import InputModel
 from app.errors import Conflict, Invalid, pluralize, shorten_echo
-from app.quality.checks import reason_hits_cannot_show_checks
+from app.quality.checks import reason_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import (
     ExpectedAnswer,
     expected_answer_of_cells_or_none,
     format_number_without_rounding,
 )
-from app.uploads import parse_finite_number
+from app.uploads import parse_finite_number_or_none
 
 COMMON_TRUE_VALUE_COLUMNS = ("oracle", "truth", "gold")
 DEFAULT_KNOWN_ANSWER_COLUMN = "truth"
@@ -118,7 +118,7 @@ async def load_known_answers_offers(connection: AsyncConnection, campaign: Campa
     """Return the known answers in each column with one of the usual names; none if the campaign cannot have checks, or
     asks about several criteria.
     """
-    if campaign.status != "draft" or campaign.has_criteria or reason_hits_cannot_show_checks(campaign):
+    if campaign.status != "draft" or campaign.has_criteria or reason_hits_cannot_show_checks_or_empty(campaign):
         return []
     columns = dict.fromkeys((DEFAULT_KNOWN_ANSWER_COLUMN, *COMMON_TRUE_VALUE_COLUMNS))
     offers = [await load_known_answers(connection, campaign, column) for column in columns]
@@ -148,29 +148,29 @@ async def load_known_answers(connection: AsyncConnection, campaign: Campaign, co
         if rank is not None
     ]
     answers.sort(key=lambda answer: answer.rank)
-    suspicion = other_scale_suspicion(design, column, answers)
+    suspicion = other_scale_suspicion_or_empty(design, column, answers)
     return KnownAnswers(column, answers, impossible[0] if impossible else "", len(impossible), suspicion)
 
 
 def known_answer_rank_or_none(design: Design, cell: str) -> float | None:
     """Return a number that sorts a known answer among the others; None if the design does not have this answer."""
     if design.value_kind == "order":
-        return parse_finite_number(cell)
+        return parse_finite_number_or_none(cell)
     try:
         expected = expected_answer_of_cells_or_none(design, cell)
     except Invalid:
         return None
     if expected is None or expected.place is not None:
         return None
-    return class_number(design, expected) if expected.labels else expected.value
+    return first_expected_class_number(design, expected) if expected.labels else expected.value
 
 
-def class_number(design: Design, expected: ExpectedAnswer) -> float:
+def first_expected_class_number(design: Design, expected: ExpectedAnswer) -> float:
     """Return the number of the first class that is expected."""
     return float(design.classes.index(expected.labels[0]))
 
 
-def other_scale_suspicion(design: Design, column: str, answers: Sequence[KnownAnswer]) -> str:
+def other_scale_suspicion_or_empty(design: Design, column: str, answers: Sequence[KnownAnswer]) -> str:
     """Return why known scores seem to be shares from 0 to 1 instead of points, as a sentence; empty if they do not."""
     if design.value_kind != "points" or not answers or answers[-1].rank > 1 or answers[0].rank == answers[-1].rank:
         return ""
@@ -180,7 +180,7 @@ def other_scale_suspicion(design: Design, column: str, answers: Sequence[KnownAn
     )
 
 
-def choose_gold_cells(known: KnownAnswers, design: Design, count: int) -> list[tuple[str, str]]:
+def choose_gold_ids_and_cells(known_answers: KnownAnswers, design: Design, count: int) -> list[tuple[str, str]]:
     """Return the ids and expected cells of `count` items, spread evenly over the known answers.
 
     If the answer is an order, half of the items have the highest known values and are expected before the other half,
@@ -190,13 +190,15 @@ def choose_gold_cells(known: KnownAnswers, design: Design, count: int) -> list[t
         Invalid: `known_answers_missing`, `known_answers_too_few`, `known_answers_other_scale`.
 
     """
-    answers, column = known.answers, shorten_echo(known.column)
+    answers, column = known_answers.answers, shorten_echo(known_answers.column)
     if not answers:
-        example = f" “{shorten_echo(known.impossible)}” is none." if known.impossible else ""
+        example = f" “{shorten_echo(known_answers.impossible)}” is none." if known_answers.impossible else ""
         message = f"No item has a possible answer in the column “{column}”.{example} Nothing was changed."
         raise Invalid(message, code="known_answers_missing", column=column)
-    if known.suspicion:
-        raise Invalid(f"{known.suspicion} Nothing was changed.", code="known_answers_other_scale", column=column)
+    if known_answers.suspicion:
+        raise Invalid(
+            f"{known_answers.suspicion} Nothing was changed.", code="known_answers_other_scale", column=column
+        )
     if len(answers) < count:
         message = (
             f"{count:,} gold items are wanted, but only {pluralize(len(answers), 'item')} of this draft "

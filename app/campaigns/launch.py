@@ -57,9 +57,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     priors = await replay.load_prior_columns(connection, campaign.criteria[0])
     # In a thread: a million items take a while, and answers to other campaigns keep coming in.
     for criterion in campaign.criteria:
-        beliefs = await asyncio.to_thread(
-            law_beliefs_of_priors_or_refusal, criterion.law, priors, criterion.law_parameters
-        )
+        beliefs = await asyncio.to_thread(make_law_beliefs_or_refuse, criterion.law, priors, criterion.law_parameters)
         await posterior_storage.store_revision_with_posteriors_and_law_state(
             connection, Revision.present_revision_of_criterion(criterion), criterion.law, beliefs
         )
@@ -83,7 +81,7 @@ def refuse_rule_for_systems_only(campaign: Campaign) -> None:
         )
 
 
-def law_beliefs_of_priors_or_refusal(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
+def make_law_beliefs_or_refuse(law: Law, priors: Sequence[NumberColumn], parameters: LawParameters) -> LawBeliefs:
     """Return a law's beliefs about items with these priors, as columns. Raises `Conflict` (`impossible_prior`)."""
     first_index, distinct_index = distinct_row_positions_with_codes(priors)
     distinct_priors = zip(*(column[first_index].tolist() for column in priors), strict=True)

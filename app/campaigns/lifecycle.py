@@ -10,7 +10,7 @@ from sqlalchemy import insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
-from app.accounts.access import Access, visible_campaigns_condition
+from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import check_items_and_create_posteriors
@@ -98,7 +98,7 @@ async def create_draft_campaign(
     *,
     now: datetime,
     original: Campaign | None = None,
-    rehearsal: bool = False,
+    is_rehearsal: bool = False,
 ) -> Campaign:
     """Create a draft, perhaps as the copy of a campaign or as its rehearsal.
 
@@ -109,8 +109,8 @@ async def create_draft_campaign(
     if original is None:
         await refuse_campaigns_out_of_reach(connection, settings)
     wanted_slug = slugify_campaign_name(settings.name)
-    rehearsed_campaign_id = original.id if original is not None and rehearsal else None
-    if rehearsal:
+    rehearsed_campaign_id = original.id if original is not None and is_rehearsal else None
+    if is_rehearsal:
         rehearsed_slug = wanted_slug.removesuffix(f"-{REHEARSAL_SUFFIX}")
         wanted_slug = f"{rehearsed_slug[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
     values = campaign_column_values_of_settings(settings) | {
@@ -122,7 +122,7 @@ async def create_draft_campaign(
         insert(campaigns).values(pack_section_settings_into_columns(values)).returning(campaigns)
     )
     campaign = Campaign.from_columns(rows.mappings().one())
-    if (owner := CURRENT_ACTOR.get().user_id) and not rehearsal:
+    if (owner := CURRENT_ACTOR.get().user_id) and not is_rehearsal:
         await members.insert_campaign_owner(connection, campaign.id, owner, now=now)
     copy_facts = {} if original is None else {"copy_of": original.slug}
     await log_change(
@@ -135,7 +135,7 @@ async def create_draft_campaign(
 
 
 async def create_copy_of_campaign(
-    connection: AsyncConnection, slug: str, *, now: datetime, rehearsal: bool = False, access: Access | None = None
+    connection: AsyncConnection, slug: str, *, now: datetime, is_rehearsal: bool = False, access: Access | None = None
 ) -> Campaign:
     """Create a draft with the settings, items and files of a campaign and none of its answers, perhaps as its
     rehearsal.
@@ -150,11 +150,11 @@ async def create_copy_of_campaign(
     default_prior = list(campaign.law.family.default_prior)
     await lock_campaign_creation(connection)
     name = shortened_name_with_suffix(settings.name, f" ({REHEARSAL_SUFFIX})")
-    if not rehearsal:
+    if not is_rehearsal:
         name = await find_free_copy_name(connection, settings.name, access)
     changes = {"name": name, "prior": None if settings.prior == default_prior else settings.prior}
     copied_campaign = await create_draft_campaign(
-        connection, settings.model_copy(update=changes), now=now, original=campaign, rehearsal=rehearsal
+        connection, settings.model_copy(update=changes), now=now, original=campaign, is_rehearsal=is_rehearsal
     )
     for statement in (*COPY_CAMPAIGN_CONTENT, UPDATE_HAS_CHECKS_OF_COPY):
         await connection.execute(statement, {"copy": copied_campaign.id, "campaign": campaign.id})
@@ -174,7 +174,7 @@ async def find_free_copy_name(connection: AsyncConnection, name: str, access: Ac
     similar_names = select(campaigns.c.name).where(
         campaigns.c.name.startswith(original_name[:MAX_SLUG_CHARACTERS], autoescape=True)
     )
-    used_names = set(await connection.scalars(similar_names.where(visible_campaigns_condition(access))))
+    used_names = set(await connection.scalars(similar_names.where(visible_campaigns_sql_condition(access))))
     suffixes = (COPY_SUFFIX, *(f" (copy {k})" for k in range(2, len(used_names) + 3)))
     return next(copy for end in suffixes if (copy := shortened_name_with_suffix(original_name, end)) not in used_names)
 
@@ -194,11 +194,11 @@ def campaign_column_values_of_settings(settings: CampaignSettings) -> dict[str, 
     design = settings.design_with_settings
     return settings.model_dump() | {
         "fewest_items": max(1, design.fewest_items - len(design.always_shown)),
-        "asked_criterion": number_of_selecting_criterion(settings),
+        "asked_criterion": number_of_selecting_criterion_or_none(settings),
     }
 
 
-def number_of_selecting_criterion(settings: CampaignSettings) -> int | None:
+def number_of_selecting_criterion_or_none(settings: CampaignSettings) -> int | None:
     """Return the number of the criterion that decides which items are asked; None where all do together."""
     if not settings.criteria:
         return 0

@@ -72,7 +72,7 @@ class NeedForm:
         return self.values.get(NEED_FIELD) or name_of_need_of_settings(self.settings)
 
     @property
-    def no_goal_note(self) -> str:
+    def no_goal_note_or_empty(self) -> str:
         """Return why the campaign cannot have a goal, and what it does instead; empty if it can have one."""
         hint = hint_that_design_has_no_goal_or_empty(
             self.settings.design_with_settings, has_criteria=bool(self.settings.criteria)
@@ -101,7 +101,7 @@ class NeedForm:
             missing_condition=(
                 "" if is_chosen else need.missing_condition(self.settings, has_plain_items=self.has_plain_items)
             ),
-            note=self.no_goal_note if has_no_goal and NO_GOAL not in need.goals else "",
+            note=self.no_goal_note_or_empty if has_no_goal and NO_GOAL not in need.goals else "",
             fields=[] if is_folded else fields,
             folded_fields=fields if is_folded else [],
         )

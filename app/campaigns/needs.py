@@ -138,22 +138,22 @@ def need_field_name(need_name: str, setting_name: str) -> str:
     return f"{NEED_FIELD}.{need_name}.{setting_name}"
 
 
-def form_values_of_chosen_need(settings: CampaignSettings, entered: Mapping[str, str]) -> dict[str, str]:
+def form_values_of_chosen_need(settings: CampaignSettings, entered_values: Mapping[str, str]) -> dict[str, str]:
     """Return form values of the settings that follow from the need chosen in a form; empty if it names none.
 
     A selection rule that serves the need stays, so saving the form again changes nothing. Raises `Invalid`
     (`need_unknown`).
     """
-    name = entered.get(NEED_FIELD)
+    name = entered_values.get(NEED_FIELD)
     if name is None:
         return {}
     need = NEED_BY_NAME.get(name)
     if need is None and name != CUSTOM_NEED:
         raise Invalid(f"There is no need “{shorten_echo(name)}”. Choose one of the cards.", code="need_unknown")
     values = {
-        setting: entered[field]
+        setting: entered_values[field]
         for setting in (need.numbers if need else CUSTOM_NUMBERS)
-        if (field := need_field_name(name, setting)) in entered
+        if (field := need_field_name(name, setting)) in entered_values
     }
     if need is None or need.is_need_of_settings(settings):
         return values

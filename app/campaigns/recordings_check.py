@@ -37,18 +37,18 @@ async def load_recording_notes(connection: AsyncConnection, campaign: Campaign) 
     switches = campaign.switch_sounds != "none"
     if not switches and campaign.must_play != "end":
         return []
-    recordings, link_count = await load_recordings_by_segment(connection, campaign)
+    recordings, link_count = await load_recordings_by_segment_and_link_count(connection, campaign)
     names = dict.fromkeys(name for group in recordings.values() for name in group)
     if not names and not link_count:
         return []
     seconds_by_name = await load_seconds_by_recording(connection, campaign.id, names)
     return [
-        *iterate_notes_on_unmeasured(names, link_count, seconds_by_name),
+        *iterate_notes_on_recordings_of_unknown_length(names, link_count, seconds_by_name),
         *(iterate_notes_on_switching(campaign, recordings, seconds_by_name) if switches else ()),
     ]
 
 
-async def load_recordings_by_segment(
+async def load_recordings_by_segment_and_link_count(
     connection: AsyncConnection, campaign: Campaign
 ) -> tuple[RecordingsOfSegments, int]:
     """Return the uploaded recordings that items show, and the number of those on other servers."""
@@ -71,7 +71,7 @@ async def load_recordings_by_segment(
     return recordings, len(links)
 
 
-def iterate_notes_on_unmeasured(
+def iterate_notes_on_recordings_of_unknown_length(
     names: Mapping[str, None], link_count: int, seconds_by_name: Mapping[str, float | None]
 ) -> Iterator[str]:
     """Yield sentences on recordings whose length is unknown."""

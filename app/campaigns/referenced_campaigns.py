@@ -6,7 +6,7 @@ from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import users
-from app.accounts.access import Access, visible_campaigns_condition
+from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.accounts.roles import SEE_PEOPLE
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR
@@ -52,6 +52,6 @@ async def load_reachable_slugs(connection: AsyncConnection, slugs: Iterable[str]
     statement = select(campaigns.c.slug).where(
         campaigns.c.slug.in_([*slugs]),
         campaigns.c.rehearsal_of.is_(None),
-        visible_campaigns_condition(access, SEE_PEOPLE),
+        visible_campaigns_sql_condition(access, SEE_PEOPLE),
     )
     return {*await connection.scalars(statement)}

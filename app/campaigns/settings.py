@@ -54,7 +54,7 @@ from app.designs.field_flags import (
     CAN_GROW,
     EDITABLE,
     editability_after_launch_or_none,
-    refuse_text_that_looks_empty,
+    require_text_not_looking_empty,
 )
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
@@ -225,9 +225,9 @@ class CampaignSettings(
 
     @field_validator("*", mode="before")
     @classmethod
-    def refuse_blank_texts(cls, value: object) -> object:
+    def require_texts_not_looking_empty(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
-        return refuse_text_that_looks_empty(value)
+        return require_text_not_looking_empty(value)
 
     @field_validator("design_settings")
     @classmethod

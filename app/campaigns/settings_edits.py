@@ -39,7 +39,7 @@ class SavedStep:
     opened_version: int | None = None
 
     @property
-    def is_current(self) -> ColumnElement[bool]:
+    def is_current_sql_condition(self) -> ColumnElement[bool]:
         """Return the SQL condition that no one has changed the step since the form was opened."""
         if self.opened_version is None:
             return true()
@@ -73,7 +73,7 @@ async def store_changed_settings(
     changes = campaign_column_values_of_settings(new_settings)
     changes["newest_plan"] = campaign.newest_plan if is_unchanged else None
     changes["step_versions"] = step_versions_after_change(campaign.step_versions, new_values, saved_step)
-    is_current = saved_step.is_current if saved_step else true()
+    is_current = saved_step.is_current_sql_condition if saved_step else true()
     statement = (
         update(campaigns)
         .where(campaigns.c.id == campaign.id, is_current)

@@ -96,7 +96,7 @@ def has_step_non_default_settings(campaign: Campaign, step: StepName) -> bool:
     )
 
 
-def neighbouring_step(step: StepName, offset: int) -> StepName | None:
+def neighbouring_step_or_none(step: StepName, offset: int) -> StepName | None:
     """Return the step before (-1) or after (1) another one; None if there is none."""
     ordered = [name for name in STEPS_IN_ORDER if name not in OUTSIDE_ORDER]
     if step not in ordered:

@@ -20,48 +20,50 @@ DEFAULT_RULE = CampaignSettings.model_fields["rule"].default
 
 
 def parse_settings_with_step_form(
-    settings: CampaignSettings, step: StepName, entered: Mapping[str, str], *, launched: bool = False
+    settings: CampaignSettings, step: StepName, entered_values: Mapping[str, str], *, is_launched: bool = False
 ) -> CampaignSettings:
     """Return the settings, changed by the form of one step.
 
     Raises Pydantic's ValidationError, which `error_message_by_field_of_step` turns into messages, and `Invalid`
     (`need_unknown`).
     """
-    return parse_settings_form(form_values_with_entered_step(settings, step, entered, launched=launched))
+    return parse_settings_form(form_values_with_entered_step(settings, step, entered_values, is_launched=is_launched))
 
 
 def form_values_with_entered_step(
-    settings: CampaignSettings, step: StepName, entered: Mapping[str, str], *, launched: bool = False
+    settings: CampaignSettings, step: StepName, entered_values: Mapping[str, str], *, is_launched: bool = False
 ) -> dict[str, str]:
     """Return values of the whole form: those of the step as entered, all others as stored."""
-    own_values = {name: value for name, value in entered.items() if step_of_field_or_none(name) == step}
+    own_values = {name: value for name, value in entered_values.items() if step_of_field_or_none(name) == step}
     if step == STEP_BY_SETTING["goal"]:
-        own_values |= form_values_of_chosen_need(settings, entered)
+        own_values |= form_values_of_chosen_need(settings, entered_values)
     return form_values_reset_for_new_design(
-        settings, stored_form_values_except_switches_of_step(settings, step, launched=launched) | own_values
+        settings, stored_form_values_except_switches_of_step(settings, step, is_launched=is_launched) | own_values
     )
 
 
 def stored_form_values_except_switches_of_step(
-    settings: CampaignSettings, step: StepName, *, launched: bool
+    settings: CampaignSettings, step: StepName, *, is_launched: bool
 ) -> dict[str, str]:
     """Return the stored values, without the switches of a step: browsers do not send a switch that is off."""
     return {
         name: value
         for name, value in form_values_of_settings(settings).items()
-        if value and not (step_of_field_or_none(name) == step and is_switch_of_form(name, launched=launched))
+        if value and not (step_of_field_or_none(name) == step and is_switch_of_form(name, is_launched=is_launched))
     }
 
 
-def is_switch_of_form(field_name: str, *, launched: bool) -> bool:
+def is_switch_of_form(field_name: str, *, is_launched: bool) -> bool:
     """Return whether a field is a switch that the form shows; after a launch it shows only what can be changed."""
     design_name, _, setting = field_name.partition(".")
     if design := DESIGNS.get(design_name):
         schema = json_schema_of_settings(design)["properties"].get(setting)
         return (
-            not launched and bool(schema) and form_field_kind(field_name, schema_of_setting_value(schema)) == "switch"
+            not is_launched
+            and bool(schema)
+            and form_field_kind(field_name, schema_of_setting_value(schema)) == "switch"
         )
-    is_shown = not launched or field_name in SETTINGS_EDITABLE_AFTER_LAUNCH
+    is_shown = not is_launched or field_name in SETTINGS_EDITABLE_AFTER_LAUNCH
     return is_shown and field_name in CampaignSettings.model_fields and is_switch_setting(field_name)
 
 
@@ -75,7 +77,7 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
     old_design, new_design = DESIGNS[settings.design], DESIGNS.get(values.get("design", ""))
     if new_design is None or new_design is old_design:
         return changed
-    law = law_name_if_kept_else_empty(settings.update_law, old_design, new_design)
+    law = kept_law_name_or_empty(settings.update_law, old_design, new_design)
     old_family, new_family = (ONLINE_LAWS[name].family for name in (settings.update_law, law or new_design.default_law))
     if values.get("update_law") == settings.update_law:
         changed["update_law"] = law
@@ -90,20 +92,20 @@ def form_values_reset_for_new_design(settings: CampaignSettings, values: Mapping
     return changed
 
 
-def law_name_if_kept_else_empty(law_name: str, old_design: type[Design], new_design: type[Design]) -> str:
+def kept_law_name_or_empty(law_name: str, old_design: type[Design], new_design: type[Design]) -> str:
     """Return the law if it was chosen on purpose and reads the answers of the new design; else empty, for the usual."""
     is_usual = law_name == old_design.default_law
     return "" if is_usual or not can_law_read_design(new_design(), ONLINE_LAWS[law_name]) else law_name
 
 
 def error_message_by_field_of_step(
-    error: ValidationError, step: StepName, merged: Mapping[str, str], chosen_need: str | None
+    error: ValidationError, step: StepName, merged_values: Mapping[str, str], chosen_need: str | None
 ) -> dict[str, str]:
     """Return the message at each wrong field of a step's form, or of the field of another step.
 
     `chosen_need` is the need whose card shows the fields of the goal; None if the form has no cards.
     """
-    errors = error_message_by_form_field(error, merged)
+    errors = error_message_by_form_field(error, merged_values)
     if step != STEP_BY_SETTING["goal"] or chosen_need is None:
         return errors
     return {form_field_of_need_error(name, chosen_need): message for name, message in errors.items()}

@@ -23,7 +23,7 @@ from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
-from app.quality.checks import hint_that_hits_cannot_show_checks, reason_hits_cannot_show_checks
+from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage
@@ -83,7 +83,7 @@ class StepPage:
         values = self.stored_values
         if self.entered:
             kept = step_input.stored_form_values_except_switches_of_step(
-                self.settings, self.step, launched=self.launched
+                self.settings, self.step, is_launched=self.launched
             )
             values = kept | dict(self.entered.values)
         if self.launched:
@@ -99,9 +99,7 @@ class StepPage:
     @cached_property
     def comparison_unit(self) -> ComparisonUnit | None:
         return (
-            ComparisonUnit.comparison_unit_if_systems(self.campaign, self.campaign.item_count)
-            if self.campaign
-            else None
+            ComparisonUnit.comparison_unit_or_none(self.campaign, self.campaign.item_count) if self.campaign else None
         )
 
     @cached_property
@@ -130,8 +128,8 @@ class StepPage:
             "step": self.step,
             "step_title": STEP_TITLES[self.step],
             "rail": setup_rail.build_setup_rail(campaign),
-            "back_step": setup_rail.neighbouring_step(self.step, -1),
-            "next_step": setup_rail.neighbouring_step(self.step, 1),
+            "back_step": setup_rail.neighbouring_step_or_none(self.step, -1),
+            "next_step": setup_rail.neighbouring_step_or_none(self.step, 1),
             "version": campaign.step_versions.get(self.step, 0) if campaign else 0,
             "few_comparisons": unit.warning(campaign.judgments_per_item) if unit and campaign else "",
             "pay_section": form_sections.PAY_SECTION,
@@ -185,7 +183,7 @@ def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     """Return the reasons why goal or checks are unavailable, by form field."""
     return {
         "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
-        "checks_percent": hint_that_hits_cannot_show_checks(campaign),
+        "checks_percent": hint_that_hits_cannot_show_checks_or_empty(campaign),
     }
 
 
@@ -212,7 +210,7 @@ async def load_check_counts_context(
 
     It is empty for steps without `checks_percent`, and if the campaign cannot have checks.
     """
-    if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks(campaign):
+    if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks_or_empty(campaign):
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)
     return {

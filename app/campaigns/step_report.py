@@ -52,7 +52,7 @@ def problems_in_order_of_fields(
 
 
 def differences_between_stored_and_entered(
-    sections: Sequence[FormSection], step: StepName, stored: Mapping[str, str], entered: Mapping[str, str]
+    sections: Sequence[FormSection], step: StepName, stored_values: Mapping[str, str], entered_values: Mapping[str, str]
 ) -> list[Difference]:
     """Return the settings of a step that were entered with another value than the stored one."""
     return [
@@ -60,7 +60,8 @@ def differences_between_stored_and_entered(
         for section in sections
         if section.step == step
         for field in section.all_fields
-        if (before := stored.get(field.name, "")) != (after := entered.get(field.name, "").replace("\r\n", "\n"))
+        if (before := stored_values.get(field.name, ""))
+        != (after := entered_values.get(field.name, "").replace("\r\n", "\n"))
     ]
 
 

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Select, all_, case, cast, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts import members
-from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
+from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.roles import SEE_CAMPAIGN
 from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retired_count_sql
 from app.database.sharing_tables import experiment_arms
@@ -41,10 +41,10 @@ class CampaignWithProgress(Campaign):
     has_people: bool = False
 
 
-async def load_campaign_list(
+async def load_campaigns_with_progress(
     connection: AsyncConnection,
     *,
-    archived: bool = False,
+    only_archived: bool = False,
     only_rehearsals: bool = False,
     access: Access | None = None,
     permission: str = SEE_CAMPAIGN,
@@ -54,11 +54,11 @@ async def load_campaign_list(
     With `access`, only campaigns where the user has this permission.
     """
     is_archived, is_rehearsal = campaigns.c.archived_at.is_not(None), campaigns.c.rehearsal_of.is_not(None)
-    condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if archived else ~is_archived)
+    condition = is_rehearsal if only_rehearsals else ~is_rehearsal & (is_archived if only_archived else ~is_archived)
     statement = (
         campaigns_with_progress_query()
         .add_columns(members.member_role_sql(SHARING_CAMPAIGN_ID, access))
-        .where(condition, visible_campaigns_condition(access, permission))
+        .where(condition, visible_campaigns_sql_condition(access, permission))
     )
     rows = (await connection.execute(statement.order_by(campaigns.c.id.desc()))).mappings().all()
     judgments = await count_judgments_by_campaign(connection, [row["id"] for row in rows])
@@ -70,7 +70,7 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
     conditions = (
         campaigns.c.archived_at.is_not(None),
         campaigns.c.rehearsal_of.is_(None),
-        visible_campaigns_condition(access),
+        visible_campaigns_sql_condition(access),
     )
     statement = select(func.count()).select_from(campaigns).where(*conditions)
     return (await connection.execute(statement)).scalar_one()
@@ -87,7 +87,7 @@ async def load_campaign_with_progress(connection: AsyncConnection, slug: str) ->
 async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
     """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
     return await fetch_campaign(
-        connection, select(campaigns).where(visible_campaigns_condition(access)), slug, Campaign
+        connection, select(campaigns).where(visible_campaigns_sql_condition(access)), slug, Campaign
     )
 
 
@@ -121,7 +121,7 @@ def campaigns_with_progress_query() -> Select[Any]:
 
 
 def campaign_progress_as_dict(campaign: CampaignWithProgress) -> dict[str, Any]:
-    """Return the progress of a campaign of `load_campaign_list`."""
+    """Return the progress of a campaign of `load_campaigns_with_progress`."""
     return {
         "slug": campaign.slug,
         "name": campaign.name,

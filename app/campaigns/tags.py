@@ -21,9 +21,13 @@ class TagSettings(InputModel):
 
     @field_validator("tags", mode="before")
     @classmethod
-    def split_tag_lines(cls, tags: object) -> object:
-        """Split a text at line ends and commas, as forms and the command line send it."""
-        return [tag for tag in tags.replace(",", "\n").splitlines() if tag.strip()] if isinstance(tags, str) else tags
+    def split_tag_lines(cls, text_or_tags: object) -> object:
+        """Return the tags of a text that line ends and commas separate; return any other value unchanged."""
+        return (
+            [tag for tag in text_or_tags.replace(",", "\n").splitlines() if tag.strip()]
+            if isinstance(text_or_tags, str)
+            else text_or_tags
+        )
 
     @field_validator("tags")
     @classmethod

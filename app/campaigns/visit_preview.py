@@ -196,7 +196,7 @@ def visit_page_or_first(pages: Sequence[VisitPage], key: str) -> VisitPage:
     return next((page for page in pages if page.key == key), pages[0])
 
 
-def neighbouring_page(pages: Sequence[VisitPage], page: VisitPage, offset: int) -> VisitPage | None:
+def neighbouring_page_or_none(pages: Sequence[VisitPage], page: VisitPage, offset: int) -> VisitPage | None:
     """Return the page before (-1) or after (1) another one in the usual visit; None if there is none.
 
     An outcome has no next page. Before it is the page of the step that it ends, the thanks before a way back, or the

@@ -36,15 +36,15 @@ def readable_visit_tables(settings: CampaignSettings) -> dict[str, ReadableTable
     if settings.questions:
         questions = parse_question_lines(settings.questions)
         tables["questions"] = ReadableTable(
-            ("Question", "Answer", "Required"), [question_row(one) for one in questions], ""
+            ("Question", "Answer", "Required"), [readable_question_row(one) for one in questions], ""
         )
     for name in ("training", "qualification"):
         if table := getattr(settings, name):
-            tables[name] = practice_table(table)
+            tables[name] = readable_table_of_practice_items(table)
     return {name: table._replace(reason=REASON_BY_FIXED_SETTING[name]) for name, table in tables.items()}
 
 
-def question_row(question: EntryQuestion) -> tuple[str, str, str]:
+def readable_question_row(question: EntryQuestion) -> tuple[str, str, str]:
     """Return the text of a question, its possible answers, and whether it must be answered."""
     if question.number:
         answer = ", ".join(format_number_parts(question.number))
@@ -55,7 +55,7 @@ def question_row(question: EntryQuestion) -> tuple[str, str, str]:
     return question.question, answer or "text", "no" if question.optional else "yes"
 
 
-def practice_table(table: str) -> ReadableTable:
+def readable_table_of_practice_items(table: str) -> ReadableTable:
     """Return practice items with the columns of their table."""
     upload = read_table(BytesIO(table.strip().encode()), "table.csv", max_mb=1)
     rows = [[format_cell(row.values.get(column)) for column in upload.columns] for row in upload.rows]

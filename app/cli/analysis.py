@@ -14,7 +14,7 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import build_all_scores_table, build_comparison_table, build_method_score_table
-from app.analysis.view import constant_counts, decimals_for_values, empty_columns
+from app.analysis.view import constant_count_texts, decimals_for_values, empty_column_names
 from app.cli.exports import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks_to_file_or_print
 from app.cli.text_table import (
@@ -140,7 +140,7 @@ def format_figure_line(figure: Figure) -> str:
 def iterate_output_as_text(output: AnalysisOutput, width: int, *, has_explanations: bool = False) -> Iterator[str]:
     """Yield text for people: verdict, aligned columns, numbers rounded as on the page, and notes."""
     head = [*output.heading_lines, *([output.table.verdict] if output.table.verdict else [])]
-    counts_of_every_row = ", ".join(constant_counts(output.table).values())
+    counts_of_every_row = ", ".join(constant_count_texts(output.table).values())
     blocks = [
         [*iterate_wrapped_lines_of_sentences(head, width)],
         [
@@ -177,8 +177,8 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
     omitted_columns = (
         COLUMNS_SHOWN_ELSEWHERE
         | ({"measure"} if "title" in names else set())
-        | constant_counts(table).keys()
-        | empty_columns(table)
+        | constant_count_texts(table).keys()
+        | empty_column_names(table)
     )
     columns = [k for k, name in enumerate(names) if name not in omitted_columns]
     decimals_of_cell = function_giving_decimals_of_cell(table)

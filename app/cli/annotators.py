@@ -117,7 +117,7 @@ def add_command_for_annotator_action(action: str, help_text: str) -> None:
     @reason_option
     def command(slug: str, annotator: str, reason: str) -> None:
         decide_and_revise_posteriors(
-            lambda engine: actions.apply_decision_and_return_campaign_id(
+            lambda engine: actions.apply_annotator_decision_and_return_campaign_id(
                 engine, slug, annotator, action, reason=reason, now=current_utc_time()
             )
         )
@@ -137,7 +137,9 @@ def add_command_for_answer_action(action: str, help_text: str) -> None:
     @reason_option
     def command(slug: str, answer: int, reason: str) -> None:
         decide_and_revise_posteriors(
-            lambda engine: actions.decide_on_answer(engine, slug, answer, action, reason=reason, now=current_utc_time())
+            lambda engine: actions.apply_answer_decision_and_return_campaign_id(
+                engine, slug, answer, action, reason=reason, now=current_utc_time()
+            )
         )
         click.echo(f"Answer {answer} of {slug}: {action} done.")
 

@@ -89,7 +89,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
         usual_list = dump.with_name(ERASURE_LIST_NAME)
         if chosen_list := erasure_list or (usual_list if usual_list.exists() else None):
             asyncio.run(erase_listed_people_again(url, chosen_list))
-        problems = asyncio.run(print_comparison_and_list_problems(url, manifest, is_unverified=is_unverified))
+        problems = asyncio.run(print_backup_comparison_and_return_problems(url, manifest, is_unverified=is_unverified))
     if problems:
         raise CommandFailure(f"The backup was restored, but not as it was made: {' '.join(problems)} (restore_differs)")
     click.echo(f"Restored the backup of {manifest.created_at:%Y-%m-%d %H:%M:%S} UTC.")
@@ -133,7 +133,9 @@ async def erase_listed_people_again(url: str, path: Path) -> None:
             click.echo(f"{sentence}: {pluralize(count, 'annotator')}.")
 
 
-async def print_comparison_and_list_problems(url: str, manifest: Manifest, *, is_unverified: bool) -> list[str]:
+async def print_backup_comparison_and_return_problems(
+    url: str, manifest: Manifest, *, is_unverified: bool
+) -> list[str]:
     """Compare a restored database with the manifest, print a line for each campaign, and return what differs."""
     engine = create_engine(url, pool_size=2)
     try:

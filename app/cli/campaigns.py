@@ -110,7 +110,7 @@ def create(
         settings = validated_settings_after_overrides({}, settings_file, options)
         row = run_in_transaction(partial(lifecycle.create_draft_campaign, settings=settings, now=current_utc_time()))
     click.echo(row.slug)
-    if advice := hints.advice_to_use_better_rule(row):
+    if advice := hints.advice_to_use_better_rule_or_empty(row):
         click.echo(advice, err=True)  # the slug alone is what scripts read
 
 
@@ -183,7 +183,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 
     row, notes = run_in_transaction(store)
     click.echo("\n".join([f"Saved the settings of {slug}.", *notes]))
-    if advice := hints.advice_to_use_better_rule(row):
+    if advice := hints.advice_to_use_better_rule_or_empty(row):
         click.echo(advice)
 
 
@@ -192,7 +192,7 @@ def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
 @json_option
 def print_campaigns(*, archived: bool, as_json: bool) -> None:
     """List the campaigns that are not archived, newest first."""
-    rows = run_in_transaction(partial(summaries.load_campaign_list, archived=archived))
+    rows = run_in_transaction(partial(summaries.load_campaigns_with_progress, only_archived=archived))
     if as_json:
         print_json([summaries.campaign_progress_as_dict(row) for row in rows])
     elif rows:
@@ -391,9 +391,9 @@ def launch(slug: str, *, yes: bool) -> None:
     for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
         click.echo(note)
     if not yes and is_at_terminal():
-        if goal := hints.describe_goal_before_launch(draft):
+        if goal := hints.goal_sentences_before_launch_or_empty(draft):
             click.echo(f"{goal} To estimate the judgments needed: easel plan {slug}")
-        if advice := hints.advice_to_use_better_rule(draft):
+        if advice := hints.advice_to_use_better_rule_or_empty(draft):
             click.echo(advice)
         click.confirm(
             f"Launch {slug}? {FIXED_AFTER_LAUNCH_TEXT.format(rule=hints.describe_rule_fixed_by_launch(draft))}",
@@ -440,7 +440,7 @@ def recompute(slug: str) -> None:
 def delete(slug: str, *, yes: bool) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
     if not yes:
-        run_in_transaction(partial(empty_campaigns.lock_and_load_deletable_campaign, slug=slug))
+        run_in_transaction(partial(empty_campaigns.lock_and_load_deletable_campaign_or_refuse, slug=slug))
         click.confirm(f"Delete {slug} with its items?", abort=True)
     run_in_transaction(partial(empty_campaigns.delete_empty_campaign, slug=slug))
     click.echo(f"Deleted {slug}.")

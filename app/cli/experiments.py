@@ -51,11 +51,11 @@ def experiment() -> None:
 
 
 def make_option_of_results_folder(
-    *, required: bool = True, help_text: str = OUT_HELP
+    *, is_required: bool = True, help_text: str = OUT_HELP
 ) -> Callable[[CommandFunction], CommandFunction]:
     """Return the option for the folder of results."""
     folder = click.Path(file_okay=False, writable=True, path_type=Path)
-    return click.option("--out", type=folder, required=required, help=help_text)
+    return click.option("--out", type=folder, required=is_required, help=help_text)
 
 
 def add_run_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
@@ -71,7 +71,7 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
             show_default=True,
             help="Number of simulated campaigns per arm.",
         ),
-        make_option_of_results_folder(required=out_required),
+        make_option_of_results_folder(is_required=out_required),
     ):
         command = option(command)
     return command
@@ -148,7 +148,7 @@ def create_experiment_campaigns_and_print_links(
 ) -> None:
     """Create the campaigns of its arms, and print the link for annotators."""
     experiment_row = run_in_transaction(
-        partial(with_arms.create_experiment, wanted=experiment_settings, launch=launch, now=current_utc_time())
+        partial(with_arms.create_experiment, request=experiment_settings, is_launched=launch, now=current_utc_time())
     )
     click.echo(f"The experiment {experiment_row.name} has these arms:")
     for arm, row in experiment_row.campaigns.items():
@@ -223,7 +223,7 @@ def run_translation_systems(  # noqa: PLR0917
     )
     command = f"easel experiment {system_experiment.name} --runs {runs} --like {like} --seed {seed}"
     click.echo(
-        sakaguchi_2018_systems.run_systems_experiment(
+        sakaguchi_2018_systems.run_systems_experiment_and_write_report(
             names, system_experiment, out, make_experiment_runner(out, runs), source_text, command
         )
     )
@@ -255,7 +255,11 @@ def run_random_judges(  # noqa: PLR0917
     command = f"easel experiment random-judges --runs {runs} --judgments {judgments} --seed {seed}"
     command += f" --comparisons {quote(comparisons.name)}" if comparisons else ""
     command += f" --baseline {quote(baseline)}" if baseline else ""
-    click.echo(otani_2016.run_judge_experiments(judging, seed, out, make_experiment_runner(out, runs), command))
+    click.echo(
+        otani_2016.run_judge_experiments_and_write_report(
+            judging, seed, out, make_experiment_runner(out, runs), command
+        )
+    )
 
 
 @experiment.command("comparison-counts")
@@ -265,7 +269,7 @@ def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
     require_packages_and_create_out_folder(out)
     command = f"easel experiment comparison-counts --runs {runs} --seed {seed}"
     click.echo(
-        otani_2016_counts.run_comparison_count_experiment(
+        otani_2016_counts.run_comparison_count_experiment_and_write_report(
             otani_2016.SimulatedJudging(), seed, out, make_experiment_runner(out, runs), command
         )
     )
@@ -276,7 +280,7 @@ def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
 def run_word_senses(out: Path) -> None:
     """Label the senses of four words with Dawid-Skene and by voting (Passonneau & Carpenter 2014)."""
     require_packages_and_create_out_folder(out)
-    click.echo(passonneau_2014.run_word_sense_experiment(out, "easel experiment word-senses"))
+    click.echo(passonneau_2014.run_word_sense_experiment_and_write_report(out, "easel experiment word-senses"))
 
 
 @experiment.command("transitivity")
@@ -285,7 +289,9 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
     """Measure annotators' consistency, and questions saved by implied pairs (Amidei 2020, Table 2 and section 4)."""
     require_packages_and_create_out_folder(out)
     command = f"easel experiment transitivity --runs {runs} --seed {seed}"
-    click.echo(amidei_2020.run_transitivity_experiment(seed, out, make_experiment_runner(out, runs), command))
+    click.echo(
+        amidei_2020.run_transitivity_experiment_and_write_report(seed, out, make_experiment_runner(out, runs), command)
+    )
 
 
 def run_scale_experiment(
@@ -299,7 +305,7 @@ def run_scale_experiment(
     command = f"easel experiment {material.name} {option_text}"
     run_experiment = make_experiment_runner(out, runs)
     click.echo(
-        sakaguchi_2018.run_scale_experiments(
+        sakaguchi_2018.run_scale_experiments_and_write_report(
             material, POPULATIONS[population_name], noise_share, seed, out, run_experiment, command
         )
     )

@@ -28,11 +28,11 @@ def person() -> None:
 @click.argument("term")
 @campaign_option
 @json_option
-def find_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> None:
+def find_person_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> None:
     """Find the person whom TERM names: an id of a platform, a name or mail address of a personal link, an id on a
     list, a pseudonym, a name such as A7, a withdrawal code, or a receipt.
     """
-    found = run_in_transaction(lambda connection: find_in_slugs(connection, slug, term))
+    found = run_in_transaction(lambda connection: find_people_in_one_or_all_campaigns(connection, slug, term))
     if as_json:
         print_json([{"campaign": slug} | asdict(person) for slug, person in found])
     elif not found:
@@ -45,7 +45,9 @@ def find_in_campaigns(term: str, *, slug: str | None, as_json: bool) -> None:
         print_text_table(["Campaign", "Name", "Platform", "Answers", "Receipt"], rows, right_columns={3})
 
 
-async def find_in_slugs(connection: AsyncConnection, slug: str | None, term: str) -> list[tuple[str, Person]]:
+async def find_people_in_one_or_all_campaigns(
+    connection: AsyncConnection, slug: str | None, term: str
+) -> list[tuple[str, Person]]:
     """Return the campaigns and annotators whom a term names, in one campaign or in all."""
     found = []
     for name in [slug] if slug else await load_slugs_of_campaigns(connection):
@@ -60,7 +62,7 @@ async def find_in_slugs(connection: AsyncConnection, slug: str | None, term: str
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True, help="ZIP file to write."
 )
-def export_to_zip(slug: str, term: str, *, output: Path) -> None:
+def export_person_to_zip(slug: str, term: str, *, output: Path) -> None:
     """Write a ZIP with all data about a person in campaign SLUG. TERM is as for `easel person find`."""
 
     async def work(connection: AsyncConnection) -> bytes:
@@ -81,12 +83,12 @@ def export_to_zip(slug: str, term: str, *, output: Path) -> None:
 @campaign_option
 @click.option("--rule", type=click.Choice(list(RULE_SENTENCES)), required=True, help="What happens to the answers.")
 @click.option("--yes", "is_sure", is_flag=True, help="Do not ask.")
-def erase_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure: bool) -> None:
+def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure: bool) -> None:
     """Erase the person whom TERM names, in all campaigns or in one. It cannot be undone.
 
     anonymise: ids, names and free text are erased; the judgments stay, and no score changes. remove: the answers, too.
     """
-    found = run_in_transaction(lambda connection: find_in_slugs(connection, slug, term))
+    found = run_in_transaction(lambda connection: find_people_in_one_or_all_campaigns(connection, slug, term))
     if not found:
         raise NotFound("No annotator has this id, name or code. Nothing was changed.", code="person_not_found")
     for name, person in found:

@@ -51,7 +51,7 @@ def format_default_for_option_help(default: Any) -> str:
 
 
 def validated_settings_after_overrides(
-    current: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
+    current_settings: Mapping[str, Any], file: Path | None, options: Mapping[str, Any]
 ) -> CampaignSettings:
     """Return the current settings, overlaid by the file's and by the options given.
 
@@ -61,7 +61,11 @@ def validated_settings_after_overrides(
     """
     try:
         return CampaignSettings.model_validate(
-            {**current, **(read_json_settings_file(file) if file else {}), **settings_of_given_options(options)}
+            {
+                **current_settings,
+                **(read_json_settings_file(file) if file else {}),
+                **settings_of_given_options(options),
+            }
         )
     except ValidationError as error:
         problems = form_input.error_message_by_setting(error)

@@ -146,16 +146,16 @@ def plan(slug: str, runs: int, **options: Any) -> None:
                 **options,
             )
         async with engine.connect() as connection:
-            return forecast, hints.advice_to_use_better_rule(await load_campaign_by_slug(connection, slug))
+            return forecast, hints.advice_to_use_better_rule_or_empty(await load_campaign_by_slug(connection, slug))
 
     forecast, advice = run_with_engine(work)
     click.echo(f"Goal: {forecast.goal}.")
-    click.echo(" · ".join([forecast.sentence_on_judgments_needed, *forecast.texts_on_costs_of_median_run]))
+    click.echo(" · ".join([forecast.sentence_on_judgments_needed, *forecast.phrases_on_costs_of_median_run]))
     details = (
-        forecast.sentence_on_time_until_goal,
+        forecast.sentence_on_time_until_goal_or_empty,
         forecast.annotators_note,
-        forecast.warning_that_annotators_run_out,
-        forecast.warning_that_campaign_ends_before_goal,
+        forecast.annotators_run_out_warning_or_empty,
+        forecast.campaign_ends_before_goal_warning_or_empty,
         forecast.caution,
         advice,
     )

@@ -90,7 +90,7 @@ def build_dashboard_cards(snapshot: CampaignSnapshot, progress: Progress | None)
 
 
 def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:
-    """Return how well the median item is known; until that is known, how many items are judged."""
+    """Return the card on how well the median item is known; until that is known, on how many items are judged."""
     value = typical_precision_text_or_empty(snapshot)
     if value:
         is_ordered = snapshot.criterion.design.is_ordered
@@ -112,7 +112,9 @@ def typical_precision_text_or_empty(snapshot: CampaignSnapshot) -> str:
 
 
 def goal_card(snapshot: CampaignSnapshot, progress: Progress | None) -> GoalCard:
-    """Return the goal: how near it is, how many judgments are missing by the last forecast, and what to do."""
+    """Return the card on the goal: how near it is, how many judgments are missing by the last forecast, and what to
+    do.
+    """
     campaign = snapshot.campaign
     title = goal_title(campaign)
     if goal_heading(campaign, progress) == "Goal reached":
@@ -179,7 +181,7 @@ def missing_judgments_forecast_sentences(snapshot: CampaignSnapshot, findings: F
 
 
 def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
-    """Return the judgments of those wanted, when the rest will be done, and how long a task takes."""
+    """Return the card on the judgments given and wanted, when the rest will be done, and how long a task takes."""
     done, wanted = snapshot.judgments_wanted - snapshot.judgments_left, snapshot.judgments_wanted
     silence = pace.text_on_time_without_answers_or_none(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
@@ -227,7 +229,7 @@ def expected_finish_epoch_seconds_or_none(snapshot: CampaignSnapshot) -> int | N
 
 
 def annotator_count_card(snapshot: CampaignSnapshot) -> Card:
-    """Return how many annotators answered, and how many tasks are open."""
+    """Return the card on how many annotators answered, and how many tasks are open."""
     annotators, open_hits = snapshot.counts.annotators, snapshot.counts.open_hits
     notes = (
         (f"{pluralize(open_hits, 'task')} open now",) if open_hits and snapshot.campaign.status != "finished" else ()
@@ -236,7 +238,7 @@ def annotator_count_card(snapshot: CampaignSnapshot) -> Card:
 
 
 def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
-    """Return what the answers cost so far, and what the campaign will cost in all."""
+    """Return the card on what the answers cost so far, and what the campaign will cost in all."""
     campaign = snapshot.campaign
     pay = campaign.pay_per_hit or 0.0
     paid_hits = int(snapshot.counts.paid_hits or 0)

@@ -90,9 +90,9 @@ class CourseDrawing:
     lines: list[CourseLine]
 
 
-def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
+def score_history_drawing(score_history: Sequence[Mapping[str, Any]]) -> CourseDrawing:
     """Return the chart of the lines of `score_history_of_highest_items`; at least one line is needed."""
-    places: list[float] = [place for line in course for place in line["places"] if place is not None]
+    places: list[float] = [place for line in score_history for place in line["places"] if place is not None]
     low = math.floor(min(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP
     high = max(math.ceil(max(places) / COURSE_AXIS_STEP) * COURSE_AXIS_STEP, low + COURSE_AXIS_STEP)
 
@@ -100,7 +100,7 @@ def course_drawing(course: Sequence[Mapping[str, Any]]) -> CourseDrawing:
         share = (place - low) / (high - low)
         return round(COURSE_BOTTOM - share * (COURSE_BOTTOM - COURSE_TOP), 1)
 
-    lines = sorted(course, key=lambda line: -line["places"][-1])
+    lines = sorted(score_history, key=lambda line: -line["places"][-1])
     labels = label_heights_without_overlap(np.array([height_at(line["places"][-1]) for line in lines])).tolist()
     drawn = [
         CourseLine(

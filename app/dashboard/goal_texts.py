@@ -6,20 +6,22 @@ from app.dashboard.precision import can_measure_goal_quickly
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
 from app.errors import pluralize
-from app.goals.cut_line import CutLine, cut_line
+from app.goals.cut_line import CutLine, cut_line_or_none
 from app.goals.progress import (
     Progress,
     describe_goal,
     format_goal_progress,
-    goal_progress,
+    goal_progress_or_none,
     numbers_of_goal_items,
     text_that_identifies_goal,
 )
 from app.goals.settings import NO_GOAL
 
 
-def goal_text(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
-    """Describe how far the campaign is from its goal; for many items only the background check computes that."""
+def goal_sentences_or_empty(snapshot: CampaignSnapshot, progress: Progress | None) -> str:
+    """Return sentences on how far the campaign is from its goal, empty without one; for many items only the background
+    check computes that.
+    """
     campaign = snapshot.campaign
     if campaign.goal == NO_GOAL:
         return ""
@@ -56,12 +58,13 @@ def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPositio
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)
     estimates, scores = estimates.select_items(items), snapshot.score[items]
     return GoalPosition(
-        goal_progress(campaign, estimates, scores, measured_by), cut_line(campaign, estimates, scores, items)
+        goal_progress_or_none(campaign, estimates, scores, measured_by),
+        cut_line_or_none(campaign, estimates, scores, items),
     )
 
 
 def goal_measure_sentence_or_empty(campaign: Campaign, progress: Progress) -> str:
-    """Describe how the goal is measured, for laws that could measure it."""
+    """Return a sentence on how the goal is measured; empty for laws that could not measure it."""
     law = campaign.law
     if not law.fit:
         return ""

@@ -49,7 +49,7 @@ def halo_state_after_hits(state: HaloState, hits: Sequence[AnsweredHit]) -> Halo
         return extended
     items = np.concatenate([hit.items for hit in judged])
     values = np.hstack([np.reshape(hit.values, (-1, len(hit.items))) for hit in judged])
-    return replace(extended, sums=state.sums.add_judgments(items, values))
+    return replace(extended, sums=state.sums.with_judgments_added(items, values))
 
 
 class HaloTexts(NamedTuple):
@@ -60,7 +60,7 @@ class HaloTexts(NamedTuple):
 
 
 def halo_texts(state: HaloState, criterion_names: Sequence[str]) -> HaloTexts:
-    """Describe the two criteria that correlate most, and warn of those that are hardly judged apart."""
+    """Return texts on the two criteria that correlate most, with a warning of those that are hardly judged apart."""
     halo, mean_correlation = state.sums.halo_matrix, state.sums.mean_correlation_matrix
     pairs = [
         (float(halo[k, m]), k, m) for k, m in combinations(range(len(criterion_names)), 2) if np.isfinite(halo[k, m])

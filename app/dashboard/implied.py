@@ -38,7 +38,7 @@ def implied_state_after_hits(state: ImpliedState, hits: Sequence[AnsweredHit]) -
 
 
 def sentence_on_skipped_and_contradicted_pairs(tally: ImpliedCounts) -> str:
-    """Describe how many pairs were saved, and how often implied pairs are wrong."""
+    """Return a sentence on how many pairs were saved, and how often implied pairs are wrong."""
     saved = f"{pluralize(tally.not_asked, 'pair')} skipped, because annotators’ own answers imply them."
     if (interval := tally.contradicted_share_and_interval_or_none()) is None:
         return f"{saved} None has been asked as a check yet."

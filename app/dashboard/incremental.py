@@ -23,7 +23,7 @@ from app.dashboard.implied import ImpliedState
 from app.dashboard.precision import Precision, can_measure_goal_quickly
 from app.designs.campaign import Campaign, campaign_id_and_criterion_number
 from app.designs.criteria import Criterion
-from app.goals.progress import Progress, goal_progress, text_that_identifies_goal
+from app.goals.progress import Progress, goal_progress_or_none, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.inference.agreement.halo import HaloSums
 from app.inference.online.law import AnsweredHit
@@ -88,7 +88,7 @@ class ReplayPosition(Generic[P]):
         return self.since == self.until
 
     @property
-    def remaining(self) -> int:
+    def remaining_response_count(self) -> int:
         """Number of responses of the last poll that are not read yet."""
         return max(0, self.total - self.state.answers)
 
@@ -118,13 +118,13 @@ class IncrementalReplay(ABC, Generic[P]):
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return a response as a HIT for this replay: its values on 0 to 1, whatever the law reads."""
-        return AnsweredHit(response.annotator, response.items, criterion.design.to_shares(response.values))
+        return AnsweredHit(response.annotator, response.items, criterion.design.values_to_scale_shares(response.values))
 
     @abstractmethod
     def state_after_hits(self, state: P, hits: list[AnsweredHit], total: int) -> P:
         """Return the state after these HITs too, out of `total`. Runs in a thread and must not change `state`."""
 
-    async def load_newest(
+    async def load_newest_position(
         self,
         connection: AsyncConnection,
         criterion: Criterion[Campaign],
@@ -228,8 +228,8 @@ class PrecisionReplay(IncrementalReplay[Precision]):
         since, interval = self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
         if first_new_seq is not None:
-            position = await self.load_newest(connection, criterion) if may_read_new_answers else None
-            if position is None or position.remaining:
+            position = await self.load_newest_position(connection, criterion) if may_read_new_answers else None
+            if position is None or position.remaining_response_count:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_median_half_width)
             if criterion.campaign.goal != NO_GOAL:
@@ -246,7 +246,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
             estimates = current_precision.evidence.goal_estimates(campaign, current_precision.intervals)
             progress = await asyncio.to_thread(
-                goal_progress, campaign, estimates.estimates.select_items(items), scores, estimates.source
+                goal_progress_or_none, campaign, estimates.estimates.select_items(items), scores, estimates.source
             )
         self.goal_progress[campaign.id] = text_that_identifies_goal(campaign), progress
 

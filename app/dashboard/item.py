@@ -221,7 +221,9 @@ async def load_item_page(
     shrunken = shrunken_score_low_high(row.number, shrinkage) if calibrated_mean and shrinkage else None
     shown = await render_campaign_items(await driver_of(connection), criterion.campaign, [row.number], [row.shown])
     criterion_curves = (
-        posterior_without_density_by_criterion(criterion.campaign, rows) if criterion.campaign.has_criteria else {}
+        posterior_curve_without_density_by_criterion(criterion.campaign, rows)
+        if criterion.campaign.has_criteria
+        else {}
     )
     item_remarks = await load_newest_remarks_on_item_or_none(connection, criterion.campaign, external_id)
     return ItemPage(
@@ -252,7 +254,9 @@ async def load_newest_remarks_on_item_or_none(
     )
 
 
-def posterior_without_density_by_criterion(campaign: Campaign, rows: Sequence[Row[Any]]) -> dict[str, PosteriorCurve]:
+def posterior_curve_without_density_by_criterion(
+    campaign: Campaign, rows: Sequence[Row[Any]]
+) -> dict[str, PosteriorCurve]:
     """Return an item's posterior by each criterion, without its density."""
     family, empty_grid = campaign.law.family, np.zeros(0)
     return {

@@ -24,7 +24,7 @@ from app.dashboard.state import (
     DashboardState,
     load_dashboard_change_marker,
     load_dashboard_state,
-    load_state_as_time_passes,
+    load_state_updated_to_now,
 )
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.campaign import Campaign
@@ -169,7 +169,7 @@ class LiveDashboards:
                 if state.unread_answers:
                     return None
             elif is_old:
-                broadcast.publish(await load_state_as_time_passes(connection, state, now=now))
+                broadcast.publish(await load_state_updated_to_now(connection, state, now=now))
         return new_marker
 
     async def stop(self) -> None:
@@ -213,10 +213,10 @@ class LiveDashboards:
                     signal.signal(number, handlers[number])
 
 
-async def wait_for_change_or_heartbeat(changed: asyncio.Event) -> bool:
+async def wait_for_change_or_heartbeat(change_event: asyncio.Event) -> bool:
     """Return whether the event was set before the next heartbeat is due."""
     with suppress(TimeoutError):
         async with asyncio.timeout(LIVE_HEARTBEAT_SECONDS):
-            await changed.wait()
+            await change_event.wait()
             return True
     return False

@@ -17,7 +17,7 @@ from app.designs.criteria import Criterion
 from app.goals.settings import can_have_goal
 from app.quality import listings as findings
 from app.simulation import rehearsal_offer
-from app.simulation.rehearsal_lessons import load_rehearsal_lessons
+from app.simulation.rehearsal_lessons import load_rehearsal_lessons_or_none
 
 
 async def load_score_table_context(
@@ -61,7 +61,7 @@ async def load_whole_campaign_context(
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
-        "rehearsal_lessons": await load_rehearsal_lessons(connection, campaign),
+        "rehearsal_lessons": await load_rehearsal_lessons_or_none(connection, campaign),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }
 
@@ -79,6 +79,6 @@ def figures_template_context(criterion: Criterion[Campaign], state: DashboardSta
         "done_at": done_at and datetime.fromtimestamp(done_at, UTC),
         "charts": charts.offered_chart_title_by_name(state.figures, item_count, is_ordered=criterion.design.is_ordered),
         "matrix": state.heatmap is not None and len(state.heatmap.order) <= charts.MAX_ITEMS_AS_MATRIX,
-        "course_drawing": charts.course_drawing,
+        "score_history_drawing": charts.score_history_drawing,
         "pace_rows": drawings.hits_per_hour_table_rows(state.figures),
     }

@@ -34,7 +34,7 @@ from app.http.dependencies import (
     Now,
     Transaction,
     allow_https_media_if_campaign_does,
-    content_disposition_header,
+    content_disposition_headers,
     get_now,
     is_script_request,
     render_page,
@@ -89,8 +89,10 @@ async def campaigns_page(
 ) -> HTMLResponse:
     """Show the campaigns that the user may see, as the address filters and sorts them."""
     async with database.begin() as connection:
-        all_rows = await summaries.load_campaign_list(connection, archived=view.shows_archived, access=access)
-        rows = [row for row in all_rows if view.keeps(row)]
+        all_rows = await summaries.load_campaigns_with_progress(
+            connection, only_archived=view.shows_archived, access=access
+        )
+        rows = [row for row in all_rows if view.shows_campaign(row)]
         paces = await campaign_list.load_campaign_pace_by_id(
             connection, get_live_dashboards(request).followers.precisions, rows, now=now
         )
@@ -98,7 +100,7 @@ async def campaigns_page(
         rehearsals = (
             []
             if view.shows_archived
-            else await summaries.load_campaign_list(connection, only_rehearsals=True, access=access)
+            else await summaries.load_campaigns_with_progress(connection, only_rehearsals=True, access=access)
         )
     context = {
         "campaigns": campaign_list.campaigns_in_order(rows, paces, view.sort),
@@ -117,8 +119,8 @@ async def campaigns_page(
 
 
 @router.post("/tags")
-async def set_tags(values: FormFields, connection: Transaction, slug: str) -> Response:
-    """Set the tags of a campaign, and show the list again as it was."""
+async def set_tags_and_redirect_to_list(values: FormFields, connection: Transaction, slug: str) -> Response:
+    """Store the tags of a campaign, and redirect to the list as it was."""
     try:
         tags = TagSettings.model_validate({"tags": values.get("tags", "")}).tags
     except ValidationError as error:
@@ -134,10 +136,10 @@ async def set_tags(values: FormFields, connection: Transaction, slug: str) -> Re
 
 
 @router.get("")
-async def dashboard_page(
+async def dashboard_page_or_parts_response(
     request: Request, database: Database, access: CurrentAccess, *, slug: str, view: ItemsViewQuery, now: Now
 ) -> HTMLResponse:
-    """Show the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
+    """Return the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
         arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
@@ -204,7 +206,7 @@ async def stream_state_events_response(
 
 
 def encode_server_sent_state_event(state: DashboardState) -> bytes:
-    return f"id: {state.version}\ndata: {state.figures_json}\n\n".encode()
+    return f"id: {state.version}\ndata: {state.figures_json_text}\n\n".encode()
 
 
 def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> Heatmap:
@@ -309,7 +311,7 @@ def inline_file_response(
     criterion: Criterion[Campaign], file_kind: str, extension: str, content: str, now: datetime
 ) -> Response:
     """Return a file that browsers show, and save under the campaign's name, its criterion and the date."""
-    headers = content_disposition_header(
+    headers = content_disposition_headers(
         criterion.campaign.slug, file_kind, extension, criterion.name, now=now, inline=True
     )
     return Response(content, media_type=FIGURE_MEDIA_TYPES[extension], headers=headers)

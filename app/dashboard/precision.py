@@ -114,7 +114,7 @@ def precision_after_hits(precision: Precision, hits: Sequence[AnsweredHit], *, t
         if answers > answers_below_half or answers == end:
             piece = slice(counted_answers - begin, answers - begin)
             evidence, counted_answers = (
-                evidence.add_judgments(*item_annotator_and_value_columns_of_hits(hits[piece])),
+                evidence.with_judgments_added(*item_annotator_and_value_columns_of_hits(hits[piece])),
                 answers,
             )
         if answers % step == 0:

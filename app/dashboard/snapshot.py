@@ -173,18 +173,22 @@ async def load_campaign_snapshot(
     score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_shortened_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
     is_retired = np.isin(np.arange(len(status)), await load_numbers_of_retired_items(connection, campaign_id))
-    precision = await replays.precisions.load_newest(connection, criterion)
-    history = (await replays.histories.load_newest(connection, criterion)).state
+    precision = await replays.precisions.load_newest_position(connection, criterion)
+    history = (await replays.histories.load_newest_position(connection, criterion)).state
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
-    implied_state = (await replays.implied.load_newest(connection, criterion)).state if skips_implied_pairs else None
+    implied_state = (
+        (await replays.implied.load_newest_position(connection, criterion)).state if skips_implied_pairs else None
+    )
     first_criterion = criterion.campaign.criteria[0]
     halo = (
-        (await replays.halos.load_newest(connection, first_criterion)).state if can_estimate_halo(criterion) else None
+        (await replays.halos.load_newest_position(connection, first_criterion)).state
+        if can_estimate_halo(criterion)
+        else None
     )
     return CampaignSnapshot(
         criterion=criterion,
         as_of=as_of,
-        hit_count=precision.state.answers + precision.remaining,
+        hit_count=precision.state.answers + precision.remaining_response_count,
         counts=counts,
         usual_seconds=await load_plausible_median_seconds_or_none(connection, campaign_id),
         simulated_hit_count=simulated_hits,
@@ -204,7 +208,7 @@ async def load_campaign_snapshot(
     )
 
 
-async def snapshot_as_time_passes(
+async def snapshot_updated_to_now(
     connection: AsyncConnection, snapshot: CampaignSnapshot, *, now: datetime
 ) -> CampaignSnapshot:
     """Return a snapshot as of now, if no answer came in since and the campaign's row is the same."""

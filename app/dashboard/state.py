@@ -18,7 +18,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import cards, classes, implied
 from app.dashboard import halo as halos
 from app.dashboard.charts import score_history_of_highest_items
-from app.dashboard.goal_texts import goal_position_if_quickly_computed, goal_text
+from app.dashboard.goal_texts import goal_position_if_quickly_computed, goal_sentences_or_empty
 from app.dashboard.halo import HaloTexts
 from app.dashboard.heatmap import Heatmap, heatmap_row_labels, match_quality_heatmap_of_row_groups
 from app.dashboard.history import PosteriorHistory
@@ -27,7 +27,7 @@ from app.dashboard.snapshot import (
     COUNT_LEASED_HITS,
     CampaignSnapshot,
     load_campaign_snapshot,
-    snapshot_as_time_passes,
+    snapshot_updated_to_now,
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -76,7 +76,7 @@ class DashboardState:
     shrinkage: ItemShrinkage | None = None
 
     @cached_property
-    def figures_json(self) -> str:
+    def figures_json_text(self) -> str:
         """Figures as JSON; equal figures give equal text."""
         return json.dumps(self.figures, separators=(",", ":"), sort_keys=True)
 
@@ -85,7 +85,7 @@ class DashboardState:
         """Short hash, the same in every process, so that a client that reconnects anywhere can tell whether it missed a
         state.
         """
-        return hashlib.blake2b(self.figures_json.encode(), digest_size=8).hexdigest()
+        return hashlib.blake2b(self.figures_json_text.encode(), digest_size=8).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -138,14 +138,14 @@ async def load_dashboard_state(
     )
 
 
-async def load_state_as_time_passes(
+async def load_state_updated_to_now(
     connection: AsyncConnection, state: DashboardState, *, now: datetime
 ) -> DashboardState:
     """Return the state as of now of a campaign whose marker and row are those of `state`.
 
     Bars and rates move with the clock. Answers are not read again, so this costs the same however many there are.
     """
-    snapshot = await snapshot_as_time_passes(connection, state.snapshot, now=now)
+    snapshot = await snapshot_updated_to_now(connection, state.snapshot, now=now)
     return await asyncio.to_thread(build_dashboard_state, snapshot)
 
 
@@ -165,9 +165,9 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "cards": asdict(cards.build_dashboard_cards(snapshot, progress)),
         "cut": cut.describe if cut else "",
         "words": live_sentence_by_name(snapshot, progress),
-        "pace": pace_figures(snapshot),
-        "histogram": score_histogram_json(snapshot),
-        "uncertainty": typical_interval_figure_json(snapshot),
+        "pace": pace_json_fields(snapshot),
+        "histogram": score_histogram_json_fields(snapshot),
+        "uncertainty": typical_interval_json_fields(snapshot),
         "replaying": max(0, snapshot.hit_count - snapshot.history.answers),
         "unit": design.score_unit(law).unit_settings_for_script,
         "unit_of_means": design.unit.unit_settings_for_script,
@@ -205,8 +205,8 @@ def live_sentence_by_name(snapshot: CampaignSnapshot, progress: Progress | None)
         else "",
         "halo": halo_texts.correlation_text,
         "halo_warning": halo_texts.warning,
-        "goal": goal_text(snapshot, progress),
-        "pace_note": pace_note(snapshot),
+        "goal": goal_sentences_or_empty(snapshot, progress),
+        "pace_note": pace_note_or_empty(snapshot),
     }
 
 
@@ -244,26 +244,26 @@ def simulated_answers_warning_or_empty(snapshot: CampaignSnapshot) -> str:
     return f"easel simulate answered {snapshot.simulated_hit_count:,} of {hits}. These answers are not from people."
 
 
-def pace_note(snapshot: CampaignSnapshot) -> str:
-    """Describe the bars of the pace chart; empty for a campaign that takes no answers."""
+def pace_note_or_empty(snapshot: CampaignSnapshot) -> str:
+    """Return a note on the bars of the pace chart; empty for a campaign that takes no answers."""
     if snapshot.counts.first_at is None:
         imported = "Imported answers have no pace. " if snapshot.hit_count else ""
         return f"{imported}Bars appear with the first answer."
     return "Last 24 h. The pale bar is not complete yet." if snapshot.campaign.status == "running" else ""
 
 
-def pace_figures(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def pace_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     bars = pace.build_bars_of_hits_per_hour(snapshot.hits_by_minute, *snapshot.first_answer_and_now_epoch_seconds)
     return {"start": bars.start_minute * 60, "minutes": bars.bar_minutes, "bars": bars.hits_per_hour}
 
 
-def score_histogram_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def score_histogram_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     low, high = lowest_and_highest_drawn_score(snapshot.criterion.law.family, snapshot.score, snapshot.variance)
     counts, _ = np.histogram(np.clip(snapshot.score, low, high), bins=SCORE_HISTOGRAM_BINS, range=(low, high))
     return {"low": low * MAX_POINTS, "high": high * MAX_POINTS, "counts": counts.tolist()}
 
 
-def typical_interval_figure_json(snapshot: CampaignSnapshot) -> dict[str, Any]:
+def typical_interval_json_fields(snapshot: CampaignSnapshot) -> dict[str, Any]:
     """Return the JSON fields of the uncertainty chart; `behind` is the number of answers not read yet."""
     return {
         "points": response_count_half_width_points(snapshot),

@@ -26,7 +26,7 @@ class Baseline(Pairwise):
 
     @property
     def always_shown(self) -> Sequence[str]:
-        """Return the baseline."""
+        """Return the baseline's id: every HIT shows that item."""
         return (self.baseline,)
 
     def unknown_always_shown_item_error(self, item_name: str) -> Refusal:

@@ -39,7 +39,7 @@ class BestWorst(LabelledEndsDesign):
     def allowed_values_text(self) -> str:
         return "1 for the best, 3 for the worst, or 2 for another"
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         return Message(
             "You see %(items)d items at a time and choose two of them: the one that is “%(best)s” and the one that is "
             "“%(worst)s”.",
@@ -52,7 +52,7 @@ class BestWorst(LabelledEndsDesign):
         """Return what was chosen; the other items have no answer."""
         return VALUE_WORDS[values[position]]
 
-    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """Parse the fields `best` and `worst`, each the name of an item; without both, return only what is chosen.
 
         Raises `Invalid` (`scores_unknown`).

@@ -45,7 +45,7 @@ class Categories(Design):
     )
 
     @model_validator(mode="after")
-    def refuse_indistinct_labels(self) -> Self:
+    def require_distinct_labels(self) -> Self:
         """Refuse labels that annotators could not tell apart."""
         for label in self.classes:
             if is_blank(label) or len(label) > MAX_LABEL_CHARS:
@@ -77,7 +77,7 @@ class Categories(Design):
         """Return the labels without their descriptions."""
         return [option.label for option in self.options]
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the number of labels."""
         labels = len(self.labels)
         if task.items_per_hit == 1:

@@ -320,7 +320,7 @@ class Content:
         return []
 
 
-def plain_items(texts: Sequence[str]) -> RenderedItems:
+def rendered_plain_items(texts: Sequence[str]) -> RenderedItems:
     """Return items that are rendered as their texts."""
     return RenderedItems(texts, texts)
 

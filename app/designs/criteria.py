@@ -71,7 +71,7 @@ class AskedCampaign:
         """Return the names of the criteria, in order; empty for a campaign with one question."""
         return [settings["name"] for settings in self.criteria_settings]
 
-    def shuffle_criteria_for_annotator(self, annotator_id: int) -> list["Criterion[Self]"]:
+    def shuffled_criteria_for_annotator(self, annotator_id: int) -> list["Criterion[Self]"]:
         """Return the criteria in the order for an annotator, by their row's id: always the same, and different between
         annotators.
         """
@@ -253,4 +253,6 @@ def shuffled_criterion_names_extra_or_empty(campaign: AskedCampaign, annotator_i
     """Return the order of the criteria as it is stored with an answer; empty for a campaign with one question."""
     if not campaign.has_criteria:
         return {}
-    return {CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.shuffle_criteria_for_annotator(annotator_id)]}
+    return {
+        CRITERIA_ORDER_KEY: [criterion.name for criterion in campaign.shuffled_criteria_for_annotator(annotator_id)]
+    }

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, Vali
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from app.designs.design import Design, refuse_invisible_or_control_text
+from app.designs.design import Design, require_visible_text_without_controls
 from app.designs.field_flags import OneLine
 from app.designs.registry import make_design
 
@@ -16,7 +16,7 @@ MIN_CRITERIA, MAX_CRITERIA = 2, 5
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
-PlainText = BeforeValidator(refuse_invisible_or_control_text)
+PlainText = BeforeValidator(require_visible_text_without_controls)
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
 CriterionLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches_by_item
-from app.designs.field_flags import InputModel, refuse_text_that_looks_empty
+from app.designs.field_flags import InputModel, require_text_not_looking_empty
 from app.designs.item_names import item_names, rename_form_items_to_positions
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.designs.playback import parse_playbacks_by_item
@@ -40,7 +40,7 @@ SCORE_PREFIX = "score-"
 CONTROL_CHARACTER = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")  # all but tabs and the ends of lines
 
 
-def parse_strict_number_or_refuse(value: object) -> object:
+def require_strict_number(value: object) -> object:
     """Return the value, refusing what Pydantic alone accepts as a number: `true`, or "1_0". Raises ValueError."""
     try:
         return parse_strict_decimal(str(value).strip()) if isinstance(value, str | bool) else value
@@ -48,12 +48,12 @@ def parse_strict_number_or_refuse(value: object) -> object:
         raise ValueError("must be a number") from None
 
 
-PlainNumber = BeforeValidator(parse_strict_number_or_refuse)
+PlainNumber = BeforeValidator(require_strict_number)
 
 
-def refuse_invisible_or_control_text(value: object) -> object:
+def require_visible_text_without_controls(value: object) -> object:
     """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
-    refuse_text_that_looks_empty(value)
+    require_text_not_looking_empty(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
@@ -116,7 +116,7 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        return refuse_invisible_or_control_text(value)
+        return require_visible_text_without_controls(value)
 
     @property
     @abstractmethod
@@ -179,7 +179,7 @@ class Design(InputModel, ABC):
         return self.classes[int(value)] if self.classes else f"{value:g}"
 
     @abstractmethod
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return what annotators do with the items of a HIT, in a sentence for their first page."""
 
     @abstractmethod
@@ -201,7 +201,11 @@ class Design(InputModel, ABC):
         unjudged = parse_unjudged_reasons_by_item(form, names)
         if unjudged:  # a form without scripts cannot take back what was entered before
             form = {**form, **dict.fromkeys((f"{SCORE_PREFIX}{item}" for item in unjudged), "")}
-        values = {item: value for item, value in self.parse_form_values(form, names).items() if item not in unjudged}
+        values = {
+            item: value
+            for item, value in self.parse_form_values_by_position(form, names).items()
+            if item not in unjudged
+        }
         if not values.keys() <= {*names}:
             raise items_not_in_hit_error()
         viewport = form.get("viewport", "")[:40] or None
@@ -216,7 +220,7 @@ class Design(InputModel, ABC):
             playbacks=parse_playbacks_by_item(form, names),
         ).with_item_numbers(items)
 
-    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
+    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:  # noqa: ARG002  (some ask)
         """Return the values in a form's fields `score-NAME`, by position; an empty one counts as not given.
 
         Args:
@@ -237,7 +241,7 @@ class Design(InputModel, ABC):
         return values
 
     def form_fields(self, values: Mapping[int, float]) -> dict[str, str]:
-        """Return the form fields for these values: the inverse of `parse_form_values`."""
+        """Return the form fields for these values: the inverse of `parse_form_values_by_position`."""
         return {f"{SCORE_PREFIX}{item}": np.format_float_positional(value, trim="-") for item, value in values.items()}
 
     def parse_number(self, text: str, position: int) -> float:
@@ -309,14 +313,14 @@ class Design(InputModel, ABC):
             missing=positions,
         )
 
-    def to_shares(self, values: Sequence[float]) -> list[float]:
+    def values_to_scale_shares(self, values: Sequence[float]) -> list[float]:
         """Return stored values as shares of their scale, 0 to 1, higher is better: the input of laws, except for
         classes.
         """
         low, high = self.value_range
         return [(value - low) / (high - low) for value in values]
 
-    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
+    def values_to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (some ask)
         """Return stored values in points, 0 to 100, the scale of pages and estimators; higher is better.
 
         Args:

@@ -5,11 +5,11 @@ from typing import Any
 
 from app.designs.answer import Answer
 from app.designs.criteria import AskedCampaign, shuffled_criterion_names_extra_or_empty
-from app.designs.remarks import remarks_as_stored
+from app.designs.remarks import stored_remarks_or_empty
 from app.designs.unjudged import stored_unjudged_reasons_or_empty
 
 
-def extra_json(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> str | None:
+def answer_extra_json_or_none(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> str | None:
     """Return the JSON for `responses.extra`; None where there is nothing to store.
 
     `annotator_id` is the id of the annotator's row.
@@ -17,5 +17,5 @@ def extra_json(campaign: AskedCampaign, answer: Answer, annotator_id: int) -> st
     fields: dict[str, Any] = stored_unjudged_reasons_or_empty(
         campaign, answer
     ) | shuffled_criterion_names_extra_or_empty(campaign, annotator_id)
-    fields |= remarks_as_stored(answer.remarks)
+    fields |= stored_remarks_or_empty(answer.remarks)
     return json.dumps(fields) if fields else None

@@ -55,7 +55,7 @@ def is_drawn_as_nothing(character: str) -> bool:
     return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
 
 
-def refuse_text_that_looks_empty(value: object) -> object:
+def require_text_not_looking_empty(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
@@ -63,14 +63,14 @@ def refuse_text_that_looks_empty(value: object) -> object:
     return value
 
 
-def refuse_text_without_visible_character(text: str) -> str:
+def require_visible_character(text: str) -> str:
     """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("must contain visible text")
     return text
 
 
-def refuse_multiline_or_invisible_text(text: str) -> str:
+def require_visible_one_line_text(text: str) -> str:
     """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
         raise ValueError("must be on one line")
@@ -79,24 +79,24 @@ def refuse_multiline_or_invisible_text(text: str) -> str:
     return text
 
 
-OneLine = AfterValidator(refuse_multiline_or_invisible_text)
+OneLine = AfterValidator(require_visible_one_line_text)
 
 
-def refuse_bool_as_int(value: object) -> object:
+def require_int_not_bool(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value
 
 
-def refuse_bool_as_float(value: object) -> object:
+def require_float_not_bool(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
     return value
 
 
-REFUSE_TRUTH_VALUE = {"int": refuse_bool_as_int, "float": refuse_bool_as_float}
+REFUSE_TRUTH_VALUE = {"int": require_int_not_bool, "float": require_float_not_bool}
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 

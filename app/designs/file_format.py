@@ -73,7 +73,7 @@ class ValueFormat:
         """Return a number as it is stored, None where it is no valid value. Raises ValueError for other text."""
         return self.design.stored_value_or_none(parse_strict_decimal(cell))
 
-    def parse_value(self, cell: str) -> float | None:
+    def parse_value_or_none(self, cell: str) -> float | None:
         """Return a label's class, or a number. Raises ValueError for any other text."""
         if cell in self.class_by_label:
             return self.design.stored_value_or_none(float(self.class_by_label[cell]))

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, TaskSettings, ValueKind
-from app.designs.field_flags import refuse_text_without_visible_character
+from app.designs.field_flags import require_visible_character
 from app.designs.number_parsing import AmbiguousNumber, parse_localized_decimal_or_refuse
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import RATIO_UNIT, Unit, format_three_significant_digits
@@ -43,9 +43,7 @@ class Magnitude(Design):
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO_UNIT
 
-    reference: Annotated[
-        str, StringConstraints(max_length=100_000), AfterValidator(refuse_text_without_visible_character)
-    ] = Field(
+    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_character)] = Field(
         default="An item of average quality",
         title="Reference",
         description="Text that items are compared with. Choose one of average quality.",
@@ -78,7 +76,7 @@ class Magnitude(Design):
         """Return a multiple of the reference's value, as people read it."""
         return format_number_without_exponent(multiple * self.reference_value)
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the value of the reference."""
         value = self.reference_value_text
         if task.items_per_hit == 1:
@@ -126,11 +124,11 @@ class Magnitude(Design):
                 position=position,
             ) from problem
 
-    def to_shares(self, values: Sequence[float]) -> list[float]:
+    def values_to_scale_shares(self, values: Sequence[float]) -> list[float]:
         """Return shares in (0, 1), the reference at 1/2."""
         return [value / (value + self.reference_value) for value in values]
 
-    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
+    def values_to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:  # noqa: ARG002  (each by itself)
         """Return points in (0, 100), the reference at 50."""
         return MAX_POINTS * (values / (values + self.reference_value))
 

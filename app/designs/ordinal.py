@@ -37,7 +37,7 @@ class Ordinal(Design):
     )
 
     @model_validator(mode="after")
-    def refuse_indistinct_labels(self) -> Self:
+    def require_distinct_labels(self) -> Self:
         """Refuse points that annotators could not tell apart."""
         if NO_LABEL in (self.labels[0], self.labels[-1]):
             raise ValueError("the first and the last point need a label")
@@ -62,7 +62,7 @@ class Ordinal(Design):
             return [numbers.get(label, "") for label in self.classes]
         return list(POINT_KEYS[: len(self.labels)])
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         scale = {"points": len(self.labels), "low": self.labels[0], "high": self.labels[-1]}
         if task.items_per_hit == 1:

@@ -37,7 +37,7 @@ class Pairwise(OrderDesign):
         description="Submit as soon as one is chosen, if people may change their last answers.",
     )
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:  # noqa: ARG002  (others name the number of items)
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:  # noqa: ARG002  (others name the number of items)
         if self.ties_allowed:
             return Message("You see two items at a time and choose one of them, or say that they are about equal.")
         return Message("You see two items at a time and choose one of them.")
@@ -49,7 +49,7 @@ class Pairwise(OrderDesign):
         chosen = "chosen" if values[position] == min(values) else "not chosen"
         return f"{chosen}, {('left', 'right')[position]}"
 
-    def parse_form_values(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
+    def parse_form_values_by_position(self, form: Mapping[str, str], items: Sequence[int]) -> dict[int, float]:
         """Parse the field `preferred`: the name of the chosen item, or `tie`.
 
         Raises `Invalid` (`scores_unknown`).

@@ -42,7 +42,7 @@ class PlaceDesign(Design):
         """Return a whole number in the range of the places; None for other values."""
         return float(value) if value in range(1, int(self.value_range[1]) + 1) else None
 
-    def to_shares(self, values: Sequence[float]) -> list[float]:
+    def values_to_scale_shares(self, values: Sequence[float]) -> list[float]:
         """Return the share of the other items of the HIT that an item beats, plus half of the share that it ties with.
 
         So the shares of a HIT average one half with or without ties, and a place means the same in a short HIT as in a
@@ -53,7 +53,7 @@ class PlaceDesign(Design):
         others = 2 * (len(values) - 1)
         return [(2 * sum(v > value for v in values) + values.count(value) - 1) / others for value in values]
 
-    def to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
+    def values_to_points(self, values: Array, hit: npt.NDArray[np.intp] | None = None) -> Array:
         """Return a hundred times the share in the item's HIT."""
         return 100.0 * beaten_share_of_each_item(values, np.zeros(len(values), np.intp) if hit is None else hit)
 

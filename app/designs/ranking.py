@@ -20,7 +20,7 @@ class Ranking(LabelledEndsDesign, OrderDesign):
     item_naming: ClassVar[Literal["letter", "side"] | None] = "letter"
     default_law: ClassVar[str] = "trueskill"
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         values = {"items": task.items_per_hit, "best": self.best_label, "worst": self.worst_label}
         if self.ties_allowed:

@@ -20,7 +20,7 @@ class Rating(Slider):
     default_items: ClassVar[int] = 1
     fits_in_grid: ClassVar[bool] = True
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         ends = {"low": task.low_label, "high": task.high_label}
         if task.items_per_hit == 1:

@@ -53,13 +53,17 @@ class RemarkSettings(InputModel):
 
     @field_validator("flag_reasons", mode="before")
     @classmethod
-    def split_flag_lines(cls, reasons: object) -> object:
-        """Split a text into lines, as forms and the command line send it."""
-        return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
+    def split_flag_lines(cls, text_or_reasons: object) -> object:
+        """Return the lines of a text that are not blank; return any other value unchanged."""
+        return (
+            [line for line in text_or_reasons.splitlines() if line.strip()]
+            if isinstance(text_or_reasons, str)
+            else text_or_reasons
+        )
 
     @field_validator("flag_reasons")
     @classmethod
-    def refuse_duplicate_flags(cls, reasons: list[str]) -> list[str]:
+    def require_distinct_flags(cls, reasons: list[str]) -> list[str]:
         """Refuse reasons that occur twice. Raises ValueError."""
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can appear only once")
@@ -154,7 +158,7 @@ def refuse_unoffered_remarks(campaign: RemarkOffer, remarks: Mapping[str, Remark
         raise Invalid(f"The reason for a flag must be {expected}. Nothing was stored.", code="reason_unknown")
 
 
-def remarks_as_stored(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:
+def stored_remarks_or_empty(remarks: Mapping[str, Remark]) -> dict[str, dict[str, dict[str, str]]]:
     """Return the remarks as they are stored with an answer; empty where there are none."""
     stored = {
         about: ({"comment": remark.comment} if remark.comment else {})

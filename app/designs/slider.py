@@ -25,7 +25,7 @@ class Slider(Design):
     def value_range(self) -> tuple[float, float]:
         return 0.0, MAX_POINTS
 
-    def sentence_describing_task(self, task: TaskSettings) -> Message:
+    def task_message_for_first_page(self, task: TaskSettings) -> Message:
         """Return the sentence for the first page, with the labels of the ends."""
         return Message(
             "You see %(items)d items at a time and place each on a scale from “%(low)s” to “%(high)s”, comparing it "

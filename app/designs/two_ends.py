@@ -26,7 +26,7 @@ class LabelledEndsDesign(PlaceDesign):
 
     @field_validator("worst_label")
     @classmethod
-    def refuse_equal_labels(cls, worst_label: str, info: ValidationInfo) -> str:
+    def require_different_end_labels(cls, worst_label: str, info: ValidationInfo) -> str:
         """Refuse equal labels, which annotators could not tell apart."""
         if worst_label == info.data.get("best_label"):
             raise ValueError("the best and the worst need different labels")

@@ -44,13 +44,17 @@ class UnjudgedSettings(InputModel):
 
     @field_validator("unjudged_reasons", mode="before")
     @classmethod
-    def split_unjudged_reason_lines(cls, reasons: object) -> object:
-        """Split a text into lines, as forms and the command line send it."""
-        return [line for line in reasons.splitlines() if line.strip()] if isinstance(reasons, str) else reasons
+    def split_unjudged_reason_lines(cls, text_or_reasons: object) -> object:
+        """Return the lines of a text that are not blank; return any other value unchanged."""
+        return (
+            [line for line in text_or_reasons.splitlines() if line.strip()]
+            if isinstance(text_or_reasons, str)
+            else text_or_reasons
+        )
 
     @field_validator("unjudged_reasons")
     @classmethod
-    def refuse_duplicate_unjudged_reasons(cls, reasons: list[str]) -> list[str]:
+    def require_distinct_unjudged_reasons(cls, reasons: list[str]) -> list[str]:
         """Refuse reasons that occur twice."""
         if len(set(reasons)) < len(reasons):
             raise ValueError("each reason can appear only once")

@@ -38,12 +38,13 @@ class SpacedWord(NamedTuple):
     word: str
 
 
-def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool = False) -> Markup | None:
-    """Return `text` with the words marked that are not in `other`; with `show_deletions`, as the changes from `other`.
+def mark_differing_words_or_none(text: str, other_text: str, *, show_deletions: bool = False) -> Markup | None:
+    """Return `text` with the words marked that are not in `other_text`; with `show_deletions`, as the changes from
+    `other_text`.
 
     None where that would take long, because the texts are long or repeat the same words again and again.
     """
-    before, after = split_text_into_spaced_words(other), split_text_into_spaced_words(text)
+    before, after = split_text_into_spaced_words(other_text), split_text_into_spaced_words(text)
     start = count_common_words_at_beginning(before, after)
     end = count_common_words_at_beginning(before[start:][::-1], after[start:][::-1])
     old, new = ([one.word for one in side[start : len(side) - end]] for side in (before, after))
@@ -57,11 +58,11 @@ def mark_differing_words_or_none(text: str, other: str, *, show_deletions: bool 
             parts.append(Markup.escape(join_spaced_words_into_text(added)))
             continue
         if show_deletions and left_out:
-            parts.append(words_with_mark("del", left_out))
+            parts.append(markup_of_marked_words("del", left_out))
         if show_deletions and left_out and added and not added[0].space:
             parts.append(Markup(" "))  # at the beginning of the text, where no space stands before the words
         if added:
-            parts.append(words_with_mark("ins" if show_deletions else "mark", added))
+            parts.append(markup_of_marked_words("ins" if show_deletions else "mark", added))
     parts.append(Markup.escape(join_spaced_words_into_text(after[len(after) - end :])))
     return Markup("").join(parts)
 
@@ -79,16 +80,16 @@ def split_text_into_spaced_words(text: str) -> list[SpacedWord]:
     return [*words, SpacedWord(space, "")]
 
 
-def count_common_words_at_beginning(words: list[SpacedWord], other: list[SpacedWord]) -> int:
+def count_common_words_at_beginning(words: list[SpacedWord], other_words: list[SpacedWord]) -> int:
     """Return how many words two texts have in common before the first that differs."""
-    pairs = zip(words, other, strict=False)
-    return next((place for place, (a, b) in enumerate(pairs) if a.word != b.word), min(len(words), len(other)))
+    pairs = zip(words, other_words, strict=False)
+    return next((place for place, (a, b) in enumerate(pairs) if a.word != b.word), min(len(words), len(other_words)))
 
 
 def join_spaced_words_into_text(words: list[SpacedWord]) -> str:
     return "".join(chain.from_iterable(words))
 
 
-def words_with_mark(kind: str, words: list[SpacedWord]) -> Markup:
+def markup_of_marked_words(kind: str, words: list[SpacedWord]) -> Markup:
     """Return words with a mark, which begins after the white space before them."""
     return DIFFERENCE_MARKS[kind].format(words[0].space, words[0].word + join_spaced_words_into_text(words[1:]))

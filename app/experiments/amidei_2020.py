@@ -57,7 +57,7 @@ def simulate_asked_and_wrong_shares(noise: float, rng: np.random.Generator) -> t
     value, implications = rng.random(TRANSITIVITY_ITEMS), Implications()
     wrong, pairs = [], rng.permutation([*combinations(range(TRANSITIVITY_ITEMS), 2)]).tolist()
     for a, b in pairs:
-        implied = implications.implied_outcome_if_any(a, b)
+        implied = implications.implied_outcome_or_none(a, b)
         if implied is not None and rng.random() >= ASKED_ANYWAY_SHARE:
             wrong.append(implied != (1 if value[a] > value[b] else -1))
         else:
@@ -147,7 +147,9 @@ def argument_transitivity_and_implied_counts() -> tuple[transitivity.Transitivit
     return transitivity.fit(first, second, outcomes, annotators), counts
 
 
-def run_transitivity_experiment(seed: int, folder: Path, run_experiment: RunExperiment, command: str) -> Path:
+def run_transitivity_experiment_and_write_report(
+    seed: int, folder: Path, run_experiment: RunExperiment, command: str
+) -> Path:
     """Run the experiment, write figure, table and report, and return the file of the report."""
     experiment = ImpliedPairsExperiment(seed)
     results = run_experiment(experiment, "Implied pairs")

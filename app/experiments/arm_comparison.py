@@ -27,7 +27,7 @@ from app.record import responses
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.replay import initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
-from app.simulation.crowd import load_true_values
+from app.simulation.crowd import load_or_draw_true_values
 
 TRUTH_COLUMN = "oracle"
 ResultsByArm = Mapping[str, BandedArmResult]
@@ -122,7 +122,7 @@ async def load_arm_record_or_refuse_draft(connection: AsyncConnection, campaign:
     """Load the record of an arm. Raises `Conflict` (`not_launched`) for a draft, which has no posteriors yet."""
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Launch all arms first.", code="not_launched")
-    truth = await load_true_values(connection, campaign.id, TRUTH_COLUMN, np.random.default_rng())
+    truth = await load_or_draw_true_values(connection, campaign.id, TRUTH_COLUMN, np.random.default_rng())
     answer_counts = await connection.execute(
         COUNT_ARM_ANSWERS, {"campaign": campaign.id, "simulated": simulated_platform_names()}
     )

@@ -88,7 +88,7 @@ def replay_arm(record: ArmRecord, checkpoint_count: int) -> BandedArmResult:
     """Replay an arm up to `checkpoint_count` judgments per item, at most as many as it has."""
     ends = hit_count_at_each_checkpoint(record, checkpoint_count)
     all_scores = list(iterate_scores_at_checkpoints(record, ends))
-    figures = partial(truth_correlations_by_metric_name, record.truth)
+    figures = partial(truth_correlation_series_by_metric_name, record.truth)
     without_person = [
         figures(iterate_scores_at_checkpoints(record, ends, excluded_person=person)) for person in record.people
     ]
@@ -124,7 +124,11 @@ def iterate_scores_at_checkpoints(
         yield record.law.family.score(*beliefs.state)
 
 
-def truth_correlations_by_metric_name(truth: Array, scores: Iterator[Array] | Sequence[Array]) -> dict[str, Array]:
-    """Return the figures by name, (L,); NaN where all items have the same score."""
-    metrics = [correlate_scores(truth, score) for score in scores]
+def truth_correlation_series_by_metric_name(
+    truth: Array, score_vectors: Iterator[Array] | Sequence[Array]
+) -> dict[str, Array]:
+    """Return each correlation with the truth by its name, one value per score vector, (L,); NaN where all items have
+    the same score.
+    """
+    metrics = [correlate_scores(truth, score) for score in score_vectors]
     return {name: np.array([getattr(metric, name) for metric in metrics]) for name in SHOWN_FIGURES}

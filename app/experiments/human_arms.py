@@ -75,20 +75,20 @@ class CreatedExperiment:
 
 
 async def create_experiment(
-    connection: AsyncConnection, wanted: ExperimentRequest, *, launch: bool, now: datetime
+    connection: AsyncConnection, request: ExperimentRequest, *, is_launched: bool, now: datetime
 ) -> CreatedExperiment:
     """Create a campaign for each arm, launched or as drafts, and the link that leads to any of them.
 
     Raises `Invalid` (`experiment_name`) and `Conflict` (`experiment_exists`).
     """
-    if not 0 < len(wanted.name.strip()) <= MAX_EXPERIMENT_NAME_CHARS:
+    if not 0 < len(request.name.strip()) <= MAX_EXPERIMENT_NAME_CHARS:
         raise Invalid(
             f"The name of an experiment must have 1 to {MAX_EXPERIMENT_NAME_CHARS} characters.", code="experiment_name"
         )
-    name = lifecycle.slugify_campaign_name(wanted.name)
+    name = lifecycle.slugify_campaign_name(request.name)
     await experiment_arms.refuse_taken_and_lock_experiment_name(connection, name)
     campaigns = {
-        arm: await create_arm_campaign_with_demo_items(connection, arm, wanted, launch=launch, now=now)
+        arm: await create_arm_campaign_with_demo_items(connection, arm, request, is_launched=is_launched, now=now)
         for arm in HUMAN_ARMS
     }
     key = await experiment_arms.create_experiment_arms_and_link_key(
@@ -98,7 +98,7 @@ async def create_experiment(
 
 
 async def create_arm_campaign_with_demo_items(
-    connection: AsyncConnection, arm: str, request: ExperimentRequest, *, launch: bool, now: datetime
+    connection: AsyncConnection, arm: str, request: ExperimentRequest, *, is_launched: bool, now: datetime
 ) -> Campaign:
     draft = await lifecycle.create_draft_campaign(connection, demo_campaign_settings_for_arm(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
@@ -106,7 +106,9 @@ async def create_arm_campaign_with_demo_items(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
     return (
-        await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=now) if launch else draft
+        await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=now)
+        if is_launched
+        else draft
     )
 
 

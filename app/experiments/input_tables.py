@@ -35,7 +35,7 @@ def parse_share_between_ends_or_refuse(row: uploads.UploadedRow, column: str, lo
     """
     if not 0 < high - low < np.inf:
         raise Invalid(f"The lower end, {low:g}, must be below the upper one, {high:g}.", code="not_two_ends")
-    number = uploads.parse_finite_number(text := row.values[column])
+    number = uploads.parse_finite_number_or_none(text := row.values[column])
     share = np.nan if number is None else (number - low) / (high - low)
     if not 0 <= share <= 1:
         problem = f"Line {row.line}: “{column}” must be a number from {low:g} to {high:g}, not “{shorten_echo(text)}”."

@@ -229,7 +229,7 @@ def columns_of_rows_by_name(rows: list[dict[str, float]]) -> dict[str, list[floa
     return {name: [float(row[name]) for row in rows] for name in rows[0]}
 
 
-def run_judge_experiments(
+def run_judge_experiments_and_write_report(
     source: SimulatedJudging | ComparisonFile, seed: int, folder: Path, run_experiment: RunExperiment, command: str
 ) -> Path:
     """Run the experiments, write figures, tables and the report, and return the file of the report."""
@@ -355,7 +355,7 @@ def format_mean_first_to_last_loss(values_by_run: Array) -> str:
 
 
 def table_rows_of_paper_robustness(figure: str) -> list[list[str]]:
-    """Return the rows of the paper's Table 1."""
+    """Return the rows of the paper's Table 1 as cells of text."""
     rows_by_method = PAPER_ROBUSTNESS[figure]
     return [
         [f"{SCORING_METHODS[arm].title} (loses {row[0] - row[-1]:.3f})", *(f"{value:.3f}" for value in row)]

@@ -86,7 +86,7 @@ class ComparisonCountExperiment:
         ]
 
 
-def run_comparison_count_experiment(
+def run_comparison_count_experiment_and_write_report(
     judging: SimulatedJudging, seed: int, folder: Path, run_experiment: RunExperiment, command: str
 ) -> Path:
     """Run the experiment, write figures, tables and the report, and return the file of the report."""
@@ -115,12 +115,12 @@ def run_comparison_count_experiment(
         runs=len(results),
         counts=COMPARISON_COUNTS,
         told=figures,
-        segments=draw_segment_information(experiment, folder),
+        segments=draw_segment_information_and_return_rows(experiment, folder),
     )
     return path
 
 
-def draw_segment_information(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
+def draw_segment_information_and_return_rows(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
     columns = columns_of_comparisons_with_baseline(experiment.draw_comparisons_of_largest_count(baseline, 0), baseline)

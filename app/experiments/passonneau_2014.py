@@ -136,7 +136,7 @@ def load_word_labels_with_fits(name: str) -> SenseWord:
     return SenseWord(name, labels, votes, fit_from_accuracy, fit_from_votes)
 
 
-def run_word_sense_experiment(folder: Path, command: str) -> Path:
+def run_word_sense_experiment_and_write_report(folder: Path, command: str) -> Path:
     """Fit the words, write figures, a table and the report, and return the file of the report."""
     words = [load_word_labels_with_fits(name) for name in SENSE_WORDS]
     rows = [

@@ -53,7 +53,7 @@ class ScaleMaterial:
     paper_comparisons: tuple[tuple[str, str, str, str], ...]
 
 
-def run_scale_experiments(  # noqa: PLR0917
+def run_scale_experiments_and_write_report(  # noqa: PLR0917
     material: ScaleMaterial,
     population: Population,
     context: float,

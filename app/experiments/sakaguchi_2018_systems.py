@@ -226,7 +226,7 @@ def load_system_names_and_output_quality(path: Path, ends: tuple[float, float]) 
     return systems, np.array([[np.mean(scores[segment, system]) for system in systems] for segment in complete])
 
 
-def run_systems_experiment(  # noqa: PLR0917
+def run_systems_experiment_and_write_report(  # noqa: PLR0917
     names: Sequence[str], experiment: SystemsExperiment, folder: Path, run_experiment: RunExperiment, about: str,
     command: str,
 ) -> Path:  # fmt: skip

@@ -136,7 +136,7 @@ def count_best_items_of(size: int) -> int:
 
 
 def figures_of_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
-    """Return the figures after each round, without the start."""
+    """Return an arm's result: its figures after each round, without the start."""
     next(campaigns)
     scores = [campaign.score for campaign in campaigns]
     figures = {name: [figure(score, truth) for score in scores] for name, figure in ARM_FIGURES.items()}

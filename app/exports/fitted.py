@@ -61,7 +61,7 @@ async def open_fitted_table_stream(request: ExportRequest, table_name: str, expo
     lazy_table = await (
         load_answers_and_fit_export_table(request, table_name, export.name, export.fit)
         if export.fit
-        else fit_method_result_table(request, table_name)
+        else load_answers_and_fit_method_table(request, table_name)
     )
 
     async def chunks() -> AsyncIterator[list[RowCells]]:
@@ -72,7 +72,7 @@ async def open_fitted_table_stream(request: ExportRequest, table_name: str, expo
 
 
 async def load_answers_and_fit_export_table(
-    request: ExportRequest, table_name: str, export_name: str, fit: Callable[[Answers, Options], LazyTable]
+    request: ExportRequest, table_name: str, cache_name: str, fit: Callable[[Answers, Options], LazyTable]
 ) -> LazyTable:
     method = TABLE_METHODS[table_name]
     relevant_options = method.relevant_options(request.options)
@@ -83,12 +83,12 @@ async def load_answers_and_fit_export_table(
 
     return (
         await request.fits.load_answers_and_fit(
-            request.engine, request.slug, ("export", export_name, relevant_options), rows, criterion=request.criterion
+            request.engine, request.slug, ("export", cache_name, relevant_options), rows, criterion=request.criterion
         )
     )[1]
 
 
-async def fit_method_result_table(request: ExportRequest, table_name: str) -> LazyTable:
+async def load_answers_and_fit_method_table(request: ExportRequest, table_name: str) -> LazyTable:
     result_table = await request.fits.load_cached_or_fit_table(
         request.engine, request.slug, table_name, request.options, criterion=request.criterion
     )

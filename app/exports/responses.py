@@ -139,7 +139,7 @@ def iterate_response_export_rows(
     viewport, name_and_place = telemetry.get("viewport"), criterion_cells_or_empty(criterion, extra)
     response, reasons = Response.from_stored(0, 0, row.items, row.scores[value_slice]), extra.get(UNJUDGED_KEY, {})
     places = (
-        competition_ranks_best_first(design.to_points(np.array(response.values, np.float64)).tolist())
+        competition_ranks_best_first(design.values_to_points(np.array(response.values, np.float64)).tolist())
         if design.is_ordered
         else nothing
     )
@@ -240,7 +240,7 @@ EXCLUSION_COLUMNS = """
            (SELECT revision FROM campaigns WHERE id = :campaign) AS revision"""
 
 
-def select_responses_to_export_statement(segment_columns: str) -> TextClause:
+def responses_to_export_statement(segment_columns: str) -> TextClause:
     return text(f"""
     SELECT r.seq, r.annotator_id, r.source, r.hit_id, r.items, r.values AS scores, r.extra, r.telemetry, r.received_at,
            r.counts, r.replaces, a.pseudonym, a.name, h.leader, h.iteration, h.issued_at,
@@ -273,6 +273,6 @@ def wholly_unjudged_hits_statement(segment_columns: str) -> TextClause:
 
 # For campaigns of items, and of systems.
 FIND_RESPONSES_TO_EXPORT = [
-    (select_responses_to_export_statement(segment), wholly_unjudged_hits_statement(segment))
+    (responses_to_export_statement(segment), wholly_unjudged_hits_statement(segment))
     for segment in (" NULL AS segment, CAST(NULL AS int) AS segment_number", HIT_SEGMENT_COLUMNS)
 ]

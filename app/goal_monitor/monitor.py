@@ -26,7 +26,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
 from app.goals.estimates import GoalEstimates
-from app.goals.progress import Progress, format_goal_progress, goal_progress, text_that_identifies_goal
+from app.goals.progress import Progress, format_goal_progress, goal_progress_or_none, text_that_identifies_goal
 from app.goals.settings import NO_GOAL
 from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record.campaign import load_campaign
@@ -108,7 +108,7 @@ async def load_goal_progress_if_any(
         return None
     items, scores = await load_numbers_and_scores_of_goal_items(connection, campaign)
     progress = await asyncio.to_thread(
-        goal_progress, campaign, goal_estimates.estimates.select_items(items), scores, goal_estimates.source
+        goal_progress_or_none, campaign, goal_estimates.estimates.select_items(items), scores, goal_estimates.source
     )
     return progress and progress.with_item_numbers(items)
 

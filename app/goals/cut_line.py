@@ -41,7 +41,9 @@ class CutLine:
         return f"{place}: {crossing}"
 
 
-def cut_line(campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_numbers: Integers) -> CutLine | None:
+def cut_line_or_none(
+    campaign: Campaign, estimates: ModeratedMeans, scores: Array, item_numbers: Integers
+) -> CutLine | None:
     """Return the line of a campaign's goal; None if its goal has none, or for more than `MAX_ITEMS_FOR_CUT_LINE` items.
 
     Args:

@@ -56,16 +56,18 @@ class GoalEvidence:
         """Return the evidence before the first judgment."""
         return cls(law, Tally.empty(n_items), LongJudgments.empty(n_items) if law.fit else None)
 
-    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "GoalEvidence":
-        """Return the evidence with these judgments added; see `Tally.add_judgments`."""
+    def with_judgments_added(
+        self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike
+    ) -> "GoalEvidence":
+        """Return the evidence with these judgments added; see `Tally.with_judgments_added`."""
         judgments = self.judgments
         if judgments is not None:
             judgments = (
-                judgments.add_judgments(items, annotators, scores)
+                judgments.with_judgments_added(items, annotators, scores)
                 if len(judgments.items) + np.size(items) <= MAX_FITTED_JUDGMENTS
                 else None
             )
-        return GoalEvidence(self.law, self.tally.add_judgments(items, annotators, scores), judgments)
+        return GoalEvidence(self.law, self.tally.with_judgments_added(items, annotators, scores), judgments)
 
     def select_items(self, items: Integers) -> "GoalEvidence":
         """Return the evidence of some items alone, given by ascending numbers, and renumber them from 0."""

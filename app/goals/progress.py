@@ -72,7 +72,7 @@ def numbers_of_goal_items(campaign: Campaign, in_pool: Mask) -> Integers:
     return np.flatnonzero(is_counted)
 
 
-def goal_progress(
+def goal_progress_or_none(
     campaign: Campaign, estimates: ModeratedMeans, scores: Array, measured_by: str = MEASURED_BY_MEANS
 ) -> Progress | None:
     """Return the progress towards the goal; None without a goal.

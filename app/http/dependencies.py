@@ -93,7 +93,7 @@ def parse_canonical_row_id_or_none(raw: str) -> int | None:
     return number if number <= MAX_ROW_ID else None
 
 
-def refuse_noncanonical_row_id(raw: object) -> object:
+def require_canonical_row_id(raw: object) -> object:
     """Return a row's number in a URL unchanged.
 
     Raises `NotFound` for other spellings, such as `+1`, `01` or digits of another script: no page has such a URL.
@@ -103,7 +103,7 @@ def refuse_noncanonical_row_id(raw: object) -> object:
     return raw
 
 
-RowId = Annotated[int, BeforeValidator(refuse_noncanonical_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
+RowId = Annotated[int, BeforeValidator(require_canonical_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
 Database = Annotated[AsyncEngine, dependency_on_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, dependency_on_app_state("reading_database")]
@@ -127,7 +127,7 @@ def render_page(
     """Return a rendered template, in the language that was chosen for this request; of a refusal, with its status."""
     if refusal is not None:
         status, headers = refusal.status, {**retry_after_headers(refusal), **(headers or {})}
-    return template_responses_in_language(chosen_language_of_request(request)).TemplateResponse(
+    return jinja_templates_of_language(chosen_language_of_request(request)).TemplateResponse(
         request, template, {"refusal": refusal, **(context or {})}, status_code=status, headers=headers
     )
 
@@ -139,7 +139,7 @@ def render_template(request: Request, template: str, context: Mapping[str, Any])
 
 
 @cache
-def template_responses_in_language(language: str) -> Jinja2Templates:
+def jinja_templates_of_language(language: str) -> Jinja2Templates:
     return Jinja2Templates(env=template_environment(language))
 
 
@@ -269,7 +269,7 @@ def is_script_request(request: Request) -> bool:
     return request.headers.get("x-easel") == "fetch"
 
 
-def content_disposition_header(
+def content_disposition_headers(
     slug: str, kind: str, ending: str, *subjects: str, now: datetime, inline: bool = False
 ) -> dict[str, str]:
     """Return the header that names a download by its campaign, kind, subjects and date in UTC."""

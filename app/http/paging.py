@@ -63,7 +63,7 @@ class AddressQuery(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def refuse_nul(cls, value: object) -> object:
+    def require_no_nul(cls, value: object) -> object:
         """Refuse what PostgreSQL would refuse, too late for a download that has begun."""
         return refuse_nul_character(value)
 

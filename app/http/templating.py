@@ -79,7 +79,7 @@ english_environment = Environment(
 english_environment.add_extension(InlineIncludes)
 
 
-def language_globals(language: str) -> dict[str, Any]:
+def template_globals_of_language(language: str) -> dict[str, Any]:
     """Return the globals of templates that depend on their language."""
     return {
         "language": language,
@@ -129,7 +129,7 @@ def template_environment(language: str) -> Environment:
     if language == ENGLISH:
         return english_environment
     environment = english_environment.overlay()
-    environment.globals = english_environment.globals | language_globals(language)
+    environment.globals = english_environment.globals | template_globals_of_language(language)
     return environment
 
 
@@ -197,5 +197,5 @@ english_environment.globals |= {
     "easel_command": easel_command_to_type(),
     "LANGUAGES": LANGUAGES,
     "in_language": query_string_ending_with_lang,
-    **language_globals(ENGLISH),
+    **template_globals_of_language(ENGLISH),
 }

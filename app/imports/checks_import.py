@@ -11,14 +11,14 @@ from app.designs.campaign import Campaign
 from app.errors import Invalid
 from app.quality.check_expectations import (
     CriterionDesigns,
-    columns_of_all_expectations,
     criterion_designs,
     expectation_cells,
-    expectation_columns,
+    expectation_column_names,
+    names_of_all_expectation_columns,
     parse_expectations_or_refuse,
 )
 from app.quality.checks import refuse_if_hits_cannot_show_checks
-from app.uploads import UploadedRow, format_cell, refuse_upload_at_line
+from app.uploads import UploadedRow, format_cell, raise_upload_refusal_at_line
 
 ID_COLUMN = "id"
 CHECK_COLUMN = "check"
@@ -64,12 +64,12 @@ def parse_check_of_row(
     Raises `Invalid` (`check_unknown`, `expected_missing`, `expected_unreadable`, `expected_impossible`,
     `expected_misplaced`), with the line.
     """
-    names = [*columns_of_all_expectations(designs), *expectation_columns("")]
+    names = [*names_of_all_expectation_columns(designs), *expectation_column_names("")]
     cells = {name: format_cell(row.values.get(name)) for name in names}
     try:
         expected = expected_answers_json(kind, cells, designs)
     except Invalid as problem:
-        refuse_upload_at_line(problem.code, row.line, str(problem), **problem.details)
+        raise_upload_refusal_at_line(problem.code, row.line, str(problem), **problem.details)
     return NewCheck(external_id, kind, shown_text, expected, json.dumps(row.values, ensure_ascii=False))
 
 

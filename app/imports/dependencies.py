@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 from starlette.datastructures import FormData, UploadFile
 
 from app.errors import Invalid
-from app.http.dependencies import content_disposition_header, dependency_on_app_state
+from app.http.dependencies import content_disposition_headers, dependency_on_app_state
 from app.imports.campaign_file_io import CampaignArchive, iterate_archive_bytes_then_close
 from app.imports.upload_slots import UploadSlots
 from app.media.media_zip import MediaZip
@@ -37,7 +37,7 @@ def media_zip_of_form_or_none(form_data: FormData, settings: Settings) -> MediaZ
 
 def campaign_archive_response(archive: CampaignArchive, slug: str, now: datetime) -> Response:
     """Return a campaign's file as a download."""
-    headers = content_disposition_header(slug, "campaign", archive.ending, now=now)
+    headers = content_disposition_headers(slug, "campaign", archive.ending, now=now)
     headers["Content-Length"] = str(archive.file.seek(0, SEEK_END))
     archive.file.seek(0)
     return StreamingResponse(iterate_archive_bytes_then_close(archive), media_type=archive.media_type, headers=headers)

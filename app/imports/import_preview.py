@@ -36,7 +36,7 @@ from app.uploads import (
     UploadedRow,
     UploadedTable,
     format_cell,
-    parse_finite_number,
+    parse_finite_number_or_none,
     read_table,
 )
 
@@ -302,4 +302,4 @@ def guess_column_to_show(columns: Sequence[str], first_records: Sequence[Uploade
 
 def is_text_cell(value: Any) -> bool:
     """Return whether a cell holds something else than a number."""
-    return bool(format_cell(value).strip()) and parse_finite_number(value) is None
+    return bool(format_cell(value).strip()) and parse_finite_number_or_none(value) is None

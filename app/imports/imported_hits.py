@@ -23,7 +23,7 @@ from app.imports.imported_segments import ImportedSegments, load_imported_segmen
 from app.imports.result_rows import align_rows_per_criterion_or_refuse
 from app.selection.segments import items_of_hit_with_distinct_outputs, value_of_each_item_by_its_shown_item
 from app.text.spreadsheets import unprotect_cell
-from app.uploads import refuse_upload_at_line
+from app.uploads import raise_upload_refusal_at_line
 
 IDS_PER_LOOKUP = 5_000
 
@@ -154,7 +154,7 @@ def remove_apostrophes_from_unknown_ids(result_rows: list[ResultRow], number_by_
             continue
         items = tuple(name if name in number_by_id else unprotect_cell(name) for name in row.items)
         if len(set(items)) < len(items):
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "item_repeated", row.line, "an item appears twice in this task, with and without an apostrophe."
             )
         result_rows[position] = replace(row, items=items)
@@ -192,7 +192,7 @@ def build_hit_of_criterion(
     for position, external_id in enumerate(result_row.items):
         if external_id not in number_by_id:
             item_name = shorten_echo(external_id)
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "item_unknown",
                 result_row.line_of_item(position),
                 f"the campaign has no item “{item_name}”.",
@@ -231,7 +231,7 @@ def refuse_hit_without_always_shown_items(design: Design, result_row: ResultRow)
     for name in design.always_shown:
         if name not in result_row.items:
             item_name = shorten_echo(name)
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "item_missing",
                 result_row.line,
                 f"every task in this campaign has the item “{item_name}”, but this one lacks it.",
@@ -260,7 +260,7 @@ def require_possible_scores_of_hit(
     if len(shown_items) > most or (0 < len(given_scores) < fewest and not reason_by_unjudged_item):
         possible_counts = f"{fewest} to {most}" if fewest < most else f"{most}"
         count = pluralize(len(shown_items) if len(shown_items) > most else len(given_scores), "item")
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "hit_size",
             result_row.line,
             f"this task has {count} with a {design.noun}, but should have {possible_counts}.",
@@ -282,7 +282,7 @@ def require_possible_scores_of_hit(
             )
         )
     except Invalid as refused:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             refused.code,
             result_row.line,
             f"no annotator can give this answer. {refused.message.removesuffix(INPUT_KEPT_MESSAGE).strip()}",

@@ -14,7 +14,7 @@ from app.designs.campaign import Campaign
 from app.errors import shorten_echo
 from app.record.outputs import load_segments
 from app.selection.segments import SegmentIndex
-from app.uploads import refuse_upload_at_line
+from app.uploads import raise_upload_refusal_at_line
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class ImportedSegments:
         """
         if self.outputs is None:
             if result_row.segment:
-                refuse_upload_at_line(
+                raise_upload_refusal_at_line(
                     "segment_unknown",
                     result_row.line,
                     "the items of this campaign are not systems and have no segments.",
@@ -49,21 +49,21 @@ class ImportedSegments:
                     f"“{shorten_echo(result_row.items[position])}” has no output for the segment "
                     f"“{shorten_echo(result_row.segment)}”."
                 )
-                refuse_upload_at_line("output_unknown", result_row.line_of_item(position), message)
+                raise_upload_refusal_at_line("output_unknown", result_row.line_of_item(position), message)
         return segment, shown_items_unless_scores_differ(
             self.outputs.first_equal_system_of_each_or_none(segment, item_numbers), item_numbers, result_row
         )
 
     def segment_number(self, result_row: ResultRow) -> int:
         if not result_row.segment:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "segment_missing",
                 result_row.line,
                 "the items of this campaign are systems, so a task needs its segment.",
             )
         if result_row.segment not in self.number_by_id:
             segment_name = shorten_echo(result_row.segment)
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "segment_unknown",
                 result_row.line,
                 f"the campaign has no segment “{segment_name}”.",

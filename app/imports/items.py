@@ -51,8 +51,8 @@ from app.uploads import (
     UploadedRow,
     UploadedTable,
     format_cell,
+    raise_upload_refusal_at_line,
     read_table,
-    refuse_upload_at_line,
 )
 
 ITEMS_PER_COPY = 5_000
@@ -168,19 +168,23 @@ class ItemReader:
             return self.take_next_free_number_id()
         external_id = format_cell(row.values.get(self.id_column)).strip()
         if is_blank(external_id):
-            refuse_upload_at_line("id_missing", row.line, "this item has no id.")
+            raise_upload_refusal_at_line("id_missing", row.line, "this item has no id.")
         if len(external_id) > MAX_ID_CHARACTERS:
-            refuse_upload_at_line("id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters.")
+            raise_upload_refusal_at_line(
+                "id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters."
+            )
         if external_id in self.line_by_id:
             shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "id_twice",
                 row.line,
                 f"the id “{shown_id}” already appeared on line {first_line}.",
                 first_line=first_line,
             )
         if external_id in self.existing_ids:
-            refuse_upload_at_line("id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”.")
+            raise_upload_refusal_at_line(
+                "id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”."
+            )
         self.line_by_id[external_id] = row.line
         return external_id
 
@@ -197,9 +201,9 @@ def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
     """Return the text of a row's item, unchanged. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
     text = make_text(row.values)
     if is_blank(text):
-        refuse_upload_at_line("shown_empty", row.line, "there is nothing to show to annotators.")
+        raise_upload_refusal_at_line("shown_empty", row.line, "there is nothing to show to annotators.")
     if len(text) > MAX_SHOWN_CHARACTERS:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "shown_too_long", row.line, f"the text to show has more than {MAX_SHOWN_CHARACTERS:,} characters."
         )
     return text
@@ -213,10 +217,10 @@ def parse_item_prior_or_none(row: UploadedRow, columns: tuple[str, ...], law: La
     try:
         prior = tuple(map(float, cells))
     except ValueError:
-        refuse_upload_at_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
+        raise_upload_refusal_at_line("prior_invalid", row.line, f"{' and '.join(columns)} must be numbers.")
     if not law.family.is_valid_prior(*prior):
         prior_text = " and ".join(f"{name} {shorten_echo(cell)}" for name, cell in zip(columns, cells, strict=True))
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "prior_invalid", row.line, f"{prior_text} are not a valid prior for the update law {law.name}."
         )
     return prior

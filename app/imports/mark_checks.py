@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.known_answers import (
     KnownAnswersChoice,
-    choose_gold_cells,
+    choose_gold_ids_and_cells,
     load_known_answers,
     refuse_known_answers_by_several_criteria,
 )
@@ -26,8 +26,8 @@ from app.quality.check_expectations import (
     EXPECTED_COLUMN,
     SET_COLUMN,
     TOLERANCE_COLUMN,
-    columns_of_all_expectations,
     criterion_designs,
+    names_of_all_expectation_columns,
 )
 from app.quality.checks import refuse_if_hits_cannot_show_checks
 from app.uploads import UploadedRow
@@ -112,7 +112,7 @@ async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choi
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
         CheckToMark(item_id, {EXPECTED_COLUMN: expected, TOLERANCE_COLUMN: choice.tolerance_cell})
-        for item_id, expected in choose_gold_cells(known, campaign.design, choice.count)
+        for item_id, expected in choose_gold_ids_and_cells(known, campaign.design, choice.count)
     ]
     await turn_draft_items_into_checks(connection, slug, checks, kind="gold", keep=choice.keep)
     return [check.item_id for check in checks]
@@ -132,7 +132,7 @@ async def turn_item_into_check_and_remove_it(
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
     row = await (require_item_row if keep else remove_item)(connection, campaign, item_id)
     fields = {**row.fields, CHECK_COLUMN: kind}
-    columns = [*columns_of_all_expectations(designs), SET_COLUMN]
+    columns = [*names_of_all_expectation_columns(designs), SET_COLUMN]
     fields |= {name: check.cells[name] for name in columns if check.cells.get(name)}
     check_id = f"{item_id} ({kind})" if keep else item_id
     if keep:
@@ -154,7 +154,7 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
         await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
         return
-    check_columns = {CHECK_COLUMN, SET_COLUMN, *columns_of_all_expectations(criterion_designs(campaign))}
+    check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
     prior_columns = campaign.law.family.parameter_names
     takes_priors = set(prior_columns) <= fields.keys() and await connection.scalar(

@@ -20,7 +20,7 @@ from app.media.media_zip import (
     join_names_in_quotation_marks,
     missing_and_unreferenced_names_of_zip,
 )
-from app.uploads import UploadedRow, format_cell, refuse_upload_at_line
+from app.uploads import UploadedRow, format_cell, raise_upload_refusal_at_line
 
 
 @dataclass
@@ -44,12 +44,12 @@ class NamedMedia:
     def collect_media_names_of_cells_or_refuse(self, line: int, cells: ItemTexts) -> None:
         """Collect the files that cells of a line name. Raises as `collect_media_names_of_row_or_refuse` does."""
         if problem := problem_with_too_long_texts_or_none(cells):
-            refuse_upload_at_line(problem.code, line, problem.message)
+            raise_upload_refusal_at_line(problem.code, line, problem.message)
         if self.content.renders_to_nothing_visible(cells.shown):
-            refuse_upload_at_line("shown_empty", line, "there is nothing to show to annotators.")
+            raise_upload_refusal_at_line("shown_empty", line, "there is nothing to show to annotators.")
         for file in self.content.find_media_files_in_cells(cells):
             if problem := problem_with_external_file_or_none(self.content, file):
-                refuse_upload_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+                raise_upload_refusal_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
             if not file.is_link:
                 self.first_line_by_file.setdefault(file, line)
 
@@ -88,10 +88,10 @@ class NamedMedia:
                 "file": shorten_echo(missing_names[0]),
                 "missing": [*map(shorten_echo, missing_names)],
             }
-            refuse_upload_at_line("media_missing", next(iter(missing.values())), message, **details)
+            raise_upload_refusal_at_line("media_missing", next(iter(missing.values())), message, **details)
         for file, line in self.first_line_by_file.items():
             if problem := problem_with_missing_or_wrong_file_or_none(file, content_type_by_name):
-                refuse_upload_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
+                raise_upload_refusal_at_line(problem.code, line, problem.message, file=shorten_echo(file.name))
 
 
 class FileReport(NamedTuple):

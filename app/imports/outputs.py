@@ -44,7 +44,7 @@ from app.uploads import (
     UploadedRow,
     UploadedTable,
     format_cell,
-    refuse_upload_at_line,
+    raise_upload_refusal_at_line,
 )
 
 REQUIRED_OUTPUT_COLUMNS = SYSTEM_COLUMNS
@@ -99,7 +99,7 @@ class CollectedOutputs:
         system, segment = (require_name_in_cell(row, column) for column in ("system", "segment"))
         shown_text = text_of_cell_or_none(row, "output")
         if shown_text is None:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "output_empty", row.line, "the output is empty, so there is nothing to show to annotators."
             )
         source_and_reference = SourceAndReference(
@@ -128,7 +128,7 @@ class CollectedOutputs:
         for column, before, now in zip(SourceAndReference._fields, known_cells, new_cells, strict=True):
             if now not in (None, before):
                 message = f"the {column} of the segment “{shorten_echo(segment_name)}” differs from an earlier row."
-                refuse_upload_at_line("source_differs", line, message, column=column)
+                raise_upload_refusal_at_line("source_differs", line, message, column=column)
 
     def note_output_or_refuse_repeated(
         self, line: int, segment_number: int, system_number: int, system_and_segment_names: tuple[str, str]
@@ -138,7 +138,7 @@ class CollectedOutputs:
             system, segment_name = map(shorten_echo, system_and_segment_names)
             place_phrase = f"was already on line {first_line}" if first_line else "is already in the campaign"
             message = f"the output of “{system}” for the segment “{segment_name}” {place_phrase}."
-            refuse_upload_at_line("output_twice", line, message, first_line=first_line or None)
+            raise_upload_refusal_at_line("output_twice", line, message, first_line=first_line or None)
 
 
 def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
@@ -149,15 +149,19 @@ def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
             f"a table of systems has the columns {join_names(known_columns)}, but this one has {join_names(unknown)} "
             "as well. Remove these columns, or give each row an id to import it as an item."
         )
-        refuse_upload_at_line("column_unknown", line, message, columns=shortened_names_that_message_shows(unknown))
+        raise_upload_refusal_at_line(
+            "column_unknown", line, message, columns=shortened_names_that_message_shows(unknown)
+        )
 
 
 def require_name_in_cell(row: UploadedRow, column: str) -> str:
     name = format_cell(row.values.get(column)).strip()
     if is_blank(name):
-        refuse_upload_at_line(f"{column}_missing", row.line, f"the {column} is empty.")
+        raise_upload_refusal_at_line(f"{column}_missing", row.line, f"the {column} is empty.")
     if len(name) > MAX_ID_CHARACTERS:
-        refuse_upload_at_line("id_too_long", row.line, f"the {column} has more than {MAX_ID_CHARACTERS} characters.")
+        raise_upload_refusal_at_line(
+            "id_too_long", row.line, f"the {column} has more than {MAX_ID_CHARACTERS} characters."
+        )
     return name
 
 
@@ -165,7 +169,7 @@ def text_of_cell_or_none(row: UploadedRow, column: str) -> str | None:
     """Return a cell unchanged; None if it looks empty. Raises `Invalid` (`shown_too_long`)."""
     cell_text = format_cell(row.values.get(column))
     if len(cell_text) > MAX_SHOWN_CHARACTERS:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "shown_too_long", row.line, f"the {column} has more than {MAX_SHOWN_CHARACTERS:,} characters."
         )
     return None if is_blank(cell_text) else cell_text

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.platforms.result_format import ResultRow
 from app.errors import join_names, shorten_echo
-from app.uploads import refuse_upload_at_line
+from app.uploads import raise_upload_refusal_at_line
 
 TEXTS_PER_LOOKUP = 2_000
 
@@ -59,7 +59,7 @@ def item_id_of_text_or_unchanged(result_row: ResultRow, position: int, item_by_t
         return name
     if item.items > 1:
         message = f"{item.items} items have the text “{shorten_echo(name)}”. Name the item by its id."
-        refuse_upload_at_line("item_ambiguous", result_row.line_of_item(position), message)
+        raise_upload_refusal_at_line("item_ambiguous", result_row.line_of_item(position), message)
     return str(item.external_id)
 
 
@@ -89,7 +89,9 @@ def require_row_of_each_criterion(
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""
     if missing := [name for name in criterion_names if name not in row_by_criterion]:
         first = next(iter(row_by_criterion.values()))
-        refuse_upload_at_line("criteria_missing", first.line, f"this task has no answer for {join_names(missing)}.")
+        raise_upload_refusal_at_line(
+            "criteria_missing", first.line, f"this task has no answer for {join_names(missing)}."
+        )
     return [row_by_criterion[name] for name in criterion_names]
 
 
@@ -100,16 +102,16 @@ def row_with_items_in_order_of(first_row: ResultRow, row: ResultRow) -> ResultRo
             f"for “{shorten_echo(row.criterion)}” this task has different items than for "
             f"“{shorten_echo(first_row.criterion)}”."
         )
-        refuse_upload_at_line("criteria_differ", row.line, message)
+        raise_upload_refusal_at_line("criteria_differ", row.line, message)
     order = [row.items.index(item) for item in first_row.items]
     scores, lines = tuple(row.scores[k] for k in order), tuple(row.lines[k] for k in order)
     reasons = tuple(row.reasons[k] for k in order)
     if [score is None for score in scores] != [score is None for score in first_row.scores]:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "criteria_differ", row.line, "an item of this task is marked N/A for one criterion but not for another."
         )
     if reasons != first_row.reasons:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "criteria_differ",
             row.line,
             "an item of this task is marked N/A for different reasons by different criteria.",

@@ -158,7 +158,7 @@ async def stream_bytes_of_media_file(connection: AsyncConnection, campaign_id: i
         yield row.data
 
 
-async def find_media_file_at_address(engine: AsyncEngine, address: str) -> StoredFile:
+async def find_media_file_or_refuse(engine: AsyncEngine, address: str) -> StoredFile:
     """Return the file at an address. Raises `NotFound` (`media_not_found`)."""
     if re.fullmatch("[0-9a-f]{32}", address):
         async with borrow_autocommit_driver(engine) as connection:

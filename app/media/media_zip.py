@@ -60,7 +60,7 @@ class UnpackedPiece(NamedTuple):
     data: bytes
 
 
-def refuse_zip(error_code: str, problem: str, path: str = "") -> NoReturn:
+def raise_zip_refusal(error_code: str, problem: str, path: str = "") -> NoReturn:
     subject, details = (f"“{shorten_echo(path)}” in the zip ", {"file": shorten_echo(path)}) if path else ("", {})
     raise Invalid(f"{subject}{problem} Nothing was imported.", code=error_code, **details)
 
@@ -117,18 +117,18 @@ def open_zip_or_refuse(file: BinaryIO) -> Iterator[zipfile.ZipFile]:
         with zipfile.ZipFile(file) as archive:
             yield archive
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as problem:
-        refuse_zip("zip_unreadable", f"This is not a readable zip ({problem}).")
+        raise_zip_refusal("zip_unreadable", f"This is not a readable zip ({problem}).")
 
 
 def refuse_media_zip_with_too_many_files(file: BinaryIO) -> None:
-    """Check the end of a zip, which gives the length of its directory, before the directory is read."""
+    """Raise `TooLarge` for a zip with too many files, and `Invalid` for an unreadable one, by its last bytes alone."""
     size = file.seek(0, 2)
     file.seek(max(0, size - ZIP_END_BYTES - 2**16))
     tail = file.read()
     file.seek(0)
     position = tail.rfind(ZIP_END_SIGNATURE)
     if position < 0 or len(tail) < position + ZIP_END_BYTES:
-        refuse_zip("zip_unreadable", "This is not a readable zip.")
+        raise_zip_refusal("zip_unreadable", "This is not a readable zip.")
     is_zip64 = tail[max(0, position - ZIP64_LOCATOR_BYTES) : position].startswith(ZIP64_LOCATOR_SIGNATURE)
     file_count, directory_bytes = (
         int.from_bytes(tail[position + start : position + end], "little") for start, end in ((10, 12), (12, 16))
@@ -150,7 +150,7 @@ def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for entry in filter(is_zip_entry_from_person, archive.infolist()):
         path = path_of_zip_entry_or_refuse(entry)
         if path in entry_by_path:
-            refuse_zip("media_twice", "is in the zip twice.", path)
+            raise_zip_refusal("media_twice", "is in the zip twice.", path)
         entry_by_path[path] = entry
     return entry_by_path
 
@@ -175,13 +175,15 @@ def names_with_paths_and_respelled_names(
     for path, names in matches.names_by_path.items():
         own_name = spellings_by_path[path][-1]
         if len(own_name) > MAX_FILE_NAME_CHARS:
-            refuse_zip("media_name_unsafe", f"has a name of more than {MAX_FILE_NAME_CHARS} characters.", path)
+            raise_zip_refusal("media_name_unsafe", f"has a name of more than {MAX_FILE_NAME_CHARS} characters.", path)
         if own_name in existing_names or not set(existing_names).isdisjoint(names):
-            refuse_zip("media_twice", "is in the zip twice, or the campaign already has a file of that name.", path)
+            raise_zip_refusal(
+                "media_twice", "is in the zip twice, or the campaign already has a file of that name.", path
+            )
     unreferenced_paths = [path for path, names in matches.names_by_path.items() if not names]
     if unreferenced_paths and not media_zip.skip_unnamed:
         matched_names = {name for names in matches.names_by_path.values() for name in names}
-        refuse_unreferenced_files(
+        raise_unreferenced_files_refusal(
             unreferenced_paths, matches, sorted({*referenced_names} - matched_names - {*existing_names})
         )
     all_matched_names = [name for names in matches.names_by_path.values() for name in names]
@@ -189,7 +191,7 @@ def names_with_paths_and_respelled_names(
         duplicate_path = next(
             path for path, names in matches.names_by_path.items() if all_matched_names.count(names[0]) > 1
         )
-        refuse_zip(
+        raise_zip_refusal(
             "media_twice", "is in the zip twice, or the campaign already has a file of that name.", duplicate_path
         )
     return [
@@ -226,14 +228,14 @@ def missing_and_unreferenced_names_of_zip(
     return ComparedNames(missing_names, [path for path, names in matches.names_by_path.items() if not names])
 
 
-def refuse_unreferenced_files(
+def raise_unreferenced_files_refusal(
     unreferenced_paths: Sequence[str], matches: PathMatches, missing_names: Sequence[str]
 ) -> NoReturn:
     """Refuse files of a zip that no item names; list them, and the names that the zip lacks."""
     for path in unreferenced_paths:
         if path in matches.ambiguous_name_by_path:
             name = shorten_echo(matches.ambiguous_name_by_path[path])
-            refuse_zip(
+            raise_zip_refusal(
                 "media_unnamed",
                 f"could match the name “{name}” in the items, but so could another file. Use the exact file name.",
                 path,
@@ -261,18 +263,18 @@ def path_of_zip_entry_or_refuse(entry: zipfile.ZipInfo) -> str:
     parts = PurePosixPath(path).parts
     is_odd = path != path.strip() or ":" in path or not path.isprintable() or len(path) > MAX_PATH_CHARACTERS
     if is_odd or path.startswith("/") or not {".", ".."}.isdisjoint(parts) or path != "/".join(parts):
-        refuse_zip(
+        raise_zip_refusal(
             "media_name_unsafe",
             "has a name that cannot be used: a path that leads elsewhere, or unusual characters.",
             path,
         )
     mode = entry.external_attr >> 16
     if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-        refuse_zip("media_name_unsafe", "is a link or a device, not a file.", path)
+        raise_zip_refusal("media_name_unsafe", "is a link or a device, not a file.", path)
     if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
-        refuse_zip("zip_encrypted", "is encrypted. Pack it without a password.", path)
+        raise_zip_refusal("zip_encrypted", "is encrypted. Pack it without a password.", path)
     if entry.compress_type not in ALLOWED_COMPRESSION_TYPES:
-        refuse_zip("zip_unreadable", "uses an unusual compression method. Pack it as usual.", path)
+        raise_zip_refusal("zip_unreadable", "uses an unusual compression method. Pack it as usual.", path)
     return path
 
 
@@ -305,14 +307,14 @@ def iterate_pieces_of_zip_entry(
         data = stream.read(MEDIA_PIECE_BYTES)
         file_type = detect_content_type_or_none(data)
         if file_type is None:
-            refuse_zip("media_type_unknown", sentence_on_unsupported_file_type(data), entry.filename)
+            raise_zip_refusal("media_type_unknown", sentence_on_unsupported_file_type(data), entry.filename)
         piece_number, bytes_left = 0, entry.file_size
         while data:
             yield UnpackedPiece(file_number, name, file_type, entry.file_size, piece_number, data)
             bytes_left -= len(data)
             data, piece_number = stream.read(MEDIA_PIECE_BYTES), piece_number + 1
     if bytes_left:
-        refuse_zip("zip_unreadable", "has a different size than the zip says.", entry.filename)
+        raise_zip_refusal("zip_unreadable", "has a different size than the zip says.", entry.filename)
 
 
 def unpack_zip_entry_to_temporary_file(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> BinaryIO:

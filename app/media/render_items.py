@@ -8,7 +8,14 @@ from typing import Protocol, TypeVar
 from sqlalchemy import text
 
 from app.database.session import Driver, Record, fetch_rows
-from app.designs.content import Content, ContentSettings, ItemTexts, RenderedItems, SourceAndReference, plain_items
+from app.designs.content import (
+    Content,
+    ContentSettings,
+    ItemTexts,
+    RenderedItems,
+    SourceAndReference,
+    rendered_plain_items,
+)
 from app.media.media_store import load_media_url_by_name
 
 T = TypeVar("T")
@@ -47,10 +54,10 @@ async def render_campaign_items(
     segment; without it they are names of systems.
     """
     if campaign.segment_count and segment_context is None:
-        return plain_items(item_texts)
+        return rendered_plain_items(item_texts)
     content = Content.from_campaign(campaign)
     if content.is_plain_text and not (segment_context and any(segment_context)):
-        return plain_items(item_texts)
+        return rendered_plain_items(item_texts)
     context_by_number: dict[int, ItemContextRow] = {}
     if content.context_columns:
         parameters = {"campaign": campaign.id, "numbers": [*item_numbers]}

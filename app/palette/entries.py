@@ -31,7 +31,7 @@ from app.palette.stored_entries import (
     find_matching_annotator_entries,
     find_matching_campaign_entries,
     find_matching_item_entries,
-    load_campaign_with_access_if_visible,
+    load_visible_campaign_and_access_or_none,
 )
 
 # Pages of the server, and what each needs.
@@ -54,12 +54,14 @@ class PaletteQuery(AddressQuery):
 
 
 async def find_palette_entries(connection: AsyncConnection, access: Access, query: PaletteQuery) -> list[PaletteEntry]:
-    """Return all rows that match, those of the open campaign first. Without words, only campaigns and pages.
+    """Return all entries that match, those of the open campaign first. Without words, only campaigns and pages.
 
     A campaign that the access does not let see adds nothing, like one that does not exist.
     """
     words = query.q
-    opened = await load_campaign_with_access_if_visible(connection, query.campaign, access) if query.campaign else None
+    opened = (
+        await load_visible_campaign_and_access_or_none(connection, query.campaign, access) if query.campaign else None
+    )
     entries = await find_campaign_entries(connection, *opened, words) if opened else []
     entries += await find_matching_campaign_entries(connection, words, access)
     entries += [
@@ -74,7 +76,7 @@ async def find_palette_entries(connection: AsyncConnection, access: Access, quer
 async def find_campaign_entries(
     connection: AsyncConnection, campaign: Campaign, access: Access, words: str
 ) -> list[PaletteEntry]:
-    """Return the rows about one campaign. The access is the one in this campaign."""
+    """Return the entries about one campaign. The access is the one in this campaign."""
     address = f"/admin/campaigns/{campaign.slug}"
     entries = [
         PaletteEntry(campaign.name, tab.title, "", address + tab.subpage)
@@ -139,5 +141,5 @@ def has_all_words(title: str, words: str) -> bool:
 
 
 def palette_entries_by_group(entries: Iterable[PaletteEntry]) -> list[tuple[str, list[PaletteEntry]]]:
-    """Return the rows by their group, in their order."""
+    """Return the entries by their group, in their order."""
     return [(group, list(rows)) for group, rows in groupby(entries, key=lambda entry: entry.group)]

@@ -14,10 +14,10 @@ router = researcher_router("/admin")
 
 
 @router.get("/search")
-async def search_page(
+async def search_page_or_json_response(
     request: Request, connection: Transaction, access: CurrentAccess, query: Annotated[PaletteQuery, Query()]
 ) -> Response:
-    """Return the rows that match, as JSON to clients that accept JSON but not HTML."""
+    """Return the matching entries as a page, or as JSON to clients that accept JSON but not HTML."""
     entries = await find_palette_entries(connection, access, query)
     if is_json_wanted(request):
         return JSONResponse({"entries": [asdict(entry) for entry in entries]}, headers={"Vary": "Accept"})

@@ -6,7 +6,7 @@ from urllib.parse import quote, urlencode
 from sqlalchemy import or_, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_condition
+from app.accounts.access import SHARING_CAMPAIGN_ID, Access, visible_campaigns_sql_condition
 from app.accounts.members import member_role_sql
 from app.campaigns.item_list import escape_like_pattern
 from app.database.tables import campaigns, items
@@ -25,12 +25,12 @@ FIND_ANNOTATORS = text("""
 """)
 
 
-async def load_campaign_with_access_if_visible(
+async def load_visible_campaign_and_access_or_none(
     connection: AsyncConnection, slug: str, access: Access
 ) -> tuple[Campaign, Access] | None:
     """Return a campaign and the access in it; None if the access does not let see it, or it does not exist."""
     statement = select(campaigns, member_role_sql(SHARING_CAMPAIGN_ID, access)).where(
-        campaigns.c.slug == slug, visible_campaigns_condition(access)
+        campaigns.c.slug == slug, visible_campaigns_sql_condition(access)
     )
     row = (await connection.execute(statement)).mappings().one_or_none()
     return None if row is None else (Campaign.from_columns(row), access.with_member_role(row["member"]))
@@ -45,7 +45,7 @@ async def find_matching_campaign_entries(
         select(columns.name, columns.slug, columns.status, columns.archived_at)
         .where(
             columns.rehearsal_of.is_(None),
-            visible_campaigns_condition(access),
+            visible_campaigns_sql_condition(access),
             or_(columns.name.icontains(words, autoescape=True), columns.slug.icontains(words, autoescape=True)),
         )
         .order_by(columns.archived_at.is_not(None), columns.id.desc())
@@ -104,7 +104,7 @@ async def find_matching_annotator_entries(
     ]
 
 
-def shorten_title(shown: str) -> str:
+def shorten_title(title: str) -> str:
     """Return a text on one line, cut to the length of a row."""
-    line = " ".join(shown[: 4 * MAX_TITLE_CHARACTERS].split())
+    line = " ".join(title[: 4 * MAX_TITLE_CHARACTERS].split())
     return line if len(line) <= MAX_TITLE_CHARACTERS else line[: MAX_TITLE_CHARACTERS - 1] + "…"

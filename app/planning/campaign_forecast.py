@@ -89,7 +89,7 @@ class CampaignForecast:
         return f"About {pluralize(round(middle), 'more judgment')} ({low:,.0f} to {most})"
 
     @property
-    def warning_that_annotators_run_out(self) -> str:
+    def annotators_run_out_warning_or_empty(self) -> str:
         """Warning that the annotators run out before the goal; empty where they never do."""
         if not (often := np.count_nonzero(self.goal_forecast.ran_out)):
             return ""
@@ -112,7 +112,7 @@ class CampaignForecast:
         )
 
     @property
-    def texts_on_costs_of_median_run(self) -> list[str]:
+    def phrases_on_costs_of_median_run(self) -> list[str]:
         """Costs of the median simulated campaign in HITs, hours of work and money, as far as these are known."""
         middle = self.goal_forecast.median_and_band_of_judgments_needed[0]
         return [] if middle in {0.0, float("inf")} else self.phrases_on_tasks_hours_and_pay(middle)
@@ -128,7 +128,7 @@ class CampaignForecast:
         return costs
 
     @property
-    def warning_that_campaign_ends_before_goal(self) -> str:
+    def campaign_ends_before_goal_warning_or_empty(self) -> str:
         """Warning that the campaign may end before its goal; empty where it asks for enough judgments."""
         judgments_left = max(0, self.judgments_wanted - self.judgments)
         middle, _, high = self.goal_forecast.median_and_band_of_judgments_needed
@@ -155,7 +155,7 @@ class CampaignForecast:
         return ForecastFindings(
             self.item_count,
             self.judgments_per_item,
-            self.warning_that_campaign_ends_before_goal,
+            self.campaign_ends_before_goal_warning_or_empty,
             self.sufficient_judgments_per_item_or_none,
             [
                 None if more == float("inf") else self.judgments + round(more)
@@ -182,7 +182,7 @@ class CampaignForecast:
         )
 
     @property
-    def sentence_on_time_until_goal(self) -> str:
+    def sentence_on_time_until_goal_or_empty(self) -> str:
         """Sentence on how long the goal takes; empty where that is unknown."""
         if self.hours_to_goal_or_none is None:
             return ""
@@ -216,7 +216,9 @@ class CampaignForecast:
         ]
 
     def sentence_on_budget(self, judgments_per_item: int) -> str:
-        """Describe how likely the goal is reached with so many judgments per item, and what they cost from now on."""
+        """Return a sentence on how likely the goal is reached with so many judgments per item, and what they cost from
+        now on.
+        """
         more = judgments_per_item * self.item_count - self.judgments
         chance = float((self.goal_forecast.judgments_needed <= more).mean())
         costs = ", ".join(self.phrases_on_tasks_hours_and_pay(more))

@@ -183,7 +183,7 @@ def fit_crowd_or_none(evidence: GoalEvidence, replay: LawReplay) -> FittedCrowd 
 def make_source_of_annotators_by_law(
     tally: Tally,
     crowd: FittedCrowd | None,
-    fallback: Population | GoalEvidence,
+    fallback_crowd: Population | GoalEvidence,
     items_per_hit: int,
     annotator_count: int,
 ) -> AnnotatorSource:
@@ -194,7 +194,7 @@ def make_source_of_annotators_by_law(
     Args:
         tally: Judgments of the campaign.
         crowd: Its fitted crowd; None where there are too few judgments.
-        fallback: A population, or the evidence of an earlier campaign.
+        fallback_crowd: A population, or the evidence of an earlier campaign.
         items_per_hit: Items of a HIT.
         annotator_count: Number of annotators in all.
 
@@ -206,11 +206,11 @@ def make_source_of_annotators_by_law(
         )
     earlier_crowd = (
         None
-        if isinstance(fallback, Population)
-        else fit_crowd_or_none(fallback, replay_earlier_judgments_by_law(fallback, items_per_hit))
+        if isinstance(fallback_crowd, Population)
+        else fit_crowd_or_none(fallback_crowd, replay_earlier_judgments_by_law(fallback_crowd, items_per_hit))
     )
     if earlier_crowd is None:
-        return make_source_of_identical_annotators(tally, fallback, annotator_count)
+        return make_source_of_identical_annotators(tally, fallback_crowd, annotator_count)
 
     def draw_annotators_like_earlier_ones(rng: np.random.Generator) -> SimulatedAnnotators:
         truth, factor = draw_true_values_and_error_factor(earlier_crowd.estimates, rng)
@@ -222,7 +222,7 @@ def make_source_of_annotators_by_law(
 
 
 def make_source_of_identical_annotators(
-    tally: Tally, fallback: Population | GoalEvidence, annotator_count: int
+    tally: Tally, fallback_crowd: Population | GoalEvidence, annotator_count: int
 ) -> AnnotatorSource:
     """Return a source like `make_source_of_annotators_by_law`, of identical annotators or the fallback.
 
@@ -233,12 +233,12 @@ def make_source_of_identical_annotators(
     def draw_annotators(rng: np.random.Generator) -> SimulatedAnnotators:
         if (own_annotators := estimate_identical_annotators_or_none(tally, rng, annotator_count)) is not None:
             return own_annotators
-        if isinstance(fallback, Population):
+        if isinstance(fallback_crowd, Population):
             return HabitAnnotators(
-                fallback.draw_habits(annotator_count, rng),
+                fallback_crowd.draw_habits(annotator_count, rng),
                 rng.beta(TRUTH_PRIOR_PARAMETER, TRUTH_PRIOR_PARAMETER, item_count),
             )
-        if (earlier := estimate_identical_annotators_or_none(fallback.tally, rng, annotator_count)) is None:
+        if (earlier := estimate_identical_annotators_or_none(fallback_crowd.tally, rng, annotator_count)) is None:
             raise Inestimable("The earlier campaign has too few judgments.", code="too_few_judgments")
         drawn_items = rng.integers(len(earlier.truth), size=item_count)
         return EstimatedAnnotators(earlier.truth[drawn_items], earlier.noise[drawn_items], annotator_count)

@@ -119,7 +119,7 @@ async def forecast_cost_of_goal(
             crowd,
             runs=runs,
             seed=campaign.seed,
-            annotators=total_annotators,
+            annotator_count=total_annotators,
             priors=priors[:, items],
             sample=sample,
             comparisons=comparisons.select_items(items),
@@ -149,14 +149,12 @@ async def forecast_cost_of_goal(
         annotators_note="" if is_reached else note,
         caution=""
         if is_reached
-        else caution_on_how_forecast_measures_goal(settings, evidence, goal_forecast)
-        or asking_caution(settings, sample),
+        else goal_measure_caution_or_empty(settings, evidence, goal_forecast)
+        or even_asking_caution_or_empty(settings, sample),
     )
 
 
-def caution_on_how_forecast_measures_goal(
-    campaign: Campaign, evidence: GoalEvidence, goal_forecast: GoalForecast
-) -> str:
+def goal_measure_caution_or_empty(campaign: Campaign, evidence: GoalEvidence, goal_forecast: GoalForecast) -> str:
     """Return a caution where simulated campaigns measure the goal differently than the campaign does.
 
     If they measure it by the law, and some do not reach it, caution that more annotators may make the difference.
@@ -177,7 +175,7 @@ def caution_on_how_forecast_measures_goal(
     )
 
 
-def asking_caution(campaign: Campaign, simulated_items: int) -> str:
+def even_asking_caution_or_empty(campaign: Campaign, simulated_items: int) -> str:
     """Return a caution where simulated campaigns ask evenly although the campaign does not."""
     if not is_forecast_asked_evenly(campaign, simulated_items):
         return ""
@@ -211,7 +209,7 @@ def restrict_campaign_and_evidence_to_goal_items(
 
 
 def text_on_duration_of_planning(campaign: CampaignWithProgress) -> str:
-    """Describe how long planning takes for a campaign with an `item_count`."""
+    """Return a text on how long planning takes for a campaign with an `item_count`."""
     simulated = count_simulated_items(campaign)
     is_by_law = is_forecast_measured_by_law(campaign, GoalEvidence.empty(campaign.law, campaign.item_count))
     usual_seconds = (
@@ -298,7 +296,7 @@ async def load_past_comparisons(connection: AsyncConnection, campaign: CampaignW
         return NO_COMPARISONS
     columns = await load_judgment_column_by_name(connection, campaign.id, limit=MAX_COMPARISON_HITS)
     hits = np.unique(columns["seq"], return_inverse=True)[1]
-    points = campaign.criteria[0].design.to_points(columns["value"], hits)
+    points = campaign.criteria[0].design.values_to_points(columns["value"], hits)
     return PastComparisons(hits, columns["item"].astype(np.int64), points / MAX_POINTS)
 
 

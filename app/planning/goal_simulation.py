@@ -20,7 +20,7 @@ import numpy as np
 from app.campaigns.summaries import CampaignWithProgress
 from app.designs.campaign import Campaign
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from app.goals.settings import RELEASE_ITEMS
 from app.inference.ground.arrays import Array, Integers, Mask
 from app.inference.observations.tally import Tally
@@ -170,7 +170,9 @@ class ForecastStart:
             repeats_items,
         )
         if isinstance(campaign.index, PairsIndex):
-            campaign.index.learn_hits(*self.comparisons, tie_margin=parameters.tie_margin, ties=parameters.ties)
+            campaign.index.learn_comparisons_of_hits(
+                *self.comparisons, tie_margin=parameters.tie_margin, ties=parameters.ties
+            )
         campaign.seen |= {place: set(items) for place, items in self.seen_items.items()}
         return campaign
 
@@ -200,8 +202,8 @@ def is_forecast_measured_by_law(campaign: Campaign, evidence: GoalEvidence) -> b
 def prepare_start_of_forecast(
     campaign: Campaign,
     evidence: GoalEvidence,
-    fallback: Population | GoalEvidence,
-    annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
+    fallback_crowd: Population | GoalEvidence,
+    annotator_count: int = DEFAULT_ANNOTATORS_IN_TOTAL,
     priors: Array | None = None,
 ) -> ForecastStart:
     """Prepare a forecast by the law or by plain means.
@@ -209,16 +211,20 @@ def prepare_start_of_forecast(
     Args:
         campaign: Settings of the campaign.
         evidence: Its judgments.
-        fallback: A population, or the evidence of an earlier campaign.
-        annotators: Number of annotators in all.
+        fallback_crowd: A population, or the evidence of an earlier campaign.
+        annotator_count: Number of annotators in all.
         priors: Priors of the posteriors, (numbers, N); None for the law's own.
 
     """
     by_law_estimates = is_forecast_measured_by_law(campaign, evidence)
-    participation = estimate_participation(campaign, evidence.tally, annotators, identities_matter=by_law_estimates)
+    participation = estimate_participation(
+        campaign, evidence.tally, annotator_count, identities_matter=by_law_estimates
+    )
     seen_items = items_seen_by_annotator_place(participation, evidence.tally)
     if not by_law_estimates:
-        annotator_source = make_source_of_identical_annotators(evidence.tally, fallback, participation.annotator_count)
+        annotator_source = make_source_of_identical_annotators(
+            evidence.tally, fallback_crowd, participation.annotator_count
+        )
         return ForecastStart(
             campaign,
             GoalEvidence(MEANS_LAW, evidence.tally, None),
@@ -230,7 +236,7 @@ def prepare_start_of_forecast(
     n = campaign.selection_settings.items_per_hit
     law_replay = replay_earlier_judgments_by_law(evidence, n, priors)
     annotator_source = make_source_of_annotators_by_law(
-        evidence.tally, fit_crowd_or_none(evidence, law_replay), fallback, n, participation.annotator_count
+        evidence.tally, fit_crowd_or_none(evidence, law_replay), fallback_crowd, n, participation.annotator_count
     )
     return ForecastStart(campaign, evidence, law_replay.beliefs, annotator_source, participation, seen_items)
 
@@ -250,11 +256,11 @@ def easl_beliefs_from_judgment_tally(tally: Tally, priors: Array | None) -> LawB
 def forecast_goal(
     campaign: Campaign,
     evidence: GoalEvidence,
-    fallback: Population | GoalEvidence,
+    fallback_crowd: Population | GoalEvidence,
     *,
     runs: int,
     seed: int,
-    annotators: int = DEFAULT_ANNOTATORS_IN_TOTAL,
+    annotator_count: int = DEFAULT_ANNOTATORS_IN_TOTAL,
     priors: Array | None = None,
     sample: int | None = None,
     comparisons: PastComparisons = NO_COMPARISONS,
@@ -265,10 +271,11 @@ def forecast_goal(
     Args:
         campaign: The campaign.
         evidence: Judgments of the campaign.
-        fallback: A population, or the evidence of an earlier campaign, for a campaign with too few answers of its own.
+        fallback_crowd: A population, or the evidence of an earlier campaign, for a campaign with too few answers of
+            its own.
         runs: Number of runs.
         seed: Seed of the runs.
-        annotators: Number of annotators in all.
+        annotator_count: Number of annotators in all.
         priors: Priors of the posteriors, (numbers, N); None for the law's own.
         sample: How many items are simulated; None for all.
         comparisons: The judgments again, with their HITs, for a rule that reads comparisons.
@@ -286,7 +293,7 @@ def forecast_goal(
         priors = None if priors is None else priors[:, sampled_items]
         comparisons = comparisons.select_items(sampled_items)
     forecast_start = replace(
-        prepare_start_of_forecast(campaign, evidence, fallback, annotators, priors), comparisons=comparisons
+        prepare_start_of_forecast(campaign, evidence, fallback_crowd, annotator_count, priors), comparisons=comparisons
     )
     checkpoints = numbers_of_hits_before_each_goal_check(
         -(-len(evidence.tally.total) * MAX_NEW_JUDGMENTS_PER_ITEM // items_per_hit),
@@ -335,11 +342,11 @@ def simulate_goal_progress_and_exhaustion(
                 forecast_start.annotator_number_at_place(hit.annotator) for hit in new_hits for _ in hit.items
             ]
             items = [item for hit in new_hits for item in hit.items]
-            evidence = evidence.add_judgments(
+            evidence = evidence.with_judgments_added(
                 items, annotator_numbers, [value for hit in new_hits for value in hit.values]
             )
         goal_estimates = evidence.goal_estimates(forecast_start.campaign, moderated_means_of_tally(evidence.tally))
-        progress = goal_progress(
+        progress = goal_progress_or_none(
             forecast_start.campaign, goal_estimates.estimates, campaign.score, goal_estimates.source
         )
         if progress is None or progress.is_reached:

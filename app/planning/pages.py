@@ -47,7 +47,9 @@ async def show_forecast(
     """
     async with database.connect() as connection:
         campaign = await summaries.load_campaign_with_progress(connection, slug)
-        crowd_names = crowd_names_by_form_value(await summaries.load_campaign_list(connection, access=access), slug)
+        crowd_names = crowd_names_by_form_value(
+            await summaries.load_campaigns_with_progress(connection, access=access), slug
+        )
         has_pace = bool(await forecast.load_present_hits_per_hour_or_none(connection, campaign, now=now))
     context = {
         "campaign": campaign,
@@ -71,9 +73,9 @@ async def show_forecast(
         "planning_time": forecast.text_on_duration_of_planning(campaign),
         "runs": forecast.DEFAULT_FORECAST_RUNS,
     }
-    context["advice"] = hints.advice_to_use_better_rule(campaign)
+    context["advice"] = hints.advice_to_use_better_rule_or_empty(campaign)
     try:
-        forecast_request = ForecastRequest(like, *concurrent_and_total_annotators_of_form(at_once, annotators))
+        forecast_request = ForecastRequest(like, *parse_concurrent_and_total_annotators(at_once, annotators))
         if like and like not in crowd_names:
             async with database.connect() as connection:
                 crowd_names[like] = (await summaries.load_visible_campaign_or_refuse(connection, like, access)).name
@@ -108,17 +110,17 @@ def crowd_names_by_form_value(campaigns: Sequence[Any], slug: str) -> dict[str, 
     }
 
 
-def concurrent_and_total_annotators_of_form(at_once: str, annotators: str) -> tuple[int, int | None]:
+def parse_concurrent_and_total_annotators(at_once: str, annotators: str) -> tuple[int, int | None]:
     """Parse the numbers of annotators at a time, and in all if it is given. Raises `Invalid`."""
     total = (
-        parse_positive_number(annotators, MAX_ANNOTATORS_INPUT, "Total annotators", ", or be left empty")
+        parse_positive_int_or_refuse(annotators, MAX_ANNOTATORS_INPUT, "Total annotators", ", or be left empty")
         if annotators
         else None
     )
-    return parse_positive_number(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
+    return parse_positive_int_or_refuse(at_once, MAX_CONCURRENT_ANNOTATORS, "Annotators at a time"), total
 
 
-def parse_positive_number(text: str, maximum: int, title: str, alternative: str = "") -> int:
+def parse_positive_int_or_refuse(text: str, maximum: int, title: str, alternative: str = "") -> int:
     """Parse the value of the form field with this title. Raises `Invalid`."""
     try:
         return TypeAdapter(Annotated[int, Field(ge=1, le=maximum)]).validate_python(text)

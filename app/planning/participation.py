@@ -115,7 +115,7 @@ def chosen_or_likely_total_annotators(campaign: Campaign, tally: Tally, chosen_c
 def sentence_on_origin_of_annotator_count(
     campaign: Campaign, tally: Tally, annotator_count: int, chosen_count: int | None
 ) -> str:
-    """Explain in a sentence where the number of annotators comes from."""
+    """Return a sentence on where the number of annotators comes from."""
     answered = len(annotator_numbers_and_hits_done(tally, campaign.selection_settings.items_per_hit)[0])
     if chosen_count is not None:
         return f"Planned for {pluralize(annotator_count, 'annotator')}."

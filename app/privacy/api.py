@@ -12,7 +12,7 @@ from app.http.dependencies import (
     Database,
     Now,
     Transaction,
-    content_disposition_header,
+    content_disposition_headers,
     openapi_description_of_refusals,
 )
 from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
@@ -113,7 +113,7 @@ async def export_person(connection: Transaction, slug: str, person: PersonPathNa
     campaign = await load_campaign_by_slug(connection, slug)
     found = await load_person_by_name(connection, campaign, person)
     content = await build_person_zip(connection, campaign, found, now=now)
-    headers = content_disposition_header(slug, f"person-{found.name}", "zip", now=now)
+    headers = content_disposition_headers(slug, f"person-{found.name}", "zip", now=now)
     return Response(content, media_type="application/zip", headers=headers | {"Cache-Control": "no-store"})
 
 

@@ -16,7 +16,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.privacy.invited_people import LINK_NAME_PATTERN, find_invited_people, make_annotator_of_link
 from app.privacy.listed_people import LISTED_NAME_PATTERN, find_listed_people, make_annotator_of_listed_person
-from app.quality.decisions import annotator_not_found, find_annotator_id_or_refuse
+from app.quality.decisions import annotator_not_found_error, find_annotator_id_or_refuse
 
 MAX_TERM_CHARACTERS = 500
 MAX_PEOPLE_FOUND = 50
@@ -164,7 +164,7 @@ async def find_annotator_id_or_make_one(
     else:
         annotator_id = await find_annotator_id_or_refuse(connection, campaign, name)
     if annotator_id is None:
-        raise annotator_not_found(campaign, name)
+        raise annotator_not_found_error(campaign, name)
     return annotator_id
 
 

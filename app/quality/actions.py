@@ -27,7 +27,7 @@ ANSWER_ACTIONS: dict[str, DecisionFunction] = {
 }
 
 
-async def apply_decision_and_return_campaign_id(
+async def apply_annotator_decision_and_return_campaign_id(
     engine: AsyncEngine, slug: str, annotator_name: str, action: str, *, reason: str, now: datetime
 ) -> int:
     """Apply a decision to the annotator whose name on pages is, for example, A7.
@@ -54,7 +54,7 @@ async def apply_decision_and_return_campaign_id(
     return int(campaign.id)
 
 
-async def decide_on_answer(
+async def apply_answer_decision_and_return_campaign_id(
     engine: AsyncEngine,
     slug: str,
     answer_number: int,
@@ -64,7 +64,7 @@ async def decide_on_answer(
     now: datetime,
     annotator_name: str = "",
 ) -> int:
-    """Apply a decision to an answer, given by its number, as `apply_decision_and_return_campaign_id` does. If
+    """Apply a decision to an answer, given by its number, as `apply_annotator_decision_and_return_campaign_id` does. If
     `annotator_name` is given, the answer must be this annotator's.
     """
     async with engine.begin() as connection:

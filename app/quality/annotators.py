@@ -272,7 +272,7 @@ async def load_annotator_lines(
     usual_seconds = (await connection.execute(LOAD_USUAL_SECONDS, parameters)).scalar()
     complete_lines = [
         replace(
-            add_statistics_to_annotator_line(
+            annotator_line_with_statistics(
                 campaign, line, answer_summaries, finding_texts, histograms_by_annotator, usual_seconds=usual_seconds
             ),
             left=failed_visits.get(line.id),
@@ -314,7 +314,7 @@ def annotator_line_from_row(row: Row[Any]) -> AnnotatorLine:
     return AnnotatorLine(arrived_at=row.created_at, **{name: getattr(row, name) for name in names})
 
 
-def add_statistics_to_annotator_line(
+def annotator_line_with_statistics(
     campaign: Campaign,
     line: AnnotatorLine,
     answer_summaries: Mapping[int, Row[Any]],

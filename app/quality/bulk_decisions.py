@@ -66,7 +66,7 @@ class BulkOutcome:
     unchanged: Sequence[str]
 
 
-async def decide_on_annotators(
+async def apply_bulk_decision_to_annotators(
     engine: AsyncEngine,
     slug: str,
     names: Sequence[str],
@@ -102,10 +102,10 @@ async def decide_on_annotators(
     known_names = {name for row in found for name in (row.name, row.pseudonym)}
     for name in names:
         if name not in known_names:
-            raise decisions.annotator_not_found(campaign, shorten_echo(name))
+            raise decisions.annotator_not_found_error(campaign, shorten_echo(name))
     rows = {row.name: row for row in found}
     reasons = {
-        name: decisions.strip_and_check_reason(reason or (row.finding or "")[: decisions.MAX_REASON_CHARACTERS])
+        name: decisions.strip_reason_or_refuse(reason or (row.finding or "")[: decisions.MAX_REASON_CHARACTERS])
         for name, row in rows.items()
     }
     states_before: dict[str, str] = {}
@@ -139,7 +139,9 @@ async def apply_decisions_unless_annotator_state_changed(
     """Apply decisions to an annotator; return False if somebody else has changed their state meanwhile."""
     for step in decisions:
         try:
-            await actions.apply_decision_and_return_campaign_id(engine, slug, name, step, reason=reason, now=now)
+            await actions.apply_annotator_decision_and_return_campaign_id(
+                engine, slug, name, step, reason=reason, now=now
+            )
         except Conflict as conflict:
             if conflict.code not in CODES_OF_OTHER_STATE:
                 raise

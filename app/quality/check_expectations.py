@@ -30,7 +30,7 @@ def criterion_designs(campaign: AskedCampaign) -> CriterionDesigns:
     return tuple((criterion.name, criterion.design) for criterion in campaign.criteria)
 
 
-def expectation_columns(criterion: str) -> tuple[str, str]:
+def expectation_column_names(criterion: str) -> tuple[str, str]:
     """Return the columns of a table with the expected answers by a criterion, and with their tolerances."""
     return f"{EXPECTED_COLUMN} {criterion}".strip(), f"{TOLERANCE_COLUMN} {criterion}".strip()
 
@@ -47,16 +47,16 @@ def cells_of_expected_choice(
     return {
         item_id: {SET_COLUMN: set_name}
         | {
-            expectation_columns(name)[0]: places.get(better, {}).get(item_id, "")
+            expectation_column_names(name)[0]: places.get(better, {}).get(item_id, "")
             for name, better in better_by_criterion.items()
         }
         for item_id in item_ids
     }
 
 
-def columns_of_all_expectations(designs: CriterionDesigns) -> list[str]:
+def names_of_all_expectation_columns(designs: CriterionDesigns) -> list[str]:
     """Return all columns with expected answers and tolerances."""
-    return [column for name, _ in designs for column in expectation_columns(name)]
+    return [column for name, _ in designs for column in expectation_column_names(name)]
 
 
 def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, str]) -> dict[str, Any]:
@@ -68,13 +68,13 @@ def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, 
     """
     refuse_expectations_in_other_columns(designs, cells)
     expected = {name: expected_answer_of_criterion_or_none(name, design, cells) for name, design in designs}
-    missing = [expectation_columns(name)[0] for name, answer in expected.items() if answer is None]
+    missing = [expectation_column_names(name)[0] for name, answer in expected.items() if answer is None]
     needs_all = designs[0][1].value_kind == "order"
     if len(missing) == len(designs) or (needs_all and missing):
         if len(designs) == 1:
             message = "A check needs its expected answer in the column “expected”."
         else:
-            columns = join_names([expectation_columns(name)[0] for name, _ in designs])
+            columns = join_names([expectation_column_names(name)[0] for name, _ in designs])
             message = f"A check needs an expected answer in {'each' if needs_all else 'one'} of the columns {columns}."
         raise Invalid(message, code="expected_missing")
     stored = {name: answer.model_dump(exclude_defaults=True) for name, answer in expected.items() if answer}
@@ -83,7 +83,7 @@ def parse_expectations_or_refuse(designs: CriterionDesigns, cells: Mapping[str, 
 
 def refuse_expectations_in_other_columns(designs: CriterionDesigns, cells: Mapping[str, str]) -> None:
     """Raise `Invalid` (`expected_misplaced`) if a cell has an answer that this campaign would not read."""
-    columns = columns_of_all_expectations(designs)
+    columns = names_of_all_expectation_columns(designs)
     for column, cell in cells.items():
         if cell.strip() and column not in columns and column != SET_COLUMN:
             raise Invalid(
@@ -98,7 +98,7 @@ def expected_answer_of_criterion_or_none(name: str, design: Design, cells: Mappi
     """Return the expected answer by a criterion. Raises `Invalid`, which names the criterion."""
     try:
         return expected_answer_of_cells_or_none(
-            design, *(cells.get(column, "") for column in expectation_columns(name))
+            design, *(cells.get(column, "") for column in expectation_column_names(name))
         )
     except Invalid as refusal:
         if not name:
@@ -106,30 +106,34 @@ def expected_answer_of_criterion_or_none(name: str, design: Design, cells: Mappi
         raise Invalid(f"{name}: {refusal}", code=refusal.code, **refusal.details) from None
 
 
-def stored_answers_by_name(stored: Mapping[str, Any]) -> dict[str, ExpectedAnswer]:
+def stored_expected_answers_by_criterion_name(stored_expectations: Mapping[str, Any]) -> dict[str, ExpectedAnswer]:
     """Return stored expected answers by the name of the criterion, which is empty for one question."""
-    by_name = stored.get(BY_CRITERION_KEY, {"": stored})
+    by_name = stored_expectations.get(BY_CRITERION_KEY, {"": stored_expectations})
     return {name: ExpectedAnswer.model_validate(answer) for name, answer in by_name.items()}
 
 
-def expected_answers_by_criterion(designs: CriterionDesigns, stored: Mapping[str, Any]) -> list[ExpectedAnswer | None]:
+def expected_answers_by_criterion(
+    designs: CriterionDesigns, stored_expectations: Mapping[str, Any]
+) -> list[ExpectedAnswer | None]:
     """Return the expected answer by each criterion, None where there is none."""
-    by_name = stored_answers_by_name(stored)
+    by_name = stored_expected_answers_by_criterion_name(stored_expectations)
     return [by_name.get(name) for name, _ in designs]
 
 
-def expectation_cells(stored: Mapping[str, Any]) -> dict[str, str]:
+def expectation_cells(stored_expectations: Mapping[str, Any]) -> dict[str, str]:
     """Return the cells of a table that `parse_expectations_or_refuse` reads as these expected answers."""
     return {
         column: cell
-        for name, answer in stored_answers_by_name(stored).items()
-        for column, cell in zip(expectation_columns(name), answer_and_tolerance_cells(answer), strict=True)
+        for name, answer in stored_expected_answers_by_criterion_name(stored_expectations).items()
+        for column, cell in zip(expectation_column_names(name), answer_and_tolerance_cells(answer), strict=True)
     }
 
 
-def iterate_reasons_expectations_are_impossible(designs: CriterionDesigns, stored: Mapping[str, Any]) -> Iterator[str]:
+def iterate_reasons_expectations_are_impossible(
+    designs: CriterionDesigns, stored_expectations: Mapping[str, Any]
+) -> Iterator[str]:
     """Yield the reasons why no answer can meet the expected ones, without a full stop."""
-    by_name, design_by_name = stored_answers_by_name(stored), dict(designs)
+    by_name, design_by_name = stored_expected_answers_by_criterion_name(stored_expectations), dict(designs)
     for name, answer in by_name.items():
         if name not in design_by_name:
             asked = f"the criteria {join_names(list(design_by_name))}" if designs[0][0] else "one question"
@@ -158,6 +162,8 @@ def feedback_by_criterion(
     ]
 
 
-def expected_places(stored: Mapping[str, Any]) -> tuple[int | None, ...]:
+def expected_places(stored_expectations: Mapping[str, Any]) -> tuple[int | None, ...]:
     """Return the expected place by each criterion, for designs whose answer is an order."""
-    return tuple(answer.place for _, answer in sorted(stored_answers_by_name(stored).items()))
+    return tuple(
+        answer.place for _, answer in sorted(stored_expected_answers_by_criterion_name(stored_expectations).items())
+    )

@@ -133,7 +133,7 @@ def number_of_checks_per_hit(campaign: LabelledCampaign) -> int:
     return campaign.items_per_hit if fills_whole_hit else 1
 
 
-def reason_hits_cannot_show_checks(campaign: Campaign) -> str:
+def reason_hits_cannot_show_checks_or_empty(campaign: Campaign) -> str:
     """Return why this campaign's HITs cannot show checks, as the end of a sentence; empty if they can."""
     if campaign.segment_count:
         return "it shows outputs of systems, and a check has none"
@@ -146,15 +146,15 @@ def reason_hits_cannot_show_checks(campaign: Campaign) -> str:
     return ""
 
 
-def hint_that_hits_cannot_show_checks(campaign: Campaign) -> str:
+def hint_that_hits_cannot_show_checks_or_empty(campaign: Campaign) -> str:
     """Return a sentence for pages that this campaign cannot have checks; empty if it can."""
-    reason = reason_hits_cannot_show_checks(campaign)
+    reason = reason_hits_cannot_show_checks_or_empty(campaign)
     return reason and f"This campaign cannot have gold or attention items: {reason}."
 
 
 def refuse_if_hits_cannot_show_checks(campaign: Campaign) -> None:
     """Raise `Conflict` (`no_checks_here`) with advice if this campaign's HITs cannot show checks."""
-    if not (reason := reason_hits_cannot_show_checks(campaign)):
+    if not (reason := reason_hits_cannot_show_checks_or_empty(campaign)):
         return
     raise Conflict(f"“{campaign.name}” cannot have checks: {reason}. Nothing was changed.", code="no_checks_here")
 
@@ -193,7 +193,7 @@ def refuse_sets_that_are_no_hit(rows: Sequence[Any], count: int) -> None:
             )
 
 
-async def draw_unseen_checks(
+async def draw_unseen_checks_or_empty(
     connection: Driver, campaign_id: int, annotator_id: int, *, design: Design, count: int, rng: np.random.Generator
 ) -> list[CheckItem]:
     """Draw `count` checks for one HIT at random from those that an annotator has not answered. Return none if too few

@@ -105,7 +105,7 @@ async def release_annotator(
     actor: Actor | None = None,
 ) -> None:
     """Let a held annotator continue. Raises as `hold_annotator` does, plus `Conflict` (`not_held`)."""
-    await clear_annotator_blocked_state(connection, campaign, annotator_id, "held", reason)
+    await clear_annotator_blocked_state_or_refuse(connection, campaign, annotator_id, "held", reason)
     await log_decision(connection, "answers.release", campaign, annotator_id, reason=reason, actor=actor)
 
 
@@ -143,7 +143,7 @@ async def restore_annotator(
     """Let an excluded annotator continue, and make their answers count again, except answers that were excluded one by
     one. Return the decision's number. Raises as `exclude_annotator` does, plus `Conflict` (`not_excluded`).
     """
-    await clear_annotator_blocked_state(connection, campaign, annotator_id, "excluded", reason)
+    await clear_annotator_blocked_state_or_refuse(connection, campaign, annotator_id, "excluded", reason)
     return await store_and_log_decision_and_return_number(
         connection, campaign, "include", annotator_id, reason=reason, now=now, actor=actor
     )
@@ -168,7 +168,7 @@ async def exclude_answer(
         Conflict: `already_excluded`, `answer_withdrawn`.
 
     """
-    answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
+    answer_state = await lock_and_load_answer_state_or_refuse(connection, campaign, answer_number, reason)
     if answer_state.last == "exclude":
         raise Conflict(f"Answer {answer_number} is already excluded. Nothing was changed.", code="already_excluded")
     return await store_and_log_decision_and_return_number(
@@ -189,7 +189,7 @@ async def restore_answer(
 
     Raises as `exclude_answer` does, with `not_excluded` instead of `already_excluded`.
     """
-    answer_state = await lock_and_load_answer_state(connection, campaign, answer_number, reason)
+    answer_state = await lock_and_load_answer_state_or_refuse(connection, campaign, answer_number, reason)
     if answer_state.last != "exclude":
         hint = " Its annotator is excluded: restore them instead." if answer_state.barred == "excluded" else ""
         raise Conflict(
@@ -212,7 +212,7 @@ async def find_annotator_id_or_refuse(connection: AsyncConnection, campaign: Cam
         statement, parameters["before"] = FIND_ANNOTATOR_BY_NUMBER, int(name_or_pseudonym[1:]) - 1
     annotator_id: int | None = (await connection.execute(statement, parameters)).scalar_one_or_none()
     if annotator_id is None:
-        raise annotator_not_found(campaign, shorten_echo(name_or_pseudonym))
+        raise annotator_not_found_error(campaign, shorten_echo(name_or_pseudonym))
     return annotator_id
 
 
@@ -231,13 +231,13 @@ async def set_annotator_blocked_state(
     block_parameters = {
         "as": new_state,
         "before": allowed_states,
-        "reason": strip_and_check_reason(reason),
+        "reason": strip_reason_or_refuse(reason),
         "by": name_of_actor_or_current_user(actor),
         "now": now,
     }
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
     if (await connection.execute(BLOCK_ANNOTATOR, key | block_parameters)).rowcount == 0:
-        blocked_state = await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_annotator_name_and_blocked_state_or_refuse(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is already {blocked_state.barred}. Nothing was changed.",
             code=f"already_{blocked_state.barred}",
@@ -246,34 +246,34 @@ async def set_annotator_blocked_state(
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
 
 
-async def clear_annotator_blocked_state(
+async def clear_annotator_blocked_state_or_refuse(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int, expected_state: BlockedState, reason: str
 ) -> None:
-    strip_and_check_reason(reason)
+    strip_reason_or_refuse(reason)
     parameters = {"campaign": campaign.id, "annotator": annotator_id, "before": expected_state}
     if (await connection.execute(UNBLOCK_ANNOTATOR, parameters)).rowcount == 0:
-        blocked_state = await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)
+        blocked_state = await load_annotator_name_and_blocked_state_or_refuse(connection, campaign, annotator_id)
         raise Conflict(
             f"{blocked_state.name} is not {expected_state}. Nothing was changed.", code=f"not_{expected_state}"
         )
 
 
-async def load_annotator_name_and_blocked_state(
+async def load_annotator_name_and_blocked_state_or_refuse(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int
 ) -> Row[Any]:
     """Return how an annotator is blocked, if they are, and their name. Raises `NotFound` (`annotator_not_found`)."""
     parameters = {"campaign": campaign.id, "annotator": annotator_id}
     blocked_state: Row[Any] | None = (await connection.execute(LOAD_BLOCKED_STATE, parameters)).one_or_none()
     if blocked_state is None:
-        raise annotator_not_found(campaign, str(annotator_id))
+        raise annotator_not_found_error(campaign, str(annotator_id))
     return blocked_state
 
 
-async def lock_and_load_answer_state(
+async def lock_and_load_answer_state_or_refuse(
     connection: AsyncConnection, campaign: Campaign, answer_number: int, reason: str
 ) -> Row[Any]:
     """Return an answer's annotator and the last decision about it, locked until the transaction ends."""
-    strip_and_check_reason(reason)
+    strip_reason_or_refuse(reason)
     await connection.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})
     parameters = {"campaign": campaign.id, "number": answer_number}
     answer_state: Row[Any] | None = (await connection.execute(LOAD_ANSWER_STATE, parameters)).one_or_none()
@@ -341,7 +341,7 @@ async def log_decision(
     actor: Actor | None,
     **details: int,
 ) -> None:
-    name = (await load_annotator_name_and_blocked_state(connection, campaign, annotator_id)).name
+    name = (await load_annotator_name_and_blocked_state_or_refuse(connection, campaign, annotator_id)).name
     await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
 
 
@@ -350,7 +350,7 @@ def name_of_actor_or_current_user(actor: Actor | None) -> str:
     return (actor or CURRENT_ACTOR.get()).name
 
 
-def strip_and_check_reason(reason: str) -> str:
+def strip_reason_or_refuse(reason: str) -> str:
     """Return the reason without surrounding blanks.
 
     Raises:
@@ -373,5 +373,5 @@ def strip_and_check_reason(reason: str) -> str:
     return stripped
 
 
-def annotator_not_found(campaign: Campaign, name: str) -> NotFound:
+def annotator_not_found_error(campaign: Campaign, name: str) -> NotFound:
     return NotFound(f"“{campaign.name}” has no annotator {name}.", code="annotator_not_found", annotator=name)

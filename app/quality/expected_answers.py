@@ -178,14 +178,16 @@ def feedback_on_order(
     return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
-def do_values_rank_worse_item_higher(design: Design, values: Sequence[float], better: int, worse: int) -> bool:
+def do_values_rank_worse_item_higher(
+    design: Design, values: Sequence[float], better_position: int, worse_position: int
+) -> bool:
     """Return whether the values contradict that one item is better than another. Values that say nothing about two
     items do not.
     """
-    if values[better] == values[worse]:
+    if values[better_position] == values[worse_position]:
         return design.equal_means == "tie"
-    shares = design.to_shares(values)
-    return shares[better] < shares[worse]
+    shares = design.values_to_scale_shares(values)
+    return shares[better_position] < shares[worse_position]
 
 
 def expected_answer_of_cells_or_none(
@@ -216,9 +218,9 @@ def expected_answer_of_cells_or_none(
         return require_possible_expectation(design, ExpectedAnswer(place=place))
     return require_possible_expectation(
         design,
-        parse_expected_labels(design, expected_text, margin)
+        parse_expected_answer_of_labels(design, expected_text, margin)
         if design.classes
-        else parse_expected_value(expected_text, margin),
+        else parse_expected_answer_of_value(expected_text, margin),
     )
 
 
@@ -251,13 +253,13 @@ def format_number_without_rounding(number: float) -> str:
     return short if float(short) == number else repr(number)
 
 
-def parse_expected_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
+def parse_expected_answer_of_labels(design: Design, text: str, tolerance: float | None) -> ExpectedAnswer:
     """Parse one label, which may contain the separator, or several labels."""
     labels = [text] if text in design.classes else [label.strip() for label in text.split(LABEL_SEPARATOR)]
     return ExpectedAnswer(labels=tuple(filter(None, labels)) or (text,), tolerance=tolerance)
 
 
-def parse_expected_value(text: str, tolerance: float | None) -> ExpectedAnswer:
+def parse_expected_answer_of_value(text: str, tolerance: float | None) -> ExpectedAnswer:
     """Parse a number. Raises `Invalid` (`expected_unreadable`)."""
     try:
         return ExpectedAnswer(value=parse_strict_decimal(text), tolerance=tolerance)

@@ -17,7 +17,7 @@ from app.quality.decisions import BlockedState
 from app.quality.rule import RuleRequirement
 from app.quality.rule_reach import RuleReach, load_rule_reach_by_name
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
-from app.quality.settings import active_rules_of_campaign_by_name
+from app.quality.settings import active_rule_choices_by_name
 
 RuleState = Literal["flagged", "fine", "unknown", "off"]
 
@@ -141,7 +141,7 @@ async def load_page_of_quality_inbox(
     offset: int = 0,
 ) -> QualityInbox:
     """Return a page of the annotators by rules."""
-    choices = active_rules_of_campaign_by_name(campaign)
+    choices = active_rule_choices_by_name(campaign)
     reaches = await load_rule_reach_by_name(connection, campaign, item_count=item_count)
     applicable = {name: choice for name, choice in choices.items() if reaches[name].starts_at}
     key: dict[str, Any] = {"campaign": campaign.id}

@@ -156,8 +156,8 @@ def build_behaviours_by_annotator(design: Design, inputs: RuleInputs) -> dict[in
             seconds=seconds.get(number, np.zeros(0)),
             played_share=played_shares.get(number, np.zeros(0)),
             random_answer_probability=inputs.random_answer_probabilities.get(number, nan),
-            gold_met=did_annotator_meet_each_check(number, checks, "gold"),
-            attention_met=did_annotator_meet_each_check(number, checks, "attention"),
+            gold_met=met_flag_of_each_check_of_annotator(number, checks, "gold"),
+            attention_met=met_flag_of_each_check_of_annotator(number, checks, "attention"),
             **own_columns,
         )
     return behaviours
@@ -181,7 +181,9 @@ def numbers_of_probably_wrong_checks(outcomes: Sequence[CheckOutcome]) -> set[in
     }
 
 
-def did_annotator_meet_each_check(annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind) -> MetFlags:
+def met_flag_of_each_check_of_annotator(
+    annotator_id: int, outcomes: Sequence[CheckOutcome], kind: CheckKind
+) -> MetFlags:
     """Return whether an annotator met each check of a kind, in the order of their answers."""
     return np.array(
         [outcome.met for outcome in outcomes if outcome.annotator_id == annotator_id and outcome.kind == kind],
@@ -206,7 +208,7 @@ def behaviour_column_by_name(
     """Return the columns of `AnnotatorBehaviour` for all J judgments, (J,) each."""
     items, values = judgments["item"].astype(np.intp), judgments["value"]
     hit = np.unique(judgments["seq"], return_inverse=True)[1]
-    share = values if design.value_kind == "classes" else design.to_points(values, hit) / 100.0
+    share = values if design.value_kind == "classes" else design.values_to_points(values, hit) / 100.0
     peer_scores = ScoredJudgments.from_arrays(
         items, annotator_index, share, int(items.max(initial=-1)) + 1, annotator_count
     )

@@ -101,7 +101,9 @@ async def load_judged_items_and_total(
     ):
         others[other.item].append(other.place)
     disagreements = {
-        (judgment.seq, judgment.item): disagreement_of_place_with_others(design, judgment.place, others[judgment.item])
+        (judgment.seq, judgment.item): disagreement_of_place_with_others_or_none(
+            design, judgment.place, others[judgment.item]
+        )
         for judgment in own
     }
     ordered = sorted(own, key=lambda judgment: -judgment.seq)
@@ -134,14 +136,14 @@ def scale_place_of_each_judgment(design: Design, rows: Sequence[Row[Any]]) -> li
     hit = np.repeat(np.arange(len(rows)), [len(row.items) for row in rows])
     judged = ~np.isnan(values)
     items, values, hit = items[judged], values[judged], hit[judged]
-    places = values if design.value_kind == "classes" else design.to_points(values, hit) / 100.0
+    places = values if design.value_kind == "classes" else design.values_to_points(values, hit) / 100.0
     return [
         JudgmentPlace(item, rows[number].seq, place)
         for item, number, place in zip(items.tolist(), hit.tolist(), places.tolist(), strict=True)
     ]
 
 
-def disagreement_of_place_with_others(design: Design, place: float, others: Sequence[float]) -> float | None:
+def disagreement_of_place_with_others_or_none(design: Design, place: float, others: Sequence[float]) -> float | None:
     """Return how far a judgment is from the others', in points or percent; None without others."""
     if not others:
         return None

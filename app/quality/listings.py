@@ -196,24 +196,24 @@ def check_answer_lines_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Row
 def describe_given_answers(designs: CriterionDesigns, values: Sequence[Sequence[float]], place: int) -> str:
     """Return the answers to the check at a place of a HIT, by all criteria."""
     return "; ".join(
-        with_criterion_name(
+        text_after_criterion_name(
             name, design.format_value_at_position([by_criterion[number] for by_criterion in values], place)
         )
         for number, (name, design) in enumerate(designs)
     )
 
 
-def describe_expected_answers(designs: CriterionDesigns, stored: Mapping[str, Any]) -> str:
+def describe_expected_answers(designs: CriterionDesigns, stored_expectations: Mapping[str, Any]) -> str:
     """Return the expected answers to a check as text, for a cell of a table."""
-    answers = zip(designs, expected_answers_by_criterion(designs, stored), strict=True)
+    answers = zip(designs, expected_answers_by_criterion(designs, stored_expectations), strict=True)
     return "; ".join(
-        with_criterion_name(name, describe_expected_answer(design, answer))
+        text_after_criterion_name(name, describe_expected_answer(design, answer))
         for (name, design), answer in answers
         if answer
     )
 
 
-def with_criterion_name(name: str, text: str) -> str:
+def text_after_criterion_name(name: str, text: str) -> str:
     """Return a text after the name of a criterion, which is empty for one question."""
     return f"{name}: {text}" if name else text
 

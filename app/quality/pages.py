@@ -24,14 +24,14 @@ from app.quality import actions, annotator_answers, annotators, inbox, judged_it
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
     AnnotatorState,
-    decide_on_annotators,
+    apply_bulk_decision_to_annotators,
     parse_bulk_action,
 )
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
 from app.quality.dependencies import Comparisons, Medians, Revisions
-from app.quality.rule_reach import load_reach_summary, notice_on_too_few_annotators_to_compare
+from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
-from app.quality.settings import RULE_ACTIONS, active_rules_of_campaign_by_name, parse_all_rule_choices_by_name
+from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
 from app.record.campaign import load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -160,7 +160,7 @@ async def post_annotator_action(
 ) -> Response:
     """Apply a decision. If the posteriors take long to follow, they do so after the reply."""
     reason = form.get("reason", "")
-    campaign_id = await actions.apply_decision_and_return_campaign_id(
+    campaign_id = await actions.apply_annotator_decision_and_return_campaign_id(
         database, slug, annotator, action, reason=reason, now=now
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
@@ -181,7 +181,7 @@ async def post_answer_action(
 ) -> Response:
     """Apply a decision about one answer, as `post_annotator_action` does."""
     reason = form.get("reason", "")
-    campaign_id = await actions.decide_on_answer(
+    campaign_id = await actions.apply_answer_decision_and_return_campaign_id(
         database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
     )
     await revisions.start_revision_and_wait(campaign_id, now=now, wait_seconds=REVISION_WAIT_SECONDS)
@@ -193,12 +193,12 @@ def redirect_to_annotator_page(slug: str, annotator: str) -> Response:
 
 
 @router.get("/checks")
-async def checks_page(
+async def quality_inbox_page(
     request: Request, connection: Transaction, slug: str, *, number: AnnotatorPageNumber = 1, before: str = ""
 ) -> HTMLResponse:
     """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
     campaign = await load_campaign_for_page(connection, slug)
-    silent = campaign.status == "draft" or not active_rules_of_campaign_by_name(campaign)
+    silent = campaign.status == "draft" or not active_rule_choices_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
     quality_inbox = await inbox.load_page_of_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=size, offset=size * (number - 1)
@@ -218,7 +218,9 @@ async def checks_page(
         "sentences": {name: parts_of_rule_sentence(choice.rule) for name, choice in rules.items()},
         "reach_by_rule": reach_summary.by_rule,
         "expected_checks": reach_summary.expected_checks,
-        "too_few_annotators": "" if silent else await notice_on_too_few_annotators_to_compare(connection, campaign.id),
+        "too_few_annotators": ""
+        if silent
+        else await load_notice_on_too_few_annotators_or_empty(connection, campaign.id),
         "is_recalculating": await annotators.are_decisions_missing_in_posteriors(connection, campaign.id),
     }
     return render_page(request, "admin/checks.html", context)
@@ -235,7 +237,7 @@ async def post_bulk_decision(
         for name, state in form.items()
         if name.startswith(ANNOTATOR_FIELD_PREFIX)
     }
-    outcome = await decide_on_annotators(
+    outcome = await apply_bulk_decision_to_annotators(
         database,
         slug,
         [only] if only else [*states],
@@ -251,8 +253,8 @@ async def post_bulk_decision(
     return RedirectResponse(f"/admin/campaigns/{slug}/checks?{query}", status_code=303)
 
 
-def parse_annotator_states_before_decision(before: str) -> dict[str, str]:
+def parse_annotator_states_before_decision(states_text: str) -> dict[str, str]:
     """Return the states by annotator's name in a text such as `A1.active,A7.held`; anything else in it is ignored."""
-    pairs = [part.partition(".")[::2] for part in before.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
+    pairs = [part.partition(".")[::2] for part in states_text.split(",")[:MAX_ANNOTATORS_AT_ONCE]]
     states = get_args(AnnotatorState)
     return {name: state for name, state in pairs if ANNOTATOR_NAME_PATTERN.fullmatch(name) and state in states}

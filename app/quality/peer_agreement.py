@@ -24,7 +24,7 @@ from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
-from app.inference.labels.agreement_with_others import share_of_equal_labels_with_others
+from app.inference.labels.agreement_with_others import equal_label_share_by_annotator
 from app.inference.observations.judgment_kinds import JudgmentKind
 from app.inference.online.law import AnnotatorDescription
 from app.inference.ratings import annotator_aware
@@ -133,7 +133,7 @@ class AnnotatorComparisons:
         return NewestComparison(comparison, is_running=True)
 
     async def compare_in_process_and_cache(self, campaign: Campaign, watermark: Watermark) -> None:
-        """Compare in another process."""
+        """Compare the campaign's annotators in another process, and cache the comparison with the watermark."""
         async with self.process_lock:
             url = self.engine.url.render_as_string(hide_password=False)
             self.cache[campaign.id] = watermark, await run_in_process(compare_annotators_at_url, url, campaign.slug)
@@ -197,7 +197,7 @@ def annotator_comparison_by_id_from_judgments(
     estimates = {
         number: (estimate.reliability, estimate.bias) for number, estimate in estimates_by_annotator.items()
     } or fit_reliability_and_bias_by_annotator(behaviours)
-    correlations = peer_correlations(behaviours)
+    correlations = peer_correlation_or_none_by_annotator(behaviours)
     comparisons = {}
     for number in behaviours:
         reliability, bias = estimates.get(number, (math.nan, math.nan))
@@ -213,7 +213,7 @@ def fit_reliability_and_bias_by_annotator(
     behaviours: Mapping[int, AnnotatorBehaviour],
 ) -> dict[int, tuple[float, float]]:
     """Return reliability and bias of annotators who give scores, fitted as in the analysis."""
-    if answer_kind_of_behaviours(behaviours) != "points":
+    if answer_kind_of_behaviours_or_none(behaviours) != "points":
         return {}
     try:
         fitted = annotator_aware.fit(
@@ -224,16 +224,18 @@ def fit_reliability_and_bias_by_annotator(
     return dict(zip(behaviours, zip(fitted.reliability.tolist(), fitted.bias.tolist(), strict=True), strict=True))
 
 
-def peer_correlations(behaviours: Mapping[int, AnnotatorBehaviour]) -> dict[int, PeerCorrelation | None]:
+def peer_correlation_or_none_by_annotator(
+    behaviours: Mapping[int, AnnotatorBehaviour],
+) -> dict[int, PeerCorrelation | None]:
     """Return each annotator's correlation with the means of the others, as in the analysis, with its interval. For
     labels, return the share of labels that another annotator gave too, also as in the analysis.
     """
     if not behaviours:
         return {}
     items, annotator_index, shares = item_annotator_and_scale_share_columns(behaviours)
-    if answer_kind_of_behaviours(behaviours) == "classes":
+    if answer_kind_of_behaviours_or_none(behaviours) == "classes":
         labels = shares.astype(np.intp)
-        equal = share_of_equal_labels_with_others(
+        equal = equal_label_share_by_annotator(
             items, annotator_index, labels, n_annotators=len(behaviours), n_labels=int(labels.max(initial=0)) + 1
         )
         return {
@@ -256,7 +258,7 @@ def peer_correlation_with_interval(correlation: float, shared_judgments: int) ->
     )
 
 
-def answer_kind_of_behaviours(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
+def answer_kind_of_behaviours_or_none(behaviours: Mapping[int, AnnotatorBehaviour]) -> JudgmentKind | None:
     """Return the kind of these annotators' answers, None without annotators."""
     return next((behaviour.answer_kind for behaviour in behaviours.values()), None)
 

@@ -9,7 +9,7 @@ import numpy as np
 from app.database.bulk import NumberColumn
 from app.designs.design import Design
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.comparisons import pair_outcomes_from_hits
+from app.inference.observations.comparisons import pair_outcome_columns_from_hits
 from app.inference.observations.pair_weights import independent_pair_weights
 from app.inference.preferences import aware_bradley_terry
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
@@ -36,8 +36,10 @@ def estimate_random_answer_probability_by_annotator(
     annotator_ids, annotators = np.unique(columns["annotator"], return_inverse=True)
     hits = np.unique(columns["seq"], return_inverse=True)[1]
     items = np.unique(columns["item"], return_inverse=True)[1]
-    shares = design.to_points(columns["value"], hits) / 100.0
-    first, second, outcomes, pair_hits = pair_outcomes_from_hits(hits, items, shares, ties=design.equal_means == "tie")
+    shares = design.values_to_points(columns["value"], hits) / 100.0
+    first, second, outcomes, pair_hits = pair_outcome_columns_from_hits(
+        hits, items, shares, ties=design.equal_means == "tie"
+    )
     annotator_of_hit = annotators[np.flatnonzero(np.diff(hits, prepend=-1))]
     try:
         fit = aware_bradley_terry.fit(

@@ -13,7 +13,7 @@ from app.errors import pluralize
 from app.quality.checks import number_of_checks_per_hit
 from app.quality.rule import QualityRule, RuleRequirement
 from app.quality.sequential_limits import MIN_OTHER_ANNOTATORS
-from app.quality.settings import RuleChoice, active_rules_of_campaign_by_name
+from app.quality.settings import RuleChoice, active_rule_choices_by_name
 
 CHECK_KINDS = ("gold", "attention")  # kinds of checks, and names of the rules about them
 MIN_REACH_PROBABILITY = 0.001  # a rule has no reach if one person meets enough checks with a smaller probability
@@ -100,12 +100,12 @@ async def load_reach_summary(connection: AsyncConnection, campaign: Campaign, *,
         name: replace(
             rule_reach_in_campaign(choice.rule, campaign, workload, false_alarm_rate), title=choice.rule.title
         )
-        for name, choice in active_rules_of_campaign_by_name(campaign).items()
+        for name, choice in active_rule_choices_by_name(campaign).items()
     }
-    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person(workload))
+    return ReachSummary(by_rule, sentence_on_checks_met_by_one_person_or_empty(workload))
 
 
-def expected_checks(workload: AnnotatorWorkload, kind: str) -> float | None:
+def expected_check_count_or_none(workload: AnnotatorWorkload, kind: str) -> float | None:
     """Return how many checks of a kind one person meets on average; None if their HITs are unlimited.
 
     A share of the HITs shows checks; which kind is as likely as its share of all checks. Nobody meets a check twice.
@@ -118,9 +118,9 @@ def expected_checks(workload: AnnotatorWorkload, kind: str) -> float | None:
     return min(workload.max_hits * workload.checks_percent / 100 * available / check_total, float(available))
 
 
-def sentence_on_checks_met_by_one_person(workload: AnnotatorWorkload) -> str:
+def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -> str:
     """Return how many checks one person meets, as a sentence; empty if the campaign has none or HITs are unlimited."""
-    expected = {kind: expected_checks(workload, kind) for kind in CHECK_KINDS}
+    expected = {kind: expected_check_count_or_none(workload, kind) for kind in CHECK_KINDS}
     meets = [f"{number:.1f} {kind} items" for kind, number in expected.items() if number]
     if not meets:
         return ""
@@ -134,7 +134,7 @@ def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, ch
     """
     workload, rules = (
         largest_workload_of_one_annotator(campaign, item_count, check_counts),
-        active_rules_of_campaign_by_name(campaign),
+        active_rule_choices_by_name(campaign),
     )
     sentences = []
     for kind in CHECK_KINDS:
@@ -152,14 +152,14 @@ def text_on_number_of_checks_one_person_meets(workload: AnnotatorWorkload, kind:
     """Return how many checks of a kind one annotator meets, as the end of a sentence."""
     if not workload.checks_percent:
         return "; no task shows them until you set “Tasks with a check (%)”"
-    expected = expected_checks(workload, kind)
+    expected = expected_check_count_or_none(workload, kind)
     if expected is None:
         return "; an annotator meets each at most once"
     hits = pluralize(workload.max_hits or 0, "task")
     return f"; with {hits} per person an annotator meets about {round(expected, 1):g}"
 
 
-async def notice_on_too_few_annotators_to_compare(connection: AsyncConnection, campaign_id: int) -> str:
+async def load_notice_on_too_few_annotators_or_empty(connection: AsyncConnection, campaign_id: int) -> str:
     """Return a sentence saying that rules which compare annotators find nothing yet; empty if enough annotators have
     answered.
     """
@@ -214,12 +214,12 @@ def rule_reach_in_campaign(
         starts_at += f", if {requirement.other_annotators} others have {requirement.count_per_other} or more each"
     starts_at += "."
     if not requirement.unit.startswith("failed"):
-        reason = reason_one_person_works_too_little(requirement, workload)
+        reason = reason_one_person_works_too_little_or_empty(requirement, workload)
         return RuleReach(starts_at, reason, needs_more_work=bool(reason))
     kind = requirement.unit.split()[1]
     if not workload.checks_percent or workload.max_checks.get(kind, 1) == 0:
         return RuleReach(starts_at, f"No task shows {'an attention' if kind == 'attention' else 'a gold'} item.")
-    reason = reason_one_person_meets_too_few_checks(requirement, kind, workload)
+    reason = reason_one_person_meets_too_few_checks_or_empty(requirement, kind, workload)
     return RuleReach(starts_at, reason, needs_more_work=bool(reason))
 
 
@@ -245,14 +245,14 @@ def hint_on_failed_checks_that_rules_need(
     needed = " or ".join(pluralize(need.count, need.unit) for need in requirements.values())
     workload = AnnotatorWorkload(hits_per_annotator, 1, {}, checks_percent)
     reasons = (
-        [reason_one_person_meets_too_few_checks(need, name, workload) for name, need in requirements.items()]
+        [reason_one_person_meets_too_few_checks_or_empty(need, name, workload) for name, need in requirements.items()]
         if checks_percent
         else []
     )
     return " ".join([f"Rules flag a person after {needed} at the earliest.", *filter(None, reasons)])
 
 
-def reason_one_person_works_too_little(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
+def reason_one_person_works_too_little_or_empty(requirement: RuleRequirement, workload: AnnotatorWorkload) -> str:
     """Return a sentence that one person cannot do enough work for the rule; empty if they can."""
     if workload.max_hits is None or requirement.unit == "implied pair":
         return ""
@@ -265,7 +265,9 @@ def reason_one_person_works_too_little(requirement: RuleRequirement, workload: A
     return f"With {hits} per person{units_text} this rule cannot find {requirement.target}: it needs {needed}."
 
 
-def reason_one_person_meets_too_few_checks(requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload) -> str:
+def reason_one_person_meets_too_few_checks_or_empty(
+    requirement: RuleRequirement, kind: str, workload: AnnotatorWorkload
+) -> str:
     """Return a sentence that one person does not meet enough checks of a kind for the rule; empty if they may."""
     available = workload.max_checks.get(kind)
     requirement_text = f"this rule needs {requirement.count} failures, so it cannot find anyone."

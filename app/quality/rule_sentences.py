@@ -7,7 +7,7 @@ from typing import NamedTuple
 from app.errors import Invalid
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule
-from app.quality.settings import QualityPreset, build_rule_with_thresholds, parse_rule_action, preset_action
+from app.quality.settings import QualityPreset, action_of_preset, build_rule_with_thresholds, parse_rule_action
 
 ACTION_FIELD = "action"
 THRESHOLD_PATTERN = re.compile(r"\{(\w+)\}")
@@ -61,7 +61,7 @@ def custom_rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) 
         return [
             line
             for name in QUALITY_RULES
-            for line in custom_lines_of_one_rule(name, preset_action(preset, name), fields)
+            for line in custom_lines_of_one_rule(name, action_of_preset(preset, name), fields)
         ]
     except ValueError as problem:
         raise Invalid(f"Check the rules: {problem}. Nothing was changed.") from None

@@ -25,7 +25,7 @@ from app.quality import decisions, inputs
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.preference_estimates import estimate_random_answer_probability_by_annotator
 from app.quality.rule import RuleFinding
-from app.quality.settings import RuleChoice, active_rules_of_campaign_by_name
+from app.quality.settings import RuleChoice, active_rule_choices_by_name
 from app.record import revisions
 from app.record.campaign import load_campaign
 from app.record.changes import Watermark, poll_changes
@@ -90,7 +90,7 @@ async def load_new_findings_and_watermark(
     connection: AsyncConnection, campaign: Campaign, since: Watermark | None
 ) -> tuple[list[AnnotatorFinding], Watermark | None]:
     """Return the findings that are not stored yet, and the watermark up to which the record was read."""
-    rule_choices = active_rules_of_campaign_by_name(campaign)
+    rule_choices = active_rule_choices_by_name(campaign)
     changes = await poll_changes(connection, campaign.id, since)
     if not rule_choices or changes.first_new_seq is None:
         return [], changes.watermark
@@ -216,5 +216,7 @@ async def apply_sanction_and_alert_owner(
         await SANCTIONS[finding.rule_choice.action](
             connection, campaign, finding.annotator_id, reason=reason, now=now, actor=actor
         )
-        name = (await decisions.load_annotator_name_and_blocked_state(connection, campaign, finding.annotator_id)).name
+        name = (
+            await decisions.load_annotator_name_and_blocked_state_or_refuse(connection, campaign, finding.annotator_id)
+        ).name
         await store_alert_unless_known(connection, campaign.id, "held", occasion, about=name, because=sentence)

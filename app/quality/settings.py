@@ -53,9 +53,13 @@ class QualitySettings(InputModel):
 
     @field_validator("quality_rules", mode="before")
     @classmethod
-    def split_rule_lines(cls, lines: object) -> object:
-        """Split a text into lines, as forms and the command line send it."""
-        return [line for line in lines.splitlines() if line.strip()] if isinstance(lines, str) else lines
+    def split_rule_lines(cls, text_or_lines: object) -> object:
+        """Return the lines of a text that are not blank; return any other value unchanged."""
+        return (
+            [line for line in text_or_lines.splitlines() if line.strip()]
+            if isinstance(text_or_lines, str)
+            else text_or_lines
+        )
 
     @field_validator("quality_rules")
     @classmethod
@@ -65,7 +69,7 @@ class QualitySettings(InputModel):
         return lines
 
 
-def active_rules_of_campaign_by_name(campaign: Campaign) -> dict[str, RuleChoice]:
+def active_rule_choices_by_name(campaign: Campaign) -> dict[str, RuleChoice]:
     """Return the rules of a campaign that have an action, by name."""
     choices = parse_all_rule_choices_by_name(campaign.quality_preset, campaign.quality_rules)
     return {name: choice for name, choice in choices.items() if choice.action != "nothing"}
@@ -79,7 +83,7 @@ def parse_quality_preset(value: str) -> QualityPreset:
     raise ValueError(f"“{value}” is not a preset; choose {', '.join(PRESET_ACTIONS)}")
 
 
-def preset_action(preset: QualityPreset, rule_name: str) -> RuleAction:
+def action_of_preset(preset: QualityPreset, rule_name: str) -> RuleAction:
     """Return what a preset does about a rule."""
     action = PRESET_ACTIONS[preset]
     return "warn" if action == "hold" and QUALITY_RULES[rule_name].is_evidence_reported else action
@@ -87,7 +91,7 @@ def preset_action(preset: QualityPreset, rule_name: str) -> RuleAction:
 
 def parse_all_rule_choices_by_name(preset: QualityPreset, lines: Sequence[str]) -> dict[str, RuleChoice]:
     """Return all rules by name, from a preset and the lines that differ from it. Raises `ValueError`."""
-    actions = {name: preset_action(preset, name) for name in QUALITY_RULES}
+    actions = {name: action_of_preset(preset, name) for name in QUALITY_RULES}
     thresholds: dict[str, dict[str, str]] = {name: {} for name in QUALITY_RULES}
     for line in lines:
         name, threshold, value = rule_threshold_and_value_of_line(line)

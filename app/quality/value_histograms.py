@@ -18,7 +18,7 @@ def histogram_bin_count(design: Design) -> int:
 
 def histogram_bin_of_each_value(design: Design, values: Array, hit_index: Integers) -> Integers:
     """Return the bin of each value, (J,). `hit_index` says which values were given together, (J,)."""
-    positions = values if design.classes else design.to_points(values, hit_index) * HISTOGRAM_BINS / 100.0
+    positions = values if design.classes else design.values_to_points(values, hit_index) * HISTOGRAM_BINS / 100.0
     return np.clip(positions, 0, histogram_bin_count(design) - 1).astype(np.intp)
 
 

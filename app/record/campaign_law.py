@@ -25,5 +25,5 @@ def convert_responses_to_hits_of_law(
 ) -> list[AnsweredHit]:
     if criterion.law.reads in CLASS_KINDS:
         return [AnsweredHit(response.annotator, response.items, response.values) for response in responses]
-    to_shares = criterion.design.to_shares
+    to_shares = criterion.design.values_to_scale_shares
     return [AnsweredHit(response.annotator, response.items, to_shares(response.values)) for response in responses]

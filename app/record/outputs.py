@@ -94,7 +94,7 @@ def output_mean_by_segment_and_item(design: Design, answers: Sequence[Row[Any]])
     is_judged = ~np.isnan(values)  # NaN: the annotator did not judge the output
     segment = np.repeat([row.segment for row in answers], sizes)[is_judged]
     item = np.concatenate([row.items for row in answers])[is_judged]
-    points = design.to_points(values[is_judged], np.repeat(np.arange(len(answers)), sizes)[is_judged])
+    points = design.values_to_points(values[is_judged], np.repeat(np.arange(len(answers)), sizes)[is_judged])
     outputs, output_index = np.unique(np.stack([segment, item]), axis=1, return_inverse=True)
     counts = np.bincount(output_index)
     mean = (np.bincount(output_index, points) / counts).tolist() if design.is_ordered else [None] * len(counts)

@@ -37,7 +37,7 @@ class RandomCompanions(LeastJudgedCompanions):
         return Companions(items, np.zeros(count), np.ones(count), 1.0)
 
 
-def make_random_pools(
+def make_leaders_and_random_companions(
     _settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, RandomCompanions]:
     """Make pools in which the least judged item leads, with random companions among the least judged."""
@@ -48,7 +48,7 @@ class BalancedIndex(SelectionIndex):
     """Draws the HIT of the plan that the least judged leader leads in the round of its number of judgments."""
 
     def __init__(self, values: ItemValues, settings: SelectionSettings) -> None:
-        super().__init__(values, settings, make_pools=make_random_pools, reason=FEWEST_JUDGMENTS)
+        super().__init__(values, settings, make_pools=make_leaders_and_random_companions, reason=FEWEST_JUDGMENTS)
         self._plan = BalancedPlan(len(values.score), settings.items_per_hit)
 
     def draw_hit_or_none(
@@ -65,7 +65,7 @@ class BalancedIndex(SelectionIndex):
     ) -> Draw | None:
         """Draw a HIT of the plan if the annotator has seen none of its items, else one of the least judged items."""
         if n == self._plan.size and not initial_items and pair_filter is None:
-            hit = self._draw_planned_hit(read_only_union_of_sets(seen, full), leading, rng)
+            hit = self._draw_planned_hit_or_none(read_only_union_of_sets(seen, full), leading, rng)
             if hit is not None:
                 return make_draw_in_random_order(hit, rng, (FEWEST_JUDGMENTS, None))
         return super().draw_hit_or_none(
@@ -79,14 +79,18 @@ class BalancedIndex(SelectionIndex):
             rng=rng,
         )
 
-    def _draw_planned_hit(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> list[int] | None:
+    def _draw_planned_hit_or_none(
+        self, barred: set[int], leading: set[int], rng: np.random.Generator
+    ) -> list[int] | None:
         excluded = barred | leading
         for tries, leader in enumerate(self.leaders.iterate_leaders_in_draw_order(excluded, rng)):
             excluded.add(leader)
             hit = self._plan.planned_hit_of_leader_or_none(leader, self.judgments.item(leader))
             if hit is not None and all(self._wants_judgments(item) and item not in barred for item in hit):
                 missing = self._plan.size - len(hit)
-                hit += self.companions.draw_companions(leader, missing, barred, rng, chosen=hit) if missing else []
+                hit += (
+                    self.companions.draw_companions(leader, missing, barred, rng, chosen_items=hit) if missing else []
+                )
                 if len(hit) == self._plan.size:
                     return hit
             if tries == MAX_PLANNED_TRIES:
@@ -106,7 +110,7 @@ class BalancedRule(AlgorithmOne):
     ) -> list[Draw]:
         room = settings.judgments_per_item - values.judgments_with_undrawn_items_as_full(settings)
         plan = BalancedPlan(len(room), settings.items_per_hit)
-        hits = hits_with_items_that_have_room(planned_hits(plan, settings, iteration), room)
+        hits = hits_without_full_items(planned_hits_of_iteration(plan, settings, iteration), room)
         if not hits:  # the plan has passed the items that fell behind
             hits = [[item] for item in np.flatnonzero(room > 0).tolist()]
         hits = regroup_items_of_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
@@ -115,7 +119,7 @@ class BalancedRule(AlgorithmOne):
         ]
 
 
-def planned_hits(plan: BalancedPlan, settings: SelectionSettings, iteration: int) -> list[list[int]]:
+def planned_hits_of_iteration(plan: BalancedPlan, settings: SelectionSettings, iteration: int) -> list[list[int]]:
     """Return the HITs of an iteration: a round, or the next `hits_per_iteration` HITs of the plan."""
     if settings.hits_per_iteration is None:
         return plan.hits_of_round(iteration)
@@ -126,7 +130,7 @@ def planned_hits(plan: BalancedPlan, settings: SelectionSettings, iteration: int
     return [rounds[number][row] for number, row in places]
 
 
-def hits_with_items_that_have_room(hits: list[list[int]], room: Counts) -> list[list[int]]:
+def hits_without_full_items(hits: list[list[int]], room: Counts) -> list[list[int]]:
     """Return the HITs with the items that want more judgments than earlier HITs give them; `room` is (N,)."""
     left = room.copy()
     kept_hits = []
@@ -149,7 +153,7 @@ def regroup_items_of_short_hits(hits: list[list[int]], size: int, rng: np.random
 BALANCED_RULE = BalancedRule(
     "balanced",
     "Balanced: ask about all items equally often, each time with other items",
-    make_pools=make_random_pools,
+    make_pools=make_leaders_and_random_companions,
     matches_by_score=False,
     reason=FEWEST_JUDGMENTS,
 )

@@ -58,7 +58,7 @@ class Buckets:
             bucket[place] = last
             self._place[last] = place
 
-    def pick_item(self, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> int | None:
+    def pick_item_or_none(self, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> int | None:
         """Pick an item of the bucket that is not barred, uniformly; None if there is none."""
         if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
             return None

@@ -95,23 +95,24 @@ class Companions:
             self._close_cell(cell)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Return `count` items in no particular order, fewer if there are no more.
 
-        None of them is barred or among `chosen`, the few items that are in the HIT already. `leader` need not be one of
-        the items, and is drawn only if it is one and not barred. Rejection may stop after any number of tries without
+        None of them is barred or among `chosen_items`, the few items that are in the HIT already. `leader` need not be
+        one of the items, and is drawn only if it is one and not barred. Rejection may stop after any number of tries
+        without
         harm: how many an item needed says nothing about which one it is, and the pass draws the missing items given the
         items drawn so far, just as further tries would.
         """
         drawn = (
-            self._draw_companions_by_rejection_sampling(leader, count, barred, chosen, rng)
+            self._draw_companions_by_rejection_sampling(leader, count, barred, chosen_items, rng)
             if self._size > MAX_ITEMS_FOR_FULL_PASS
             else []
         )
         if len(drawn) < count:
             drawn += self._draw_companions_by_weighing_all_items(
-                leader, count - len(drawn), barred, {*chosen, *drawn}, rng
+                leader, count - len(drawn), barred, {*chosen_items, *drawn}, rng
             )
         return drawn
 
@@ -141,7 +142,7 @@ class Companions:
         return len(self._cells)
 
     def _draw_companions_by_rejection_sampling(
-        self, leader: int, count: int, barred: set[int], chosen: Collection[int], rng: np.random.Generator
+        self, leader: int, count: int, barred: set[int], chosen_items: Collection[int], rng: np.random.Generator
     ) -> list[int]:
         log_bound = self._log_match_quality_bound_of_each_cell(leader)
         cumulative = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
@@ -154,17 +155,17 @@ class Companions:
             proposed = [bag[int(u * len(bag))] for bag, u in zip(bags, item_draws.tolist(), strict=True)]
             good = accept < np.exp(self._log_match_quality_with(leader, proposed) - log_bound[cells])
             for item, is_good in zip(proposed, good.tolist(), strict=True):
-                if is_good and item not in barred and item not in chosen and item not in drawn:
+                if is_good and item not in barred and item not in chosen_items and item not in drawn:
                     drawn.append(item)
                     if len(drawn) == count:
                         return drawn
         return drawn
 
     def _draw_companions_by_weighing_all_items(
-        self, leader: int, count: int, barred: set[int], chosen: set[int], rng: np.random.Generator
+        self, leader: int, count: int, barred: set[int], chosen_items: set[int], rng: np.random.Generator
     ) -> list[int]:
         free = filterfalse(barred.__contains__, chain.from_iterable(self._cells))
-        items = [item for item in free if item not in chosen]
+        items = [item for item in free if item not in chosen_items]
         if len(items) <= count:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another

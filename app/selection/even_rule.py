@@ -56,7 +56,7 @@ class LeastJudgedLeaders:
     def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return an item with the fewest judgments among those not barred, None if all are barred."""
         for count in sorted(self._alike):
-            if (item := self._bags.pick_item(self._alike[count], barred, rng)) is not None:
+            if (item := self._bags.pick_item_or_none(self._alike[count], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
@@ -103,14 +103,16 @@ class LeastJudgedCompanions:
             del self._alike[count]
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
-        """Draw as `Companions.draw_companions` does."""
+        """Return companions with the fewest judgments, drawn as `Companions.draw_companions` does."""
         drawn: list[int] = []
         for judgments in sorted(self._alike):
             if len(drawn) < count:
-                others = (*chosen, *drawn, leader)
-                drawn += self._alike[judgments].draw_companions(leader, count - len(drawn), barred, rng, chosen=others)
+                others = (*chosen_items, *drawn, leader)
+                drawn += self._alike[judgments].draw_companions(
+                    leader, count - len(drawn), barred, rng, chosen_items=others
+                )
         return drawn
 
     def check_consistency(self, items: ItemNumbers) -> None:
@@ -125,7 +127,7 @@ class LeastJudgedCompanions:
         return Companions(items, self._known.score, self._known.variance, self._gamma)
 
 
-def make_least_judged_pools(
+def make_least_judged_leaders_and_companions(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
     """Make pools in which the least judged item leads, with similar items as companions."""
@@ -188,6 +190,6 @@ EVEN_RULE = EvenRule(
     "scores",
     "Whole scale: ask about all items equally often, together with similar ones",
     needs_ordered_scores=True,
-    make_pools=make_least_judged_pools,
+    make_pools=make_least_judged_leaders_and_companions,
     reason=FEWEST_JUDGMENTS,
 )

@@ -40,7 +40,7 @@ class JudgmentNoise:
         self._squares += judgments * (judgments - 1) * move * move
         self._moves += 1.0
 
-    def error_variances(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
+    def error_variances_before_and_after_judgment(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:
         """Return the squared errors of scores after this many judgments, s^2, and after another one, s'^2."""
         n, v = np.asarray(judgments, np.float64), self.variance
         has_judgments = n > 0

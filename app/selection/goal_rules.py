@@ -24,7 +24,7 @@ def make_scale_line_at_threshold(settings: SelectionSettings, _values: ItemValue
     return ThresholdLine(settings.threshold)
 
 
-def make_near_line_pools(
+def make_near_line_leaders_and_companions(
     make_line: LineFactory, settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[NearLineLeaders, HighestGainCompanions]:
     """Make pools in which the item with the highest gain at the line leads, with the next ones as companions."""
@@ -44,7 +44,7 @@ BEST_ITEMS_RULE = AlgorithmOne(
     "best",
     "Best items: focus on items that may or may not be among the best",
     needs_ordered_scores=True,
-    make_pools=partial(make_near_line_pools, make_scale_line_below_best_items),
+    make_pools=partial(make_near_line_leaders_and_companions, make_scale_line_below_best_items),
     leader_worth=partial(log_gain_of_each_item_at_line, make_scale_line_below_best_items),
     reason="near_the_best",
 )
@@ -53,7 +53,7 @@ THRESHOLD_RULE = AlgorithmOne(
     "Threshold: focus on items not yet clearly above or below it",
     needs_ordered_scores=True,
     needs_bounded_scores=True,
-    make_pools=partial(make_near_line_pools, make_scale_line_at_threshold),
+    make_pools=partial(make_near_line_leaders_and_companions, make_scale_line_at_threshold),
     leader_worth=partial(log_gain_of_each_item_at_line, make_scale_line_at_threshold),
     reason="near_the_threshold",
 )

@@ -47,7 +47,7 @@ class CompanionPool(Protocol):
     def remove(self, item: int) -> None: ...
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]: ...
 
     def check_consistency(self, items: ItemNumbers) -> None:
@@ -57,7 +57,7 @@ class CompanionPool(Protocol):
 MakePools = Callable[[SelectionSettings, ItemNumbers, OpenItems], tuple[LeaderPool, CompanionPool]]
 
 
-def make_highest_variance_pools(
+def make_highest_variance_leaders_and_companions(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeaderPool, CompanionPool]:
     """Make pools in which the item of highest variance leads, with companions by match quality."""
@@ -79,7 +79,7 @@ class SelectionIndex(OpenItems):
         values: ItemValues,
         settings: SelectionSettings,
         *,
-        make_pools: MakePools = make_highest_variance_pools,
+        make_pools: MakePools = make_highest_variance_leaders_and_companions,
         reason: str = LEAST_CERTAIN,
     ) -> None:
         """Arrange a campaign's items.
@@ -125,10 +125,10 @@ class SelectionIndex(OpenItems):
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         for barred in exclusions:
-            if not chosen and (leader := self._draw_leader(barred, leading, rng)):
+            if not chosen and (leader := self._draw_leader_or_none(barred, leading, rng)):
                 chosen, reason = [leader.item], (self.reason, leader.probability)
             if 0 < len(chosen) < n:
-                chosen += self.companions.draw_companions(chosen[0], n - len(chosen), barred, rng, chosen=chosen)
+                chosen += self.companions.draw_companions(chosen[0], n - len(chosen), barred, rng, chosen_items=chosen)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
     def check_consistency(self) -> None:
@@ -170,7 +170,7 @@ class SelectionIndex(OpenItems):
                 excluded.add(leader)
                 yield leader
 
-    def _draw_leader(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
+    def _draw_leader_or_none(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
         leader = self.leaders.draw_leader_or_none(read_only_union_of_sets(barred, leading), rng)
         return self.leaders.draw_leader_or_none(barred, rng) if leader is None and leading else leader
 
@@ -313,7 +313,7 @@ class AlgorithmOne:
     needs_bounded_scores: bool = False
     for_systems_only: bool = False
     matches_by_score: bool = True
-    make_pools: MakePools = make_highest_variance_pools
+    make_pools: MakePools = make_highest_variance_leaders_and_companions
     leader_worth: Callable[[SelectionSettings, ItemValues], Array] | None = None
     reason: str = LEAST_CERTAIN
 

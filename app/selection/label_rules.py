@@ -85,9 +85,9 @@ class LabelIndex(OpenItems):
         """Number of items that want judgments."""
         return self._size
 
-    def update_labels(self, numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
+    def update_labels(self, item_numbers: Sequence[int], posterior_states: npt.ArrayLike) -> None:
         """Update the posteriors of some items, (n, K). Labels only grow, so the posterior with fewer is older."""
-        for item, labels in zip(numbers, label_counts_of_each_posterior(posterior_states), strict=True):
+        for item, labels in zip(item_numbers, label_counts_of_each_posterior(posterior_states), strict=True):
             self.items_with_unread_labels.discard(item)
             if sum(labels) > sum(self._labels[item]):
                 self._move_item_to_bucket_of_labels(item, labels)
@@ -134,7 +134,7 @@ class LabelIndex(OpenItems):
     def _draw_first_item_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, ties at random."""
         for _, labels in self._order:
-            if (item := self._bags.pick_item(self._open[labels], barred, rng)) is not None:
+            if (item := self._bags.pick_item_or_none(self._open[labels], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._open[labels], barred))
         return None
 

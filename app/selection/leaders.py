@@ -93,7 +93,7 @@ class HighestVarianceLeaders:
         """
         for key in self._iterate_keys_in_draw_order():
             bucket = self._tied[key]
-            if (item := self._bags.pick_item(bucket, barred, rng)) is not None:
+            if (item := self._bags.pick_item_or_none(bucket, barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         return None
 
@@ -145,5 +145,5 @@ class HighestVarianceLeaders:
 
 def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
     """Yield the items of a bucket in a random order; the caller bars each item before the next one."""
-    while (item := buckets.pick_item(bucket, barred, rng)) is not None:
+    while (item := buckets.pick_item_or_none(bucket, barred, rng)) is not None:
         yield item

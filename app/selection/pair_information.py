@@ -80,19 +80,19 @@ def distance_beyond_which_comparisons_tell_less(information: float, variance: fl
 
 
 def items_that_add_most_information(
-    information_with: Callable[[int], Floats], chosen: Sequence[int], candidates: ItemNumbers, count: int
+    information_with: Callable[[int], Floats], chosen_items: Sequence[int], candidates: ItemNumbers, count: int
 ) -> list[int]:
     """Return up to `count` of the candidates: one after another, the one whose comparisons tell the most in total.
 
     Args:
         information_with: Function of an item that returns the information of comparing it with each candidate.
-        chosen: Items that each addition is compared with, and with the earlier additions.
+        chosen_items: Items that each addition is compared with, and with the earlier additions.
         candidates: Numbers of other items.
         count: How many are added at most.
 
     """
     total = np.zeros(len(candidates))
-    for item in chosen:
+    for item in chosen_items:
         total += information_with(item)
     added: list[int] = []
     while len(added) < min(count, len(candidates)):

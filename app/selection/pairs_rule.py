@@ -16,7 +16,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.observations.comparisons import pair_outcomes_from_hits
+from app.inference.observations.comparisons import pair_outcome_columns_from_hits
 from app.inference.preferences.joint_thurstone import JointScores, fit_joint_scores
 from app.selection.buckets import Pick
 from app.selection.even_rule import (
@@ -24,7 +24,7 @@ from app.selection.even_rule import (
     EvenRule,
     LeastJudgedCompanions,
     LeastJudgedLeaders,
-    make_least_judged_pools,
+    make_least_judged_leaders_and_companions,
 )
 from app.selection.index import ItemNumbers, SelectionIndex
 from app.selection.open_items import OpenItems
@@ -72,12 +72,12 @@ class ComparisonLog:
     ) -> None:
         """Add the comparisons of every two items of each HIT, unless that HIT was added before.
 
-        Arguments as `pair_outcomes_from_hits` has them.
+        Arguments as `pair_outcome_columns_from_hits` has them.
         """
         numbers, items, scores = np.asarray(hits), np.asarray(items), np.asarray(scores)
         is_new = np.array([number not in self.hits for number in numbers.tolist()], np.bool_)
         self.hits.update(numbers[is_new].tolist())
-        first, second, outcomes, _ = pair_outcomes_from_hits(
+        first, second, outcomes, _ = pair_outcome_columns_from_hits(
             numbers[is_new], items[is_new], scores[is_new], tie_margin=tie_margin, ties=ties
         )
         comparisons = [*zip(first.tolist(), second.tolist(), outcomes.tolist(), strict=True)]
@@ -88,7 +88,7 @@ class ComparisonLog:
             for comparison in comparisons:
                 self.joint.learn_comparison(*comparison)
 
-    def due_posterior_fit_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
+    def begin_due_posterior_fit_or_none(self) -> Callable[[], tuple[JointScores, int]] | None:
         """Return the fit that is due, or None. It may run in a thread; pass its result to
         `replace_posterior_by_fitted_one`, or call `forget_begun_fit` if there is none.
         """
@@ -203,13 +203,13 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         self._open.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw the planned companion of the leader, then the most informative others."""
         joint = self._log.joint
         if joint is None:
-            return super().draw_companions(leader, count, barred, rng, chosen=chosen)
-        before = [*dict.fromkeys((*self._leaders.always_shown, leader, *chosen))]
+            return super().draw_companions(leader, count, barred, rng, chosen_items=chosen_items)
+        before = [*dict.fromkeys((*self._leaders.always_shown, leader, *chosen_items))]
         free = self._open - barred - {*before}
         planned = self._leaders.planned_companion.pop(leader, leader)
         drawn = [planned] if planned in free and count else []
@@ -228,32 +228,36 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         self._comparisons_per_judgment = settings.items_per_hit - 1
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw companions as in `scores`, and keep the most informative ones."""
         comparisons = self._known.judgments.item(leader) * self._comparisons_per_judgment
         if comparisons < MIN_COMPARISONS_PER_ITEM:
-            return super().draw_companions(leader, count, barred, rng, chosen=chosen)
+            return super().draw_companions(leader, count, barred, rng, chosen_items=chosen_items)
         candidates = super().draw_companions(
-            leader, max(count, CANDIDATES_OF_LARGE_CAMPAIGNS), barred, rng, chosen=chosen
+            leader, max(count, CANDIDATES_OF_LARGE_CAMPAIGNS), barred, rng, chosen_items=chosen_items
         )
         numbers = np.array(candidates, np.intp)
         information_with = partial(comparison_information_of_independent_scores, self._known, self._gamma, numbers)
-        return items_that_add_most_information(information_with, [*dict.fromkeys((leader, *chosen))], numbers, count)
+        return items_that_add_most_information(
+            information_with, [*dict.fromkeys((leader, *chosen_items))], numbers, count
+        )
 
 
-def comparison_information_by_joint_posterior(joint: JointScores, items: ItemNumbers, other: int) -> Floats:
+def comparison_information_by_joint_posterior(joint: JointScores, items: ItemNumbers, other_item: int) -> Floats:
     """Return the information of comparing each item, (n,), with another one."""
-    return comparison_information(joint.mean[items] - joint.mean[other], joint.difference_variance[other, items])
+    return comparison_information(
+        joint.mean[items] - joint.mean[other_item], joint.difference_variance[other_item, items]
+    )
 
 
 def comparison_information_of_independent_scores(
-    values: ItemValues, gamma: float, items: ItemNumbers, other: int
+    values: ItemValues, gamma: float, items: ItemNumbers, other_item: int
 ) -> Floats:
     """Return the information of comparing each item, (n,), with another one, as if scores were independent."""
     noise = 2 * gamma * gamma
-    distance = (values.score[items] - values.score[other]) / np.sqrt(noise)
-    return comparison_information(distance, (values.variance[items] + values.variance[other]) / noise)
+    distance = (values.score[items] - values.score[other_item]) / np.sqrt(noise)
+    return comparison_information(distance, (values.variance[items] + values.variance[other_item]) / noise)
 
 
 class PairsIndex(SelectionIndex):
@@ -267,22 +271,24 @@ class PairsIndex(SelectionIndex):
     def __init__(self, values: ItemValues, settings: SelectionSettings) -> None:
         count = len(values.score)
         self.log = ComparisonLog(count) if count <= MAX_JOINT_ITEMS else None
-        super().__init__(values, settings, make_pools=partial(make_informative_pools, self.log))
+        super().__init__(values, settings, make_pools=partial(make_informative_leaders_and_companions, self.log))
 
     def learn_comparisons_of_hit(
         self, items: Sequence[int], scores: Sequence[float], *, tie_margin: float, ties: bool
     ) -> None:
         """Add the comparisons of a HIT, and fit the posterior at once if that is due."""
         if self.log is not None:
-            self.learn_hits([len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties)
+            self.learn_comparisons_of_hits(
+                [len(self.log.hits)] * len(items), items, scores, tie_margin=tie_margin, ties=ties
+            )
 
-    def learn_hits(
+    def learn_comparisons_of_hits(
         self, hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float, ties: bool
     ) -> None:
         """Add the comparisons of several HITs, numbered from 0, and fit the posterior at once if that is due."""
         if self.log is not None:
             self.log.add_hits(hits, items, scores, tie_margin=tie_margin, ties=ties)
-            if (fit := self.log.due_posterior_fit_or_none()) is not None:
+            if (fit := self.log.begin_due_posterior_fit_or_none()) is not None:
                 self.log.replace_posterior_by_fitted_one(*fit())
 
     @property
@@ -291,12 +297,12 @@ class PairsIndex(SelectionIndex):
         return FEWEST_JUDGMENTS if self.log is None or self.log.joint is None else MOST_INFORMATIVE
 
 
-def make_informative_pools(
+def make_informative_leaders_and_companions(
     log: ComparisonLog | None, settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[LeastJudgedLeaders, LeastJudgedCompanions]:
     """Make the pools of a campaign with this log of comparisons; without one those of a large campaign."""
     if log is None:
-        leaders, _ = make_least_judged_pools(settings, items, open_items)
+        leaders, _ = make_least_judged_leaders_and_companions(settings, items, open_items)
         return leaders, InformativeCompanionsOfLargeCampaigns(items, open_items, settings)
     informative = MostInformativeLeaders(items, open_items, log, settings.never_drawn)
     return informative, MostInformativeCompanions(items, open_items, settings.gamma, informative, log)
@@ -318,5 +324,5 @@ PAIRS_RULE = PairsRule(
     "Pairs: ask for the comparisons that are expected to be most informative",
     needs_ordered_scores=True,
     reason=FEWEST_JUDGMENTS,
-    make_pools=make_least_judged_pools,
+    make_pools=make_least_judged_leaders_and_companions,
 )

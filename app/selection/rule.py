@@ -43,9 +43,9 @@ class Draw:
     probability: float | None = None
 
 
-def make_draw_in_random_order(chosen: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
+def make_draw_in_random_order(chosen_items: Sequence[int], rng: np.random.Generator, reason: DrawReason) -> Draw:
     """Return a HIT of these items in random order; the first one leads."""
-    return Draw(chosen[0], rng.permutation(chosen).tolist(), *reason)
+    return Draw(chosen_items[0], rng.permutation(chosen_items).tolist(), *reason)
 
 
 def read_only_union_of_sets(items: set[int], others: set[int]) -> set[int]:

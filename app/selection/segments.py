@@ -44,17 +44,17 @@ class SegmentIndex:
         for segment, count in segments_with_use_count:
             self.uses[segment] = max(self.uses[segment], count)
 
-    def systems_without_usable_segment(self, min_outputs: int, required: Collection[int]) -> list[int]:
+    def systems_without_usable_segment(self, min_outputs: int, required_systems: Collection[int]) -> list[int]:
         """Return systems without a segment that has this many different outputs, including those of the required
         systems.
         """
-        is_usable = self._mask_of_segments_with_outputs_of(required) & (
+        is_usable = self._mask_of_segments_with_outputs_of(required_systems) & (
             count_distinct_outputs_of_each_row(self.first_with_same_output) >= min_outputs
         )
         return np.flatnonzero((self.first_with_same_output[is_usable] == NO_OUTPUT).all(axis=0)).tolist()
 
     def mask_of_comparable_segments(
-        self, required: Collection[int], others: Collection[int], *, max_others: int, min_outputs: int
+        self, required_systems: Collection[int], other_systems: Collection[int], *, max_others: int, min_outputs: int
     ) -> NumberArray:
         """Return the segments, (S,), that a HIT of all required and at most `max_others` other systems can show.
 
@@ -62,9 +62,9 @@ class SegmentIndex:
         """
         of_must, of_all = (
             count_distinct_outputs_of_each_row(self.first_with_same_output[:, [*those]])
-            for those in (required, (*required, *others))
+            for those in (required_systems, (*required_systems, *other_systems))
         )
-        is_comparable: NumberArray = self._mask_of_segments_with_outputs_of(required) & (
+        is_comparable: NumberArray = self._mask_of_segments_with_outputs_of(required_systems) & (
             np.minimum(of_must + max_others, of_all) >= min_outputs
         )
         return is_comparable
@@ -80,10 +80,12 @@ class SegmentIndex:
             for leader in wanted_systems
         )
 
-    def systems_with_already_shown_output(self, segment: int, shown: Iterable[int], others: Iterable[int]) -> set[int]:
+    def systems_with_already_shown_output(
+        self, segment: int, shown_systems: Iterable[int], other_systems: Iterable[int]
+    ) -> set[int]:
         """Return the other systems that have the same output as a shown or a previous one."""
-        seen_outputs, duplicates = set(self.first_with_same_output[segment, [*shown]].tolist()), set[int]()
-        for system in others:
+        seen_outputs, duplicates = set(self.first_with_same_output[segment, [*shown_systems]].tolist()), set[int]()
+        for system in other_systems:
             output = self.first_with_same_output.item(segment, system)
             if output in seen_outputs:
                 duplicates.add(system)
@@ -102,17 +104,17 @@ class SegmentIndex:
             set() if self.complete else set(np.flatnonzero(self.first_with_same_output[segment] == NO_OUTPUT).tolist())
         )
 
-    def pick_segment(
+    def pick_segment_or_none(
         self,
         systems: Sequence[int],
-        required: Collection[int],
+        required_systems: Collection[int],
         *,
         seen_segments: Collection[int],
         excluded_segments: Collection[int],
         allow_seen: bool,
         open_hit_counts: Mapping[int, int],
         wanted_different: int,
-        possible: NumberArray | None = None,
+        possible_segments: NumberArray | None = None,
         rng: np.random.Generator,
     ) -> int | None:
         """Pick the segment for a HIT of these systems.
@@ -122,24 +124,26 @@ class SegmentIndex:
 
         Args:
             systems: The systems of the HIT.
-            required: Systems that the HIT must show.
+            required_systems: Systems that the HIT must show.
             seen_segments: The annotator's segments; they are picked only with `allow_seen`, if there are no others.
             excluded_segments: Segments that are never picked for the annotator.
             allow_seen: Whether an annotator may see a segment again.
             open_hit_counts: Number of open HITs of each segment.
             wanted_different: The preferred number of different outputs.
-            possible: (S,), the segments that may be picked at all.
+            possible_segments: (S,), the segments that may be picked at all.
             rng: The source of the pick.
 
         Returns:
             The segment; None if the required systems have none in common.
 
         """
-        possible = self._mask_of_segments_with_outputs_of(required) if possible is None else possible
+        possible_segments = (
+            self._mask_of_segments_with_outputs_of(required_systems) if possible_segments is None else possible_segments
+        )
         if excluded_segments:
-            possible = possible & self._mask_of_segments_not_among(excluded_segments)
-        fresh = np.flatnonzero(possible & self._mask_of_segments_not_among(seen_segments))
-        candidates: NumberArray = fresh if len(fresh) or not allow_seen else np.flatnonzero(possible)
+            possible_segments = possible_segments & self._mask_of_segments_not_among(excluded_segments)
+        fresh = np.flatnonzero(possible_segments & self._mask_of_segments_not_among(seen_segments))
+        candidates: NumberArray = fresh if len(fresh) or not allow_seen else np.flatnonzero(possible_segments)
         if not len(candidates):
             return None
         if not self.complete:

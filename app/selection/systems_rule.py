@@ -107,19 +107,21 @@ class NeighbourCompanions:
         self._others.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen: Collection[int] = ()
+        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw the hardest neighbour, then as `Companions.draw_companions` does."""
         neighbour = self._hardest.hardest_neighbour(leader)
-        first = [neighbour] if self._hardest.can_system_lead_hit(neighbour, {leader, *barred, *chosen}) else []
-        return first + self._others.draw_companions(leader, count - len(first), barred, rng, chosen=[*chosen, *first])
+        first = [neighbour] if self._hardest.can_system_lead_hit(neighbour, {leader, *barred, *chosen_items}) else []
+        return first + self._others.draw_companions(
+            leader, count - len(first), barred, rng, chosen_items=[*chosen_items, *first]
+        )
 
     def check_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may be drawn. For tests."""
         self._others.check_consistency(items)
 
 
-def make_hardest_neighbour_pools(
+def make_hardest_neighbour_leaders_and_companions(
     settings: SelectionSettings, items: ItemNumbers, open_items: OpenItems
 ) -> tuple[HardestNeighbourLeaders, NeighbourCompanions]:
     """Make pools in which one of the two systems that are hardest to tell apart leads, with the other as
@@ -136,7 +138,7 @@ SYSTEMS_RULE = AlgorithmOne(
     "Neighbours: compare the two systems that are hardest to tell apart",
     needs_ordered_scores=True,
     for_systems_only=True,
-    make_pools=make_hardest_neighbour_pools,
+    make_pools=make_hardest_neighbour_leaders_and_companions,
     leader_worth=lambda _settings, values: gain_and_hardest_neighbour_of_each_system(values)[0],
     reason=HARDEST_NEIGHBOURS,
 )

@@ -119,7 +119,7 @@ class NearLineLeaders:
                 break
             for score, bag in self._within[number].values():
                 gain = highest - (score - at) ** 2 * steepness
-                if gain < best or (item := self._bags.pick_item(bag, barred, rng)) is None:
+                if gain < best or (item := self._bags.pick_item_or_none(bag, barred, rng)) is None:
                     continue
                 best, ties = gain, ties + 1 if gain == best else 1
                 if ties == 1 or rng.random() * ties < 1.0:
@@ -145,7 +145,7 @@ class NearLineLeaders:
     def log_gains(self, items: npt.ArrayLike) -> Array:
         """Return the present gain of another judgment of each of these items; see `log_gain_at_distance`."""
         distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
-        return log_gain_at_distance(distance, *self.noise.error_variances(judgments))
+        return log_gain_at_distance(distance, *self.noise.error_variances_before_and_after_judgment(judgments))
 
     def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
@@ -168,7 +168,7 @@ class NearLineLeaders:
         """
         if self._bounds is None:  # a HIT's companions are found in the same order as its leader
             low, high, judgments = self._cells.values
-            variance, after = self.noise.error_variances(judgments)
+            variance, after = self.noise.error_variances_before_and_after_judgment(judgments)
             highest, steepness = log_gain_at_distance_zero(variance, after), 0.5 / variance
             distance = np.maximum(np.maximum(low - position, position - high), 0.0)
             bounds = highest - distance * distance * steepness
@@ -227,10 +227,10 @@ class HighestGainCompanions:
         barred: set[int],
         rng: np.random.Generator,
         *,
-        chosen: Collection[int] = (),
+        chosen_items: Collection[int] = (),
     ) -> list[int]:
-        """Draw as `Companions.draw_companions` does, but by gain."""
-        excluded = {*barred, *chosen, leader}
+        """Return companions with the highest gain, drawn as `Companions.draw_companions` does."""
+        excluded = {*barred, *chosen_items, leader}
         drawn: list[int] = []
         for item in islice(self._near.iterate_leaders_in_draw_order(excluded, rng), count):
             excluded.add(item)

@@ -19,9 +19,9 @@ class ScaleLine(Protocol):
         """Update an item whose score has changed, or that has left the pool or come back."""
 
 
-def number_of_best_items_but_not_all(wanted: int, size: int) -> int:
+def number_of_best_items_but_not_all(wanted_count: int, size: int) -> int:
     """Return how many of `size` items are the best: as many as are wanted, but never all of them."""
-    return max(1, min(wanted, size - 1))
+    return max(1, min(wanted_count, size - 1))
 
 
 class ThresholdLine:

@@ -75,23 +75,23 @@ async def draw_crowd(
     connection: AsyncConnection,
     campaign: Campaign,
     *,
-    annotators: int,
+    annotator_count: int,
     population: Population,
     truth_column: str | None,
     rng: np.random.Generator,
-    unjudgeable: float = 0.0,
+    unjudgeable_share: float = 0.0,
 ) -> DrawnCrowd:
     """Draw true values and annotators of a simulation.
 
     The arguments, and what it raises, are those of `answer_hits_by_simulated_annotators`.
     """
-    true_values = await load_true_values(connection, campaign.id, truth_column, rng)
-    unjudgeable_items = draw_reason_by_unjudgeable_item(campaign, len(true_values), unjudgeable, rng)
+    true_values = await load_or_draw_true_values(connection, campaign.id, truth_column, rng)
+    unjudgeable_items = draw_reason_by_unjudgeable_item(campaign, len(true_values), unjudgeable_share, rng)
     difficulty = population.noise * rng.standard_normal(campaign.segment_count)
-    return DrawnCrowd(true_values, unjudgeable_items, difficulty, population.draw_habits(annotators, rng))
+    return DrawnCrowd(true_values, unjudgeable_items, difficulty, population.draw_habits(annotator_count, rng))
 
 
-async def load_true_values(
+async def load_or_draw_true_values(
     connection: AsyncConnection, campaign_id: int, column: str | None, rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Return the true values of the items, (N,) in 0..1: a column of the items scaled to its range, or uniform random
@@ -121,7 +121,7 @@ async def load_true_values(
     return (numbers - low) / (high - low) if high > low else np.full(len(numbers), 0.5)
 
 
-def true_values_by_another_criterion(
+def draw_true_values_by_another_criterion(
     true_values: npt.NDArray[np.float64], rng: np.random.Generator
 ) -> npt.NDArray[np.float64]:
     """Return true values by another criterion, (N,) in 0..1, weakly correlated with the first."""
@@ -268,15 +268,15 @@ async def answer_hits_by_simulated_annotators(
         drawn = await draw_crowd(
             connection,
             campaign,
-            annotators=annotators,
+            annotator_count=annotators,
             population=population,
             truth_column=truth_column,
             rng=rng,
-            unjudgeable=unjudgeable,
+            unjudgeable_share=unjudgeable,
         )
         crowd = await create_simulated_annotators(connection, campaign, drawn.habits, now=clock())
     truth = drawn.true_values
-    truths = [truth, *(true_values_by_another_criterion(truth, rng) for _ in designs[1:])]
+    truths = [truth, *(draw_true_values_by_another_criterion(truth, rng) for _ in designs[1:])]
     hits_done = 0
     while hits_done < hits and crowd:
         annotator = crowd[rng.integers(len(crowd))]

@@ -43,7 +43,7 @@ async def rehearse(
     crowd: Annotated[RehearsalCrowd, Depends(rehearsal_crowd_of_form)],
     now: Now,
 ) -> Response:
-    """Start a rehearsal, or show the existing one; continue it if the process that led it has died."""
+    """Start a rehearsal unless there is one, and redirect to it; continue it if the process that led it has died."""
     crowds = rehearsal_crowds_of_server(request)
     crowds.refuse_if_crowds_are_busy()
     async with database.begin() as connection:
@@ -69,6 +69,6 @@ async def post_remove_rehearsal(request: Request, database: Database, slug: str)
         campaign = await load_campaign_by_slug(connection, slug)
     await rehearsal_crowds_of_server(request).end_crowd(campaign.id)
     async with database.begin() as connection:
-        removed = await rehearsals.delete_rehearsal(connection, slug)
+        removed = await rehearsals.delete_and_return_rehearsal(connection, slug)
         source = await rehearsal_offer.load_campaign_of_rehearsal_or_refuse(connection, removed)
     return redirect_to(campaign_page_url(source.slug, notice="rehearsal-removed"))

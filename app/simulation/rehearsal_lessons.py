@@ -16,7 +16,7 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import spearman
 from app.selection.threshold_line import number_of_best_items_but_not_all
-from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record
+from app.simulation.rehearsal_record import RehearsalRecord, load_rehearsal_record_or_none
 from app.simulation.rehearsals import MAX_REHEARSAL_HITS
 
 BEST_SHARE = 0.1  # of the items, if the goal does not say how many are the best
@@ -83,7 +83,7 @@ def compute_rehearsal_figures(campaign: Campaign, record: RehearsalRecord) -> Re
         annotators=len(record.annotators),
         hits=record.hit_count,
         is_complete=record.is_complete,
-        correlation=rank_correlation(true_values, scores) if can_compare else None,
+        correlation=rank_correlation_or_none(true_values, scores) if can_compare else None,
         best_count=best_count,
         best_found=count_best_items_found(true_values, scores, best_count) if best_count else 0,
         careless=len(careless),
@@ -109,7 +109,7 @@ def count_best_items_found(true_values: Array, scores: Array, best_count: int) -
     return int(np.count_nonzero(true_values[highest] >= lowest_best))
 
 
-def rank_correlation(true_values: Array, scores: Array) -> float | None:
+def rank_correlation_or_none(true_values: Array, scores: Array) -> float | None:
     """Return the rank correlation; None if all items are equal on one side."""
     try:
         return spearman(true_values, scores)
@@ -121,11 +121,11 @@ def sentences_on_lessons_of_rehearsal(campaign: Campaign, figures: RehearsalFigu
     """Return the lessons that the figures allow, one sentence each."""
     lessons = [
         Lesson(sentence_on_work_done(campaign, figures), "/annotators", "Annotators", SEE_PEOPLE),
-        Lesson(sentence_on_cost_of_people(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
-        Lesson(sentence_on_correlation_with_truth(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
-        Lesson(sentence_on_best_items_found(figures), "#scores", "Scores", SEE_CAMPAIGN),
-        Lesson(sentence_on_noticed_careless_annotators(figures), "/checks", "Quality", SEE_PEOPLE),
-        Lesson(sentence_on_held_careful_annotators(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(sentence_on_cost_of_people_or_empty(campaign, figures), "/plan", "Plan", SEE_CAMPAIGN),
+        Lesson(sentence_on_correlation_with_truth_or_empty(figures), "/analysis", "Analysis", SEE_CAMPAIGN),
+        Lesson(sentence_on_best_items_found_or_empty(figures), "#scores", "Scores", SEE_CAMPAIGN),
+        Lesson(sentence_on_noticed_careless_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
+        Lesson(sentence_on_held_careful_annotators_or_empty(figures), "/checks", "Quality", SEE_PEOPLE),
     ]
     return [lesson for lesson in lessons if lesson.sentence]
 
@@ -140,7 +140,7 @@ def sentence_on_work_done(campaign: Campaign, figures: RehearsalFigures) -> str:
     return f"{sentence}: {time} of work for people, at {campaign.minutes_per_hit:g} min each."
 
 
-def sentence_on_cost_of_people(campaign: Campaign, figures: RehearsalFigures) -> str:
+def sentence_on_cost_of_people_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what people would cost; empty if pay is not set."""
     if not campaign.pay_per_hit:
         return ""
@@ -149,14 +149,14 @@ def sentence_on_cost_of_people(campaign: Campaign, figures: RehearsalFigures) ->
     return f"With people, these tasks would cost {cost}, at {pay} each."
 
 
-def sentence_on_correlation_with_truth(figures: RehearsalFigures) -> str:
+def sentence_on_correlation_with_truth_or_empty(figures: RehearsalFigures) -> str:
     """Return how near scores are to the truth; empty if that cannot be computed."""
     if figures.correlation is None:
         return ""
     return f"The rank correlation of scores and true values is {figures.correlation:.2f}."
 
 
-def sentence_on_best_items_found(figures: RehearsalFigures) -> str:
+def sentence_on_best_items_found_or_empty(figures: RehearsalFigures) -> str:
     """Return how many of the best items were found; empty if scores have no order."""
     if figures.best_count is None:
         return ""
@@ -166,14 +166,14 @@ def sentence_on_best_items_found(figures: RehearsalFigures) -> str:
     return f"{figures.best_found:,} of the {count} truly best items are among the {count} with the highest scores."
 
 
-def sentence_on_noticed_careless_annotators(figures: RehearsalFigures) -> str:
+def sentence_on_noticed_careless_annotators_or_empty(figures: RehearsalFigures) -> str:
     """Return how many careless annotators the rules noticed; empty if there were none."""
     if not figures.careless:
         return ""
     return f"Rules noticed {figures.careless_noticed:,} of {pluralize(figures.careless, 'careless annotator')}."
 
 
-def sentence_on_held_careful_annotators(figures: RehearsalFigures) -> str:
+def sentence_on_held_careful_annotators_or_empty(figures: RehearsalFigures) -> str:
     """Return how many careful annotators were held; empty if there were none."""
     if not figures.careful:
         return ""
@@ -182,16 +182,16 @@ def sentence_on_held_careful_annotators(figures: RehearsalFigures) -> str:
     return f"Rules held {figures.careful_held:,} of {pluralize(figures.careful, 'careful annotator')} by mistake."
 
 
-def most_urgent_advice_on_campaign(campaign: Campaign, figures: RehearsalFigures) -> str:
+def most_urgent_advice_on_campaign_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to change first in the campaign; empty if nothing is wrong."""
     return (
-        advice_on_missing_judgments(campaign, figures)
-        or advice_on_quality_rules(figures)
-        or advice_on_precision(campaign, figures)
+        advice_on_missing_judgments_or_empty(campaign, figures)
+        or advice_on_quality_rules_or_empty(figures)
+        or advice_on_precision_or_empty(campaign, figures)
     )
 
 
-def advice_on_missing_judgments(campaign: Campaign, figures: RehearsalFigures) -> str:
+def advice_on_missing_judgments_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return how to get the judgments that items or the goal lack; empty if there are enough."""
     has_goal = campaign.goal != NO_GOAL
     if has_goal and campaign.goal_reached == text_that_identifies_goal(campaign):
@@ -205,7 +205,7 @@ def advice_on_missing_judgments(campaign: Campaign, figures: RehearsalFigures) -
     return f"{missed}: plan for more annotators, or let each of them answer more tasks."
 
 
-def advice_on_quality_rules(figures: RehearsalFigures) -> str:
+def advice_on_quality_rules_or_empty(figures: RehearsalFigures) -> str:
     """Return how to change the rules; empty if they noticed all careless annotators and held no careful one."""
     if figures.careful_held:
         return "Careful annotators were held: make the rule that held them less strict, or let it only warn."
@@ -214,21 +214,21 @@ def advice_on_quality_rules(figures: RehearsalFigures) -> str:
     return ""
 
 
-def advice_on_precision(campaign: Campaign, figures: RehearsalFigures) -> str:
+def advice_on_precision_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to do if scores are far from the truth in a campaign that has no goal; otherwise empty."""
     if campaign.goal == NO_GOAL and figures.correlation is not None and figures.correlation < LOW_CORRELATION:
         return "Scores differ much from the true values: ask for more judgments per item."
     return ""
 
 
-async def load_rehearsal_lessons(connection: AsyncConnection, campaign: Campaign) -> RehearsalLessons | None:
+async def load_rehearsal_lessons_or_none(connection: AsyncConnection, campaign: Campaign) -> RehearsalLessons | None:
     """Load the lessons of a finished rehearsal; None for other campaigns, and before the first answer."""
     if campaign.rehearsal_of is None or campaign.status != "finished":
         return None
-    record = await load_rehearsal_record(connection, campaign)
+    record = await load_rehearsal_record_or_none(connection, campaign)
     if record is None or not record.hit_count:
         return None
     figures = compute_rehearsal_figures(campaign, record)
     return RehearsalLessons(
-        sentences_on_lessons_of_rehearsal(campaign, figures), most_urgent_advice_on_campaign(campaign, figures)
+        sentences_on_lessons_of_rehearsal(campaign, figures), most_urgent_advice_on_campaign_or_empty(campaign, figures)
     )

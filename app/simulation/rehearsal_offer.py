@@ -13,7 +13,7 @@ from app.designs.campaign import Campaign
 from app.errors import NotFound, pluralize
 from app.goals.settings import NO_GOAL
 from app.record.campaign import load_campaign
-from app.uploads import parse_finite_number
+from app.uploads import parse_finite_number_or_none
 
 ITEMS_READ_FOR_NUMERIC_COLUMNS = 20
 DEFAULT_REHEARSAL_ANNOTATORS, MAX_REHEARSAL_ANNOTATORS = 12, 100
@@ -47,7 +47,7 @@ class RehearsalOffer:
     max_annotators: int = MAX_REHEARSAL_ANNOTATORS
 
     @property
-    def default_annotators(self) -> int:
+    def default_annotator_count(self) -> int:
         """Return the form's initial number of annotators: enough for the campaign, up to the maximum."""
         return (
             max(DEFAULT_REHEARSAL_ANNOTATORS, self.min_annotators)
@@ -56,7 +56,7 @@ class RehearsalOffer:
         )
 
     @property
-    def default_true_value_column(self) -> str:
+    def default_true_value_column_or_empty(self) -> str:
         """Return the column that plainly holds the crowd's true values; empty if there is none."""
         return next((name for name in COMMON_TRUE_VALUE_COLUMNS if name in self.numeric_columns), "")
 
@@ -133,12 +133,14 @@ async def load_campaign_of_rehearsal_or_refuse(connection: AsyncConnection, rehe
 
 
 async def load_names_of_numeric_columns(connection: AsyncConnection, campaign_id: int) -> list[str]:
-    """Return the columns, except the id, that hold a number in each of the first items."""
+    """Return the names of the columns, except the id, that hold a number in each of the first items."""
     statement = select(items.c.fields).where(
         items.c.campaign_id == campaign_id, items.c.number < ITEMS_READ_FOR_NUMERIC_COLUMNS
     )
     rows = list(await connection.scalars(statement))
     first = rows[0] if rows else {}
     return [
-        name for name in first if name != "id" and all(parse_finite_number(row.get(name)) is not None for row in rows)
+        name
+        for name in first
+        if name != "id" and all(parse_finite_number_or_none(row.get(name)) is not None for row in rows)
     ]

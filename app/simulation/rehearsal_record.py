@@ -70,7 +70,7 @@ class RehearsalRecord:
     is_complete: bool
 
 
-async def load_rehearsal_record(connection: AsyncConnection, campaign: Campaign) -> RehearsalRecord | None:
+async def load_rehearsal_record_or_none(connection: AsyncConnection, campaign: Campaign) -> RehearsalRecord | None:
     """Load the record of a finished rehearsal; None if its truth cannot be drawn again."""
     parameters = {"campaign": campaign.id}
     row = (await connection.execute(LOAD_REHEARSAL_CROWD, parameters)).one_or_none()
@@ -81,7 +81,7 @@ async def load_rehearsal_record(connection: AsyncConnection, campaign: Campaign)
         drawn = await draw_crowd(
             connection,
             campaign,
-            annotators=crowd.annotators,
+            annotator_count=crowd.annotators,
             population=crowd.population,
             truth_column=crowd.truth_column,
             rng=np.random.default_rng(campaign.seed),

@@ -31,7 +31,7 @@ from app.errors import Conflict, Refusal
 from app.record.campaign import load_campaign_by_slug
 from app.record.deletion import delete_campaign_and_all_its_data
 from app.simulation.annotators import Population
-from app.simulation.crowd import answer_hits_by_simulated_annotators, has_answers_of_people, load_true_values
+from app.simulation.crowd import answer_hits_by_simulated_annotators, has_answers_of_people, load_or_draw_true_values
 from app.simulation.rehearsal_offer import load_rehearsal_of_campaign_or_none
 
 log = logging.getLogger(__name__)
@@ -120,20 +120,20 @@ async def create_or_find_rehearsal_and_led_crowd(
     await lifecycle.lock_campaign_creation(connection)
     campaign = await summaries.load_campaign_with_progress(connection, slug)
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
-    if is_running_rehearsal and (led_crowd := await try_to_take_crowd_lead(connection, campaign, crowd)):
+    if is_running_rehearsal and (led_crowd := await take_crowd_lead_or_none(connection, campaign, crowd)):
         return campaign, led_crowd
     if rehearsal := await load_rehearsal_of_campaign_or_none(connection, campaign.id):
-        return rehearsal, await try_to_take_crowd_lead(
+        return rehearsal, await take_crowd_lead_or_none(
             connection, rehearsal, crowd
         ) if rehearsal.status == "running" else None
     await refuse_unless_rehearsable(connection, campaign)
-    copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, rehearsal=True)
+    copied = await lifecycle.create_copy_of_campaign(connection, slug, now=now, is_rehearsal=True)
     launched = await lifecycle.change_campaign_status_or_refuse(connection, copied.slug, "launch", now=now)
-    await load_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
-    return launched, await try_to_take_crowd_lead(connection, launched, crowd)
+    await load_or_draw_true_values(connection, launched.id, crowd.truth_column, np.random.default_rng())  # raises early
+    return launched, await take_crowd_lead_or_none(connection, launched, crowd)
 
 
-async def try_to_take_crowd_lead(
+async def take_crowd_lead_or_none(
     connection: AsyncConnection, rehearsal: Campaign, crowd: RehearsalCrowd
 ) -> RehearsalCrowd | None:
     """Take the lead of a rehearsal's crowd, or of this one if it has none; None while another process has the lead."""
@@ -168,7 +168,7 @@ async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Campa
         )
 
 
-async def delete_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
+async def delete_and_return_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
     """Delete a rehearsal with its items and answers, and return it. An answer under way is waited for.
 
     Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).

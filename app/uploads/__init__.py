@@ -30,8 +30,8 @@ from app.uploads.rows import (
     UploadedTable,
     format_cell,
     iterate_rows_up_to_limit,
-    parse_finite_number,
-    refuse_upload_at_line,
+    parse_finite_number_or_none,
+    raise_upload_refusal_at_line,
 )
 
 __all__ = [
@@ -47,12 +47,12 @@ __all__ = [
     "UploadedRow",
     "UploadedTable",
     "can_choices_make_table_readable",
-    "check_upload_size",
     "format_cell",
     "iterate_rows_up_to_limit",
-    "parse_finite_number",
+    "parse_finite_number_or_none",
+    "raise_upload_refusal_at_line",
     "read_table",
-    "refuse_upload_at_line",
+    "refuse_too_large_upload",
     "table_from_objects",
 ]
 
@@ -76,7 +76,7 @@ def read_table(
             `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
 
     """
-    check_upload_size(file, max_mb)
+    refuse_too_large_upload(file, max_mb)
     if workbooks.is_workbook(file):
         return workbooks.read_workbook_table(file, max_mb=max_mb, sheet=read_options.sheet)
     table = containers.open_table_in_uploaded_file(file, file_name, max_mb=max_mb)
@@ -124,7 +124,7 @@ def is_beginning_of_json(text: str) -> bool:
     return start.startswith("{") or (start.startswith("[") and start[1:].lstrip()[:1] in ("{", "[", "]", '"', ""))
 
 
-def check_upload_size(file: BinaryIO, max_mb: int) -> None:
+def refuse_too_large_upload(file: BinaryIO, max_mb: int) -> None:
     """Raise `TooLarge` (`file_too_large`) if the file exceeds the limit."""
     size = file.seek(0, os.SEEK_END)
     file.seek(0)

@@ -136,7 +136,7 @@ OF_GZIP = ArchiveCodes("gzip_unreadable", "gzip_too_dense")
 OF_ZIP = ArchiveCodes("zip_unreadable", "zip_too_dense")
 
 
-def refuse_foreign_file_format(file_format: ForeignFormat) -> NoReturn:
+def raise_foreign_format_refusal(file_format: ForeignFormat) -> NoReturn:
     error_code = "excel_workbook" if file_format in (EXCEL_FORMAT, OLD_EXCEL_FORMAT) else "not_a_table"
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
@@ -158,7 +158,7 @@ def open_table_in_uploaded_file(file: BinaryIO, file_name: str, *, max_mb: int) 
         return UnpackedTable(file, file_name)
     inner_start = peek_first_bytes(table.file)
     if inner_start.startswith((GZIP_SIGNATURE, ZIP_SIGNATURE)):
-        refuse_foreign_file_format(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
+        raise_foreign_format_refusal(ForeignFormat("an archive in an archive", UNPACK_ADVICE))
     refuse_binary_format(table.file, inner_start)
     return table
 
@@ -173,9 +173,9 @@ def refuse_binary_format(file: BinaryIO, first_bytes: bytes) -> None:
     """Raise `Invalid` (`excel_workbook`, `not_a_table`) for a file of a known format that is no table."""
     for (offset, magic), file_format in FORMAT_BY_SIGNATURE.items():
         if first_bytes.startswith(magic, offset):
-            refuse_foreign_file_format(file_format)
+            raise_foreign_format_refusal(file_format)
     if first_bytes.startswith(OLE_SIGNATURE):
-        refuse_foreign_file_format(old_office_format_by_first_sector(file, first_bytes))
+        raise_foreign_format_refusal(old_office_format_by_first_sector(file, first_bytes))
 
 
 def refuse_html_or_xml_table(first_line: str) -> None:
@@ -183,7 +183,7 @@ def refuse_html_or_xml_table(first_line: str) -> None:
     text = first_line.lstrip().lower()
     for beginning, file_format in FORMAT_BY_MARKUP_START.items():
         if text.startswith(beginning):
-            refuse_foreign_file_format(file_format)
+            raise_foreign_format_refusal(file_format)
 
 
 def old_office_format_by_first_sector(file: BinaryIO, start: bytes) -> ForeignFormat:
@@ -241,7 +241,7 @@ class UnpackedStream(io.RawIOBase):
         try:
             data = self.stream.read(len(view))
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-            refuse_damaged_archive(self.codes.damaged)
+            raise_damaged_archive_refusal(self.codes.damaged)
         self.position += len(data)
         if self.position > self.max_mb * MB:
             raise TooLarge(
@@ -277,7 +277,7 @@ def refuse_too_dense_archive(unpacked_bytes: int, packed_bytes: int, table: str,
         )
 
 
-def refuse_damaged_archive(error_code: str) -> NoReturn:
+def raise_damaged_archive_refusal(error_code: str) -> NoReturn:
     kind = error_code.partition("_")[0]
     message = f"This {kind} file is damaged or was cut off. Pack it again. Nothing was imported."
     raise Invalid(message, code=error_code) from None
@@ -307,16 +307,16 @@ def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
         files = [info for info in archive.infolist() if is_zip_entry_from_person(info)]
         refuse_zipped_document(archive, {info.filename for info in files})
         if len(files) != 1:
-            refuse_zip_without_one_table([info.filename for info in files])
+            raise_not_one_table_refusal([info.filename for info in files])
         entry = files[0]
         if entry.flag_bits & ZIP_ENCRYPTED_FLAG:
             message = "This zip has a password. Pack the table without one. Nothing was imported."
             raise Invalid(message, code="zip_encrypted")
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            refuse_damaged_archive("zip_unreadable")
+            raise_damaged_archive_refusal("zip_unreadable")
         stream = archive.open(entry)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):
-        refuse_damaged_archive("zip_unreadable")
+        raise_damaged_archive_refusal("zip_unreadable")
     inner_name = PurePath(entry.filename.replace("\\", "/")).name
     note = f"“{shorten_echo(inner_name)}” was unpacked from the zip."
     raw = UnpackedStream(stream, max_mb, entry.compress_size, OF_ZIP, archive)
@@ -324,7 +324,7 @@ def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
 
 
 def refuse_table_zip_with_too_many_files(file: BinaryIO) -> None:
-    """Check the end of a zip, which gives the length of its directory, before the directory is read.
+    """Refuse a zip with too many files by its last bytes, before its directory is read.
 
     Raises `Invalid` (`zip_unreadable`, `zip_not_one_table`).
     """
@@ -334,10 +334,10 @@ def refuse_table_zip_with_too_many_files(file: BinaryIO) -> None:
     file.seek(0)
     end = tail[tail.rfind(ZIP_END_SIGNATURE) :] if ZIP_END_SIGNATURE in tail else b""
     if len(end) < ZIP_END_BYTES:
-        refuse_damaged_archive("zip_unreadable")
+        raise_damaged_archive_refusal("zip_unreadable")
     count, length = int.from_bytes(end[10:12], "little"), int.from_bytes(end[12:16], "little")
     if count > MAX_FILES_IN_TABLE_ZIP or length > MAX_TABLE_ZIP_DIRECTORY_BYTES:
-        refuse_zip_without_one_table([], count)
+        raise_not_one_table_refusal([], count)
 
 
 def is_zip_entry_from_person(entry: zipfile.ZipInfo) -> bool:
@@ -352,15 +352,15 @@ def refuse_zipped_document(archive: zipfile.ZipFile, paths: Collection[str]) -> 
             mimetype_text = part.read(100)
         for mimetype, file_format in FORMAT_BY_ZIP_MIMETYPE.items():
             if mimetype_text.startswith(mimetype):
-                refuse_foreign_file_format(file_format)
+                raise_foreign_format_refusal(file_format)
     for beginning, file_format in FORMAT_BY_ZIP_PATH.items():
         if any(path.startswith(beginning) for path in paths):
-            refuse_foreign_file_format(file_format)
+            raise_foreign_format_refusal(file_format)
     if "[Content_Types].xml" in paths:
-        refuse_foreign_file_format(EXCEL_FORMAT)
+        raise_foreign_format_refusal(EXCEL_FORMAT)
 
 
-def refuse_zip_without_one_table(paths: list[str], file_count: int = 0) -> NoReturn:
+def raise_not_one_table_refusal(paths: list[str], file_count: int = 0) -> NoReturn:
     contents = (
         f"{file_count or len(paths):,} files ({join_names(paths)})"
         if paths

@@ -20,8 +20,8 @@ from app.uploads.rows import (
     UploadedRow,
     UploadedTable,
     iterate_rows_up_to_limit,
+    raise_upload_refusal_at_line,
     refuse_impossible_column_names,
-    refuse_upload_at_line,
 )
 
 TAB_EXTENSIONS = (".tsv", ".tab")
@@ -67,7 +67,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
-    line_count, has_quotes = count_lines_and_has_quotes(read_lines)
+    line_count, has_quotes = count_lines_and_detect_quotes(read_lines)
     delimiter = detect_delimiter(read_lines, extension)
     is_tsv = delimiter == "\t"
     if not has_quotes:
@@ -110,7 +110,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     )
 
 
-def count_lines_and_has_quotes(read_lines: LineReader) -> tuple[int, bool]:
+def count_lines_and_detect_quotes(read_lines: LineReader) -> tuple[int, bool]:
     """Return the number of lines, and whether there are quotation marks."""
     line_count, has_quotes = 0, False
     for line in read_lines():
@@ -140,7 +140,7 @@ def iterate_rows_with_literal_quotes(read_lines: LineReader, delimiter: str) -> 
     for line_number, line in enumerate(read_lines(), start=1):
         row = line.strip("\r\n")
         if "\r" in row:
-            refuse_upload_at_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
+            raise_upload_refusal_at_line("csv_unreadable", line_number, MIXED_LINE_ENDS_SENTENCE)
         if row:
             yield DelimitedRow(line_number, row.split(delimiter), (line,))
 
@@ -166,7 +166,7 @@ def iterate_rows_with_quoted_cells(read_lines: LineReader, delimiter: str) -> It
         except StopIteration:
             return
         except csv.Error as problem:
-            refuse_upload_at_line("csv_unreadable", line, sentence_on_csv_error(problem, line, reader.line_num))
+            raise_upload_refusal_at_line("csv_unreadable", line, sentence_on_csv_error(problem, line, reader.line_num))
         if cells:
             yield DelimitedRow(line, cells, tuple(source_lines))
 
@@ -222,7 +222,7 @@ def scan_all_rows_up_to_refusal(
 def is_header_row(row: DelimitedRow) -> bool:
     """Return whether the first row is the header: it has a name, and is not Excel's line about separators."""
     if len(row.cells) > MAX_HEADER_CELLS:
-        refuse_upload_at_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
+        raise_upload_refusal_at_line("too_many_columns", row.line, f"there are {len(row.cells):,} columns.")
     return any(map(str.strip, row.cells)) and not SEPARATOR_LINE.fullmatch(row.source_lines[0])
 
 
@@ -241,7 +241,7 @@ def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
     hint = ""
     if cell_count < column_count:
         hint = " If a text spans several lines, put it in quotation marks."
-    refuse_upload_at_line(
+    raise_upload_refusal_at_line(
         "ragged_row",
         row.line,
         f"this row has {pluralize(cell_count, 'cell')}, and the header has {column_count}.{hint}",
@@ -277,12 +277,12 @@ def quote_mode_of_scans(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv
         if quoted_scan.refusal and not (quoted_evidence.doubled_quote_count or quoted_evidence.has_multiline_rows):
             return QUOTES_ARE_TEXT  # reading it so raises a refusal for its own line
     if swallowing_span:
-        refuse_unclear_quotes(swallowing_span)
+        raise_unclear_quotes_refusal(swallowing_span)
     return QUOTES_ENCLOSE_CELLS
 
 
-def refuse_unclear_quotes(span: MultilineRow) -> NoReturn:
-    refuse_upload_at_line(
+def raise_unclear_quotes_refusal(span: MultilineRow) -> NoReturn:
+    raise_upload_refusal_at_line(
         "quotes_unclear",
         span.first_line,
         f"a quotation mark opens a cell here that ends on line {span.last_line}, and every line between looks like a "
@@ -308,7 +308,7 @@ def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str],
     unnamed_positions = [position for position, name in enumerate(names) if not name]
     for position in unnamed_positions:
         if position in scan.first_filled_lines:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "column_unnamed",
                 scan.header.line,
                 f"column {position + 1} has no name, but line {scan.first_filled_lines[position]} has a value in it. "
@@ -334,7 +334,7 @@ def iterate_uploaded_rows(rows: Iterable[DelimitedRow], name_by_position: dict[i
             is_header_read = is_header_row(row)
         elif any(map(str.strip, row.cells)):
             if max(map(len, row.cells)) > MAX_UPLOADED_CELL_CHARACTERS:
-                refuse_upload_at_line(
+                raise_upload_refusal_at_line(
                     "cell_too_long", row.line, f"a cell has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
                 )
             yield UploadedRow(row.line, {name: row.cells[position] for position, name in name_by_position.items()})

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import BinaryIO, NamedTuple, NoReturn
 
 from app.errors import Invalid, join_names, shorten_echo
-from app.uploads.rows import MAX_ROW_CHARACTERS, refuse_upload_at_line
+from app.uploads.rows import MAX_ROW_CHARACTERS, raise_upload_refusal_at_line
 
 DECODE_CHUNK_BYTES = 2**20
 MAX_SAMPLE_CHARACTERS = 60
@@ -65,7 +65,7 @@ class EncodingOffer(NamedTuple):
     sample: str
 
 
-def find_supported_encoding_by_name(name: str) -> str:
+def find_supported_encoding_or_refuse(name: str) -> str:
     """Return one of `ENCODINGS` by any of its names. Raises `Invalid` (`encoding_unknown`)."""
     try:
         codec = codecs.lookup(name.strip())
@@ -98,7 +98,7 @@ def detect_encoding(file: BinaryIO, chosen_encoding: str | None) -> TextEncoding
                 skip += len(mark)
             return TextEncoding(encoding, skip)
     if chosen_encoding is not None:
-        encoding = find_supported_encoding_by_name(chosen_encoding)
+        encoding = find_supported_encoding_or_refuse(chosen_encoding)
         return TextEncoding("utf-16-le" if encoding == "utf-16" else encoding, 0, is_chosen=True)
     return TextEncoding(utf_16_kind_of_bytes_or_none(start[: 2**12]) or UTF_8, 0)
 
@@ -137,10 +137,10 @@ def iterate_decoded_chunks(file: BinaryIO, text_encoding: TextEncoding) -> Itera
         try:
             text = decoder.decode(data, final=not data)
         except UnicodeDecodeError as problem:
-            refuse_undecodable_bytes(problem, line_number, text_encoding)
+            raise_undecodable_bytes_refusal(problem, line_number, text_encoding)
         if (position := text.find("\0")) >= 0:
             line_number += text.count("\n", 0, position)
-            refuse_upload_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+            raise_upload_refusal_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
         if text:
             yield text
         line_number += text.count("\n")
@@ -169,29 +169,31 @@ def iterate_decoded_lines(file: BinaryIO, text_encoding: TextEncoding) -> Iterat
         pieces.append(lines[-1])
         length += len(lines[-1])
         if length > MAX_ROW_CHARACTERS:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "row_too_long", line_number, f"this line has more than {MAX_ROW_CHARACTERS:,} characters."
             )
     if length:
         yield "".join(pieces)
 
 
-def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding) -> NoReturn:
+def raise_undecodable_bytes_refusal(
+    problem: UnicodeDecodeError, first_line: int, text_encoding: TextEncoding
+) -> NoReturn:
     """Raise `Invalid` (`not_utf8`, with the possible `encodings` in its details; `encoding_unsuited`, `nul_byte`)."""
     before = problem.object[: problem.start].decode(text_encoding.encoding, "replace")
     line_number = first_line + before.count("\n") + (before.count("\r") if "\n" not in before else 0)
     if text_encoding.encoding != UTF_8:
         title = ENCODINGS.get(text_encoding.encoding, text_encoding.encoding.upper())
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "encoding_unsuited", line_number, f"this cannot be read as {title}. Choose another encoding."
         )
     if b"\0" in problem.object:
-        refuse_upload_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
+        raise_upload_refusal_at_line("nul_byte", line_number, NUL_CHARACTER_SENTENCE)
     text = problem.object.decode(UTF_8, "replace")
     invalid_count = text.count("\ufffd")
     valid_count = sum(character > "\x7f" for character in text) - invalid_count
     if valid_count > invalid_count:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "not_utf8",
             line_number,
             "most of this file is UTF-8, but this line is not. Was it merged from files with different "
@@ -200,11 +202,11 @@ def refuse_undecodable_bytes(problem: UnicodeDecodeError, first_line: int, text_
         )
     offers = possible_encodings_likeliest_first(problem.object)
     if not offers:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "not_utf8", line_number, "this is not UTF-8 text. Save the file as UTF-8 and try again.", encodings=[]
         )
     name, title, sample = offers[0]
-    refuse_upload_at_line(
+    raise_upload_refusal_at_line(
         "not_utf8",
         line_number,
         f"this is not UTF-8 text. It looks like {title}: “{sample}”. To read it that way, choose this encoding (on the "

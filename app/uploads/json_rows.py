@@ -22,8 +22,8 @@ from app.uploads.rows import (
     UploadedRow,
     UploadedTable,
     iterate_rows_up_to_limit,
+    raise_upload_refusal_at_line,
     refuse_impossible_column_names,
-    refuse_upload_at_line,
 )
 
 JSON_LINES_EXTENSIONS = (".jsonl", ".ndjson")
@@ -70,7 +70,7 @@ class JsonColumns:
         self.names.update(dict.fromkeys(values))
         if len(self.names) > MAX_UPLOAD_COLUMNS:
             message = f"with this row, the file has more than the maximum of {MAX_UPLOAD_COLUMNS} columns."
-            refuse_upload_at_line("too_many_columns", line_number, message)
+            raise_upload_refusal_at_line("too_many_columns", line_number, message)
 
 
 def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension: str) -> UploadedTable:
@@ -80,10 +80,10 @@ def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension
     `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`; `TooLarge`: `too_many_rows`.
     """
     row_source = find_row_source_of_json(read_chunks, read_lines, extension)
-    return table_from_row_source(row_source, count_json_lines(read_chunks))
+    return table_from_row_source(row_source, count_lines_of_chunks(read_chunks))
 
 
-def count_json_lines(read_chunks: ChunkReader) -> int:
+def count_lines_of_chunks(read_chunks: ChunkReader) -> int:
     line_feeds, carriage_returns, last_character = 0, 0, ""
     for chunk in read_chunks():
         line_feeds, carriage_returns, last_character = (
@@ -186,7 +186,7 @@ def iterate_values_of_json_lines(read_lines: ChunkReader) -> Iterator[tuple[int,
             try:
                 yield line_number, STRICT_JSON_DECODER.decode(line)
             except (ValueError, RecursionError) as problem:
-                refuse_upload_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
+                raise_upload_refusal_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
 
 
 def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
@@ -194,7 +194,7 @@ def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[in
     json_reader = JsonValueReader(read_chunks())
     yield from iterate_elements_of_next_list(json_reader)
     if json_reader.peek_character():
-        refuse_upload_at_line("json_unreadable", json_reader.line, "something follows the end of the list.")
+        raise_upload_refusal_at_line("json_unreadable", json_reader.line, "something follows the end of the list.")
 
 
 def iterate_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
@@ -242,11 +242,11 @@ def find_row_source_in_object(read_chunks: ChunkReader) -> JsonRowSource:
             f"The rows are the list “{shorten_echo(list_names[0])}”.",
         )
     if type_by_name and set(type_by_name.values()) <= {"an object", "a list"}:
-        refuse_object_without_rows(list(type_by_name))
+        raise_object_without_rows_refusal(list(type_by_name))
     return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
 
 
-def refuse_object_without_rows(names: list[str]) -> NoReturn:
+def raise_object_without_rows_refusal(names: list[str]) -> NoReturn:
     raise Invalid(
         f"This is one object with {join_names(names)} and without a list of rows. Save a list of objects, one for "
         "each row "
@@ -264,7 +264,7 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
         json_reader.peek_character()
         name = json_reader.read_value()
         if not isinstance(name, str):
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "json_unreadable", json_reader.line, f"there is {json_type_with_article(name)} where a name should be."
             )
         json_reader.require_character(":", "a name")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from app.uploads.rows import MAX_ROW_CHARACTERS, MAX_UPLOADED_CELL_CHARACTERS, refuse_upload_at_line
+from app.uploads.rows import MAX_ROW_CHARACTERS, MAX_UPLOADED_CELL_CHARACTERS, raise_upload_refusal_at_line
 
 MAX_NESTING_LEVELS = 50  # some readers of exports allow no more than a few hundred levels
 JSON_WHITE_SPACE = " \t\r\n"
@@ -18,19 +18,19 @@ class NonFiniteNumberError(ValueError):
     """NaN or infinity."""
 
 
-def pairs_to_dict_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def dict_of_pairs_refusing_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) != len(pairs):
         raise DuplicateNameError
     return values
 
 
-def refuse_non_finite_number(name: str) -> NoReturn:
+def raise_non_finite_number_refusal(name: str) -> NoReturn:
     raise NonFiniteNumberError(name)
 
 
 STRICT_JSON_DECODER = json.JSONDecoder(
-    object_pairs_hook=pairs_to_dict_without_duplicates, parse_constant=refuse_non_finite_number
+    object_pairs_hook=dict_of_pairs_refusing_duplicates, parse_constant=raise_non_finite_number_refusal
 )
 
 
@@ -53,7 +53,7 @@ def require_object_as_row(line_number: int, value: Any) -> dict[str, Any]:
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
     """
     if not isinstance(value, dict):
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "json_unreadable",
             line_number,
             f"this is {json_type_with_article(value)}, but every row must be a JSON object.",
@@ -61,9 +61,9 @@ def require_object_as_row(line_number: int, value: Any) -> dict[str, Any]:
     refuse_too_deep_nesting(line_number, value)
     for text in iterate_texts_in_json_value(value):
         if "\0" in text:
-            refuse_upload_at_line("nul_byte", line_number, "there is a NUL character in a value.")
+            raise_upload_refusal_at_line("nul_byte", line_number, "there is a NUL character in a value.")
         if len(text) > MAX_UPLOADED_CELL_CHARACTERS:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "cell_too_long", line_number, f"a value has more than {MAX_UPLOADED_CELL_CHARACTERS:,} characters."
             )
         if not text.isascii():
@@ -71,7 +71,7 @@ def require_object_as_row(line_number: int, value: Any) -> dict[str, Any]:
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError as problem:
-        refuse_upload_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
+        raise_upload_refusal_at_line("json_unreadable", line_number, reason_json_is_unreadable(problem))
     return value
 
 
@@ -83,7 +83,7 @@ def json_type_with_article(value: Any) -> str:
 def refuse_too_deep_nesting(line_number: int, value: Any, levels_left: int = MAX_NESTING_LEVELS) -> None:
     if isinstance(value, dict | list):
         if levels_left == 0:
-            refuse_upload_at_line("json_unreadable", line_number, reason_json_is_unreadable(RecursionError()))
+            raise_upload_refusal_at_line("json_unreadable", line_number, reason_json_is_unreadable(RecursionError()))
         for inner in value.values() if isinstance(value, dict) else value:
             refuse_too_deep_nesting(line_number, inner, levels_left - 1)
 
@@ -92,7 +92,7 @@ def refuse_lone_surrogates(line_number: int, text: str) -> None:
     """Refuse half of a character, for example from a text that was cut within an emoji: no file can hold it."""
     for character in text:
         if "\ud800" <= character <= "\udfff":
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "json_unreadable",
                 line_number,
                 f"a text has half of a character (\\u{ord(character):04x}), perhaps because it was cut inside an "
@@ -169,7 +169,7 @@ class JsonValueReader:
                 if next_character
                 else f"the file ends after {previous_part}."
             )
-            refuse_upload_at_line("json_unreadable", self.line, message)
+            raise_upload_refusal_at_line("json_unreadable", self.line, message)
 
     def read_value(self) -> Any:
         """Return the next value, at most as long as a row. Raises `Invalid` (`json_unreadable`, `row_too_long`)."""
@@ -181,9 +181,9 @@ class JsonValueReader:
                 if self.double_buffered_part_of_value():
                     continue
                 line = self.line + self.buffer.count("\n", self.position, problem.pos)
-                refuse_upload_at_line("json_unreadable", line, reason_json_is_unreadable(problem))
+                raise_upload_refusal_at_line("json_unreadable", line, reason_json_is_unreadable(problem))
             except (ValueError, RecursionError) as problem:
-                refuse_upload_at_line("json_unreadable", self.line, reason_json_is_unreadable(problem))
+                raise_upload_refusal_at_line("json_unreadable", self.line, reason_json_is_unreadable(problem))
             if (
                 end == len(self.buffer)
                 and not isinstance(value, dict | list | str)
@@ -197,7 +197,7 @@ class JsonValueReader:
         """Double the part of the value in memory; return False at the end. Raises `Invalid` (`row_too_long`)."""
         buffered_characters = len(self.buffer) - self.position
         if buffered_characters > MAX_ROW_CHARACTERS:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "row_too_long", self.line, f"this value has more than {MAX_ROW_CHARACTERS:,} characters."
             )
         has_read_more = False

@@ -66,14 +66,14 @@ class UploadedTable:
     sheets: tuple[str, ...] = ()
 
 
-def refuse_upload_at_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:
+def raise_upload_refusal_at_line(error_code: str, line_number: int, problem: str, **details: Any) -> NoReturn:
     raise Invalid(f"Line {line_number}: {problem} Nothing was imported.", code=error_code, line=line_number, **details)
 
 
 def refuse_impossible_column_names(line_number: int, column_names: tuple[str, ...]) -> None:
     """Raise `Invalid` (`too_many_columns`, `column_unnamed`, `column_twice`) for impossible columns."""
     if len(column_names) > MAX_UPLOAD_COLUMNS:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "too_many_columns",
             line_number,
             f"there are {len(column_names):,} columns; the maximum is {MAX_UPLOAD_COLUMNS}.",
@@ -81,12 +81,12 @@ def refuse_impossible_column_names(line_number: int, column_names: tuple[str, ..
     seen_names = set()
     for position, name in enumerate(column_names, start=1):
         if not name:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "column_unnamed", line_number, f"column {position} has no name. Name it, or remove it."
             )
         if name in seen_names:
             duplicate = shorten_echo(name)
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "column_twice", line_number, f"two columns are named “{duplicate}”. Rename one.", column=duplicate
             )
         seen_names.add(name)
@@ -104,7 +104,7 @@ def iterate_rows_up_to_limit(records: Iterator[UploadedRow]) -> Iterator[Uploade
         yield record
 
 
-def parse_finite_number(value: Any) -> float | None:
+def parse_finite_number_or_none(value: Any) -> float | None:
     """Return the finite number in a value, which may be a text; None for all others."""
     try:
         number = float(format_cell(value))

@@ -72,8 +72,8 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
             `column_twice`, `too_many_columns`; while rows are read `cell_too_long`.
 
     """
-    check_workbook_size(file, max_mb)
-    workbook = result_of_openpyxl_or_refusal(
+    refuse_unsafe_workbook(file, max_mb)
+    workbook = call_openpyxl_or_refuse(
         lambda: openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
     )
     worksheets = {worksheet.title: worksheet for worksheet in workbook.worksheets}
@@ -83,7 +83,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
         )
         raise TooLarge(message, code="workbook_too_large")
     if sheet is not None and sheet not in worksheets:
-        refuse_unknown_sheet(sheet, list(worksheets))
+        raise_unknown_sheet_refusal(sheet, list(worksheets))
     candidates = [sheet] if sheet is not None else list(worksheets)
     title = next((name for name in candidates if has_sheet_content(worksheets[name])), None)
     if title is None:
@@ -108,8 +108,8 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     )
 
 
-def check_workbook_size(file: BinaryIO, max_mb: int) -> None:
-    """Check the sizes in the zip's directory.
+def refuse_unsafe_workbook(file: BinaryIO, max_mb: int) -> None:
+    """Refuse a workbook that is encrypted, damaged or too large, by its zip's directory and before it is unpacked.
 
     Raises `TooLarge` (`file_too_large`, `zip_too_dense`) and `Invalid` (`zip_encrypted`, `workbook_unreadable`).
     """
@@ -117,7 +117,7 @@ def check_workbook_size(file: BinaryIO, max_mb: int) -> None:
     if any(part.flag_bits & ZIP_ENCRYPTED_FLAG for part in parts):
         raise Invalid("This workbook has a password. Save it without one. Nothing was imported.", code="zip_encrypted")
     if any(part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for part in parts):
-        refuse_damaged_workbook()
+        raise_damaged_workbook_refusal()
     unpacked_bytes = sum(part.file_size for part in parts)
     if unpacked_bytes > max_mb * MB:
         raise TooLarge(
@@ -128,22 +128,22 @@ def check_workbook_size(file: BinaryIO, max_mb: int) -> None:
     refuse_too_dense_archive(unpacked_bytes, sum(part.compress_size for part in parts), "This table", "zip_too_dense")
 
 
-def result_of_openpyxl_or_refusal(function: Callable[[], Result]) -> Result:
+def call_openpyxl_or_refuse(function: Callable[[], Result]) -> Result:
     """Return the result of a call into openpyxl. Raises `Invalid` (`workbook_unreadable`) if it fails."""
     try:
         return function()
     except Exception:  # noqa: BLE001 - a damaged workbook makes openpyxl raise errors of any kind
-        refuse_damaged_workbook()
+        raise_damaged_workbook_refusal()
 
 
-def refuse_damaged_workbook() -> NoReturn:
+def raise_damaged_workbook_refusal() -> NoReturn:
     raise Invalid(
         "This Excel workbook is damaged or was cut off. Save it again, or save it as CSV UTF-8. Nothing was imported.",
         code="workbook_unreadable",
     ) from None
 
 
-def refuse_unknown_sheet(sheet: str, titles: Sequence[str]) -> NoReturn:
+def raise_unknown_sheet_refusal(sheet: str, titles: Sequence[str]) -> NoReturn:
     raise Invalid(
         f"This workbook has no sheet “{shorten_echo(sheet)}”. It has {join_names(titles)}. Nothing was imported.",
         code="sheet_unknown",
@@ -163,12 +163,12 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
     worksheet.reset_dimensions()  # some programs write wrong ones, and openpyxl would cut the sheet there
     rows = iter(worksheet.iter_rows())
     cell_count = line = width = empty_count = 0
-    while (row := result_of_openpyxl_or_refusal(partial(next, rows, None))) is not None:
+    while (row := call_openpyxl_or_refuse(partial(next, rows, None))) is not None:
         line += 1
         cell_count += len(row)
         if line > MAX_SHEET_ROWS or cell_count > MAX_SHEET_CELLS:
-            refuse_huge_sheet_at_line(line)
-        cells = result_of_openpyxl_or_refusal(partial(cells_without_trailing_blanks, row))
+            raise_huge_sheet_refusal_at_line(line)
+        cells = call_openpyxl_or_refuse(partial(cells_without_trailing_blanks, row))
         if not cells:
             empty_count += 1
             continue
@@ -179,7 +179,7 @@ def iterate_rows_of_sheet(worksheet: Any) -> Iterator[DelimitedRow]:
         yield DelimitedRow(line, cells + [""] * (width - len(cells)), ("",))
 
 
-def refuse_huge_sheet_at_line(line: int) -> NoReturn:
+def raise_huge_sheet_refusal_at_line(line: int) -> NoReturn:
     raise TooLarge(
         f"Line {line}: this sheet has more than {MAX_SHEET_ROWS:,} rows or {MAX_SHEET_CELLS:,} cells, counting empty "
         "ones. Copy the table into a new workbook. Nothing was imported.",

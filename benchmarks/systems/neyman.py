@@ -19,7 +19,7 @@ from app.inference.observations.tally import AnnotatorItemCounts, Tally
 from app.inference.ratings.moderated_means import (
     moderated_means_of_tally,
     prior_item_variances,
-    squares_within_items,
+    sums_of_squares_within_items,
     variance_spread_beyond_and_by_chance,
 )
 from app.selection.buckets import Pick
@@ -40,7 +40,7 @@ def tally_of(judgments: Integers, mean: Array, squares: Array) -> Tally:
 
 def variances_differ(tally: Tally) -> bool:
     """Return whether items do, at the level."""
-    squares, freedom = squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
+    squares, freedom = sums_of_squares_within_items(tally), np.maximum(tally.annotators - 1, 0)
     if not squares.any():
         return False
     beyond, _ = variance_spread_beyond_and_by_chance(

@@ -17,16 +17,18 @@ async def log_in_with_role(
 ):
     """A researcher of this role for the server, and perhaps in a campaign, logged in, and the token of their program.
 
-    of: what the token is for, as `create_api_token` takes it.
+    of: what the token is for, as `issue_api_token` takes it.
     """
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
-        await users.find_or_create_oldest_user(connection, now=now)
-        user = await users.insert_user(connection, f"one.{role}.{member or 'none'}", now=now, role=role)
+        await users.find_oldest_user_or_create_admin(connection, now=now)
+        user = await users.insert_and_return_user_or_refuse(
+            connection, f"one.{role}.{member or 'none'}", now=now, role=role
+        )
         if member:
             await members.insert_member_if_new(connection, campaign, user, member, now=now)
         session = await login.start_session_and_return_secret(connection, user.id, now=now, hours=12)
-        token = await tokens.create_api_token(connection, user.id, "program", now=now, **of)
+        token = await tokens.issue_api_token(connection, user.id, "program", now=now, **of)
     client.cookies.set(app.state.cookie_name, session)
     client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
     return user, token

@@ -207,7 +207,7 @@ async def test_a_link_is_proof_for_an_hour(app, researcher):
 async def test_an_open_browser_lets_nobody_make_a_link_or_a_researcher_without_the_password(app, researcher):
     await set_password(researcher)
     async with app.state.database.begin() as connection:
-        bob = await users.insert_user(connection, "bob", now=datetime.now(UTC))
+        bob = await users.insert_and_return_user_or_refuse(connection, "bob", now=datetime.now(UTC))
     link = f"/admin/people/{bob.id}/link"
     assert 'name="current"' in (await researcher.get(link)).text
     for address, fields in ((link, {}), ("/admin/people", {"name": "eve"})):
@@ -235,7 +235,7 @@ async def test_a_new_password_ends_login_links_and_if_wished_tokens(app, researc
 
 async def test_log_out_everywhere_ends_every_session_and_link_of_mine_and_nobody_elses(app, researcher):
     async with app.state.database.begin() as connection:
-        await users.insert_user(connection, "bob", now=datetime.now(UTC))
+        await users.insert_and_return_user_or_refuse(connection, "bob", now=datetime.now(UTC))
     async with (
         came_by_link(app, await a_link_for(app)) as elsewhere,
         came_by_link(app, await a_link_for(app, "bob")) as bob,

@@ -33,8 +33,8 @@ async def campaign(engine):
 @pytest.fixture
 async def headers(engine, researcher):
     async with engine.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        return {"authorization": f"Bearer {await tokens.create_api_token(connection, admin.id, 'program', now=NOW)}"}
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
+        return {"authorization": f"Bearer {await tokens.issue_api_token(connection, admin.id, 'program', now=NOW)}"}
 
 
 async def test_each_download_of_a_file_about_people_is_a_line(engine, researcher, headers, campaign):

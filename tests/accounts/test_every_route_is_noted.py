@@ -298,7 +298,7 @@ async def test_what_changes_something_writes_a_line_and_no_secret(app, engine, r
 async def log_in_again(app, researcher):
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=now)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=now)
         session = await login.start_session_and_return_secret(connection, admin.id, now=now, hours=12)
     researcher.cookies.clear()
     researcher.cookies.set(app.state.cookie_name, session)

@@ -132,7 +132,7 @@ async def test_the_cookie_of_a_read_only_link_opens_no_other_campaign(app, clien
         await create_running_campaign(engine, name="Nouns"),
     )
     async with engine.begin() as connection:
-        await users.find_or_create_oldest_user(connection, now=datetime.now(UTC))
+        await users.find_oldest_user_or_create_admin(connection, now=datetime.now(UTC))
         secret = await shared_links.create_shared_link_and_return_secret(
             connection, mine, "", maker_name="ada", now=datetime.now(UTC)
         )

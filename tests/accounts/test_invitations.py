@@ -76,7 +76,7 @@ async def test_the_log_says_who_accepted_whose_invitation(client, engine, resear
 async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        dan = await users.insert_user(connection, "dan", now=NOW, role="guest")
+        dan = await users.insert_and_return_user_or_refuse(connection, "dan", now=NOW, role="guest")
         await users.store_password_and_end_other_sessions(
             connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
         )
@@ -199,7 +199,7 @@ async def test_invitations_are_made_and_withdrawn_on_their_page(app, client, res
 async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
         await users.store_password_and_end_other_sessions(
             connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
         )

@@ -72,9 +72,9 @@ async def test_the_database_changes_no_line_and_takes_none_out_whoever_asks(engi
 
 async def test_the_name_of_a_removed_researcher_stays(engine):
     async with engine.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        bea = await users.insert_user(connection, "bea", now=NOW)
-        await tokens.create_api_token(connection, bea.id, "notebook", now=NOW)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
+        bea = await users.insert_and_return_user_or_refuse(connection, "bea", now=NOW)
+        await tokens.issue_api_token(connection, bea.id, "notebook", now=NOW)
         await users.delete_user_unless_self_or_last_owner(connection, bea.id, actor_id=admin.id)
     assert [row[:4] for row in await fetch_rows(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
@@ -169,8 +169,8 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
 async def test_programs_read_the_log(engine, app, client):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        token = await tokens.create_api_token(connection, admin.id, "notebook", now=NOW)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
+        token = await tokens.issue_api_token(connection, admin.id, "notebook", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     found = (await client.get(f"/api/v1/campaigns/{campaign.slug}/log?size=1")).json()
     assert found["total"] == 2
@@ -183,7 +183,7 @@ async def test_programs_read_the_log(engine, app, client):
 
 async def test_who_fails_to_log_in_is_noted_without_what_they_typed(engine, client):
     async with engine.begin() as connection:
-        await users.find_or_create_oldest_user(connection, now=NOW)
+        await users.find_oldest_user_or_create_admin(connection, now=NOW)
     await client.post("/login", data={"name": "admin", "password": "hunter2hunter2"})
     await client.post("/login", data={"name": "correct horse battery", "password": ""})
     failed = [(row[0], row[2], row[3]) for row in await fetch_rows(engine, LINES)]

@@ -28,7 +28,7 @@ PASSWORD = "ten small verbs"
 
 async def add(engine, name="ada", password=PASSWORD):
     async with engine.begin() as connection:
-        user = await users.insert_user(connection, name, now=NOW)
+        user = await users.insert_and_return_user_or_refuse(connection, name, now=NOW)
         await users.store_password_and_end_other_sessions(
             connection, user.id, await passwords.hash_password(password), kept_session_digest=b""
         )
@@ -46,7 +46,7 @@ async def redeem(engine, token, *, now=NOW):
 
 
 async def attempt(engine, name="ada", password=PASSWORD, address="192.0.2.1", browser=None, *, now=NOW):
-    return await login.authenticate_by_password(engine, name, password, address, browser, now=now)
+    return await login.authenticate_user_by_password_or_refuse(engine, name, password, address, browser, now=now)
 
 
 async def test_the_right_password_lets_in_and_names_ignore_case(engine):
@@ -64,7 +64,7 @@ async def test_a_wrong_name_and_a_wrong_password_are_refused_in_the_same_words(e
 
 async def test_a_user_without_password_cannot_log_in_with_any(engine):
     async with engine.begin() as connection:
-        await users.insert_user(connection, "ada", now=NOW)
+        await users.insert_and_return_user_or_refuse(connection, "ada", now=NOW)
     for password in ("", "nobody has this password"):
         with pytest.raises(Unauthenticated):
             await attempt(engine, "ada", password)
@@ -266,7 +266,7 @@ async def test_unusable_names_are_refused(engine, subtests):
         with subtests.test(name=name):
             async with engine.connect() as connection:
                 with pytest.raises(Invalid) as refusal:
-                    await users.insert_user(connection, name, now=NOW)
+                    await users.insert_and_return_user_or_refuse(connection, name, now=NOW)
             assert refusal.value.code == "user_name_invalid"
 
 
@@ -274,7 +274,7 @@ async def test_a_name_is_taken_once(engine):
     await add(engine)
     async with engine.connect() as connection:
         with pytest.raises(Conflict):
-            await users.insert_user(connection, "ADA", now=NOW)
+            await users.insert_and_return_user_or_refuse(connection, "ADA", now=NOW)
 
 
 @pytest.mark.parametrize(("password", "code"), [("nine char", "password_too_short"), ("x" * 1001, "password_too_long")])

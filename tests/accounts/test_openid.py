@@ -67,7 +67,7 @@ def engine(app):
 @pytest.fixture
 async def ada(engine):
     async with engine.begin() as connection:
-        return await users.insert_user(connection, "ada@lab.example", now=NOW, role="manager")
+        return await users.insert_and_return_user_or_refuse(connection, "ada@lab.example", now=NOW, role="manager")
 
 
 async def gone_and_come_back(client, **query):
@@ -170,8 +170,8 @@ async def test_what_is_no_plain_address_opens_no_account(app, client, engine, pr
     """Neither that of somebody with such a name, nor a new one because the domain seems to be one of ours."""
     app.state.settings = app.state.settings.model_copy(update={"oidc_domains": ("lab.example",)})
     async with engine.begin() as connection:
-        await users.insert_user(connection, "admin", now=NOW)  # an owner who has no password yet
-        await users.insert_user(connection, "kim@lab.example", now=NOW, role="manager")
+        await users.insert_and_return_user_or_refuse(connection, "admin", now=NOW)  # an owner who has no password yet
+        await users.insert_and_return_user_or_refuse(connection, "kim@lab.example", now=NOW, role="manager")
     let_in = []
     for claim in NO_ADDRESSES:
         await provider(claims={"email": claim, "sub": f"person {claim!r}"})

@@ -52,8 +52,8 @@ async def campaign(app, researcher):
     found = await create_running_campaign(app.state.database, name="Verbs")
     assert (await researcher.post("/admin/account/password", data={"password": PASSWORD})).status_code == 303
     async with app.state.database.begin() as connection:
-        await users.insert_user(connection, "guest", now=NOW, role="guest")
-        viewer = await users.insert_user(connection, "viewer", now=NOW, role="guest")
+        await users.insert_and_return_user_or_refuse(connection, "guest", now=NOW, role="guest")
+        viewer = await users.insert_and_return_user_or_refuse(connection, "viewer", now=NOW, role="guest")
         insert = "INSERT INTO campaign_members (campaign_id, user_id, role, added_at) VALUES (:c, :u, 'viewer', :now)"
         await connection.execute(text(insert), {"c": found.id, "u": viewer.id, "now": NOW})
     return found, viewer

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from app.analysis.available_methods import methods_for_design
+from app.analysis.available_methods import available_methods_for_design
 from app.analysis.result_types import Answers
 from app.designs.design import Design
 from app.designs.slider import Slider
@@ -14,7 +14,7 @@ from app.inference.observations.judgment_kinds import CLASS_KINDS
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
 
-REACHED = methods_for_design(Slider())
+REACHED = available_methods_for_design(Slider())
 # What a campaign of scores reaches that asks by one criterion, and its annotators nothing.
 OFFERED = replace(
     REACHED,
@@ -104,7 +104,7 @@ def simulated_answers(
     law = ONLINE_LAWS.get(design.default_law, ONLINE_LAWS["easl"])  # toys are registered by a test alone
     family = (law.law_with_class_count(len(design.classes)) if law.reads in CLASS_KINDS else law).family
     told: dict[str, Any] = {
-        "score": design.to_points(made.value, made.hit),
+        "score": design.values_to_points(made.value, made.hit),
         "value_kind": design.value_kind,
         "classes": design.classes,
         "law": law.name,

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from app.analysis.available_methods import fit_scores_with_reading_notes, fit_table_or_refuse, methods_for_design
+from app.analysis.available_methods import (
+    available_methods_for_design,
+    fit_scores_with_reading_notes,
+    fit_table_or_refuse,
+)
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Options
 from app.designs.registry import DESIGNS
@@ -61,11 +65,11 @@ def test_the_table_of_annotators_has_their_discrimination_with_its_error():
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline", "ranking", "best_worst", "slider", "magnitude", "ordinal"])
 def test_every_design_with_an_order_has_the_method(design):
-    assert "aware_bradley_terry" in methods_for_design(DESIGNS[design]()).scores
+    assert "aware_bradley_terry" in available_methods_for_design(DESIGNS[design]()).scores
 
 
 def test_categories_do_not_have_it():
-    assert "aware_bradley_terry" not in methods_for_design(DESIGNS["categories"]()).scores
+    assert "aware_bradley_terry" not in available_methods_for_design(DESIGNS["categories"]()).scores
 
 
 def test_annotators_who_give_scores_have_a_reliability_and_no_discrimination():

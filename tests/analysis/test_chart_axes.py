@@ -29,11 +29,11 @@ def test_ticks_stand_at_round_numbers_inside_the_axis():
 
 
 def test_the_head_of_a_column_has_room_for_a_few_ticks():
-    assert [words for _, words in axis_with_round_ticks("", -1.0, 1.0).few_ticks] == ["−1.0", "0.0", "1.0"]
-    assert [words for _, words in axis_with_round_ticks("", -6.1, 6.2).few_ticks] == ["−5", "0", "5"]
+    assert [words for _, words in axis_with_round_ticks("", -1.0, 1.0).at_most_four_ticks] == ["−1.0", "0.0", "1.0"]
+    assert [words for _, words in axis_with_round_ticks("", -6.1, 6.2).at_most_four_ticks] == ["−5", "0", "5"]
     rng = np.random.default_rng(3)
     for low, width in zip(rng.normal(0, 10, 200), rng.lognormal(0, 3, 200), strict=True):
-        assert 2 <= len(axis_with_round_ticks("", low, low + width).few_ticks) <= 4
+        assert 2 <= len(axis_with_round_ticks("", low, low + width).at_most_four_ticks) <= 4
 
 
 def test_an_axis_of_no_width_is_widened():
@@ -42,7 +42,10 @@ def test_an_axis_of_no_width_is_widened():
 
 
 def test_an_axis_whose_width_is_only_rounding_is_widened_too():
-    assert axis_with_round_ticks("", 0.0, 1e-17).few_ticks == axis_with_round_ticks("", 0.0, 0.0).few_ticks
+    assert (
+        axis_with_round_ticks("", 0.0, 1e-17).at_most_four_ticks
+        == axis_with_round_ticks("", 0.0, 0.0).at_most_four_ticks
+    )
     assert all(len(words) < 10 for _, words in axis_with_round_ticks("", 0.5, 0.5 + 1e-16).ticks)
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from app.analysis.available_methods import methods_for_design
+from app.analysis.available_methods import available_methods_for_design
 from app.analysis.methods import TABLE_METHODS
 from app.analysis.result_types import Options
 from app.designs.categories import Categories
@@ -102,5 +102,5 @@ def test_orders_have_halo_where_the_same_pairs_are_judged_again():
 
 
 def test_labels_without_an_order_have_none():
-    assert "halo" in methods_for_design(Slider()).tables
-    assert "halo" not in methods_for_design(Categories(labels=("a", "b"))).tables
+    assert "halo" in available_methods_for_design(Slider()).tables
+    assert "halo" not in available_methods_for_design(Categories(labels=("a", "b"))).tables

@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from app.analysis.answer_kinds import reading_notes
-from app.analysis.available_methods import fit_scores_with_reading_notes, fit_table_or_refuse, methods_for_design
+from app.analysis.answer_kinds import notes_on_reading_as_kind
+from app.analysis.available_methods import (
+    available_methods_for_design,
+    fit_scores_with_reading_notes,
+    fit_table_or_refuse,
+)
 from app.analysis.label_tables import fit_dawid_skene, lazy_judgment_label_table
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.pairwise_tables import preference_pair_columns
@@ -49,14 +53,14 @@ def made_by(make, *given):
 
 def test_every_method_that_is_offered_scores_answers_of_the_design(design):
     made = simulated_answers(design)
-    for name, method in methods_for_design(design, design.default_items).scores.items():
+    for name, method in available_methods_for_design(design, design.default_items).scores.items():
         found = fit_scores_with_reading_notes(method, made)
         assert np.isfinite(found.values[made.has_judgments]).all(), name
 
 
 def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
     made = simulated_answers(design)
-    offer = methods_for_design(design, design.default_items)
+    offer = available_methods_for_design(design, design.default_items)
     found = {
         name: made_by(fit_table_or_refuse, table, made, table.relevant_options(Options()))
         for name, table in offer.tables.items()
@@ -68,7 +72,7 @@ def test_every_table_that_is_offered_has_rows_or_says_why_not(design):
 
 
 def test_what_the_answers_do_not_reach_is_refused_by_name(design):
-    made, offer = simulated_answers(design), methods_for_design(design)
+    made, offer = simulated_answers(design), available_methods_for_design(design)
     left_out = [name for name, method in SCORE_METHODS.items() if name not in offer.scores and method.can_cut_scores]
     for name in left_out:
         with pytest.raises(Inestimable) as refusal:
@@ -82,7 +86,7 @@ def test_what_the_answers_do_not_reach_is_refused_by_name(design):
 
 def test_who_reads_answers_as_another_kind_says_so_once(design):
     made = simulated_answers(design)
-    for method in methods_for_design(design, design.default_items).scores.values():
+    for method in available_methods_for_design(design, design.default_items).scores.values():
         codes = [note.code for note in fit_scores_with_reading_notes(method, made).notes if note.code in CODES]
         whole_points = method.reads == "ordered_classes" and design.value_kind == "points"
         assert len(codes) == len(set(codes))
@@ -91,7 +95,7 @@ def test_who_reads_answers_as_another_kind_says_so_once(design):
 
 def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design):
     made = simulated_answers(design, hits=200)
-    for name, method in methods_for_design(design, design.default_items).scores.items():
+    for name, method in available_methods_for_design(design, design.default_items).scores.items():
         found = fit_scores_with_reading_notes(method, made)
         place = np.arange(made.n_items)[made.has_judgments]
         assert metrics.spearman(place, found.values[made.has_judgments]) > 0.8, name
@@ -100,7 +104,7 @@ def test_a_higher_place_on_the_scale_gets_a_higher_score_by_every_method(design)
 def test_nothing_is_said_of_answers_that_are_read_as_they_are(subtests):
     for kind in READABLE_KINDS:
         with subtests.test(kind=kind):
-            assert reading_notes(replace(crowd_answers(), value_kind=kind, classes=FACES), kind) == ()
+            assert notes_on_reading_as_kind(replace(crowd_answers(), value_kind=kind, classes=FACES), kind) == ()
 
 
 # Orders
@@ -136,7 +140,7 @@ def test_pairs_are_called_dependent_only_where_hits_have_more_than_two_items():
 
 def test_one_item_at_a_time_has_no_order():
     design = DESIGNS["slider"]()
-    offer = methods_for_design(design, 1)
+    offer = available_methods_for_design(design, 1)
     assert {"elo", "ra", "trueskill"}.isdisjoint(offer.scores)
     assert "scale" not in offer.tables
     made = answers([(k % 3, {k % 5: 10.0 * k}) for k in range(10)])
@@ -248,7 +252,7 @@ def test_labels_of_a_design_are_not_cut_whatever_is_chosen():
 
 
 def test_into_how_many_labels_scores_are_cut_is_asked_only_where_there_are_scores():
-    offers = methods_for_design(DESIGNS["slider"]()), methods_for_design(Smiley())
+    offers = available_methods_for_design(DESIGNS["slider"]()), available_methods_for_design(Smiley())
     asked = [
         [option for section in offer.sections for option in offer.options_not_fixed_by_design(section)]
         for offer in offers

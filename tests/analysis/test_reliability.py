@@ -6,7 +6,7 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from app.analysis.available_methods import methods_for_design
+from app.analysis.available_methods import available_methods_for_design
 from app.analysis.load_answers import load_campaign_answers, seconds_of_responses_or_nan
 from app.analysis.misfit_tables import build_annotator_misfit_table, build_item_misfit_table, lazy_winner_loser_table
 from app.analysis.reliability_table import build_reliability_table, choose_split_count
@@ -37,7 +37,7 @@ def cells(table):
 
 
 def test_orders_alone_have_these_tables():
-    offered = {name: TABLES & methods_for_design(design()).tables.keys() for name, design in DESIGNS.items()}
+    offered = {name: TABLES & available_methods_for_design(design()).tables.keys() for name, design in DESIGNS.items()}
     assert {name for name, tables in offered.items() if tables == TABLES} == {
         "pairwise",
         "best_worst",

@@ -5,7 +5,7 @@ import pytest
 
 from app.analysis import scatter
 from app.analysis.chart_axes import axis_with_round_ticks
-from app.analysis.scatter import Dot, label_dots_with_room
+from app.analysis.scatter import Dot, label_dots_where_room
 
 
 def test_squares_count_every_dot_once_and_the_fullest_is_darkest():
@@ -20,21 +20,21 @@ def test_squares_count_every_dot_once_and_the_fullest_is_darkest():
 
 def test_names_do_not_cover_dots_or_each_other():
     crowded = [Dot(50 + i * 0.5, 50.0, "") for i in range(10)] + [Dot(10.0, 10.0, "")]
-    found = label_dots_with_room(crowded, [f"annotator {i}" for i in range(11)])
+    found = label_dots_where_room(crowded, [f"annotator {i}" for i in range(11)])
     assert found[10].label == "annotator 10"
     boxes = [scatter.label_box(dot) for dot in found if dot.label]
     assert not any(scatter.has_overlap(one, other) for i, one in enumerate(boxes) for other in boxes[:i])
 
 
 def test_a_name_at_the_right_edge_stands_at_the_left_of_its_dot():
-    (found,) = label_dots_with_room([Dot(98.0, 50.0, "")], ["somebody"])
+    (found,) = label_dots_where_room([Dot(98.0, 50.0, "")], ["somebody"])
     assert (found.label, found.side) == ("somebody", -1)
 
 
 def test_on_a_phone_the_furthest_dot_is_named_and_no_names_cover_each_other():
     rng = np.random.default_rng(5)
     names = [f"annotator{i}" for i in range(30)]
-    found = label_dots_with_room(
+    found = label_dots_where_room(
         [Dot(float(x), float(y), "") for x, y in rng.uniform(40, 60, (29, 2))] + [Dot(5.0, 95.0, "")], names
     )
     narrow = [dot for dot in found if dot.everywhere]
@@ -51,7 +51,7 @@ def test_on_a_phone_the_furthest_dot_is_named_and_no_names_cover_each_other():
 def test_of_few_dots_each_has_a_name_and_it_is_plain_which():
     rng = np.random.default_rng(7)
     dots = [Dot(float(x), float(y), "") for x, y in rng.uniform(45, 60, (6, 2))]
-    found = label_dots_with_room(dots, [f"A{i}" for i in range(6)])
+    found = label_dots_where_room(dots, [f"A{i}" for i in range(6)])
     assert [dot.label for dot in found] == [f"A{i}" for i in range(6)]
     for dot in found:
         left, right, top, bottom = scatter.label_box(dot)

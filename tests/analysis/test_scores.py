@@ -8,7 +8,7 @@ import pytest
 from app.analysis import pairwise_tables, scores
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.score_tables import scores_and_interval_ends
-from app.analysis.scores import correlate_scores_with_intervals
+from app.analysis.scores import compare_scores_by_correlation
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.tally import Tally
 from app.inference.online.law import AnsweredHit, LawParameters
@@ -49,7 +49,7 @@ def test_an_interval_holds_its_score(subtests):
 def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
     made = crowd_answers()
     found = SCORE_METHODS["trueskill"].fit(made)
-    told = moderated_means_of_tally(Tally.empty(12).add_judgments(made.item, made.annotator, made.unit_score))
+    told = moderated_means_of_tally(Tally.empty(12).with_judgments_added(made.item, made.annotator, made.unit_score))
     share, times = told.expected_coverage_and_width_ratio(*scores_and_interval_ends(found)[1:])
     assert f"about {100 * share:.0f} in 100 of its intervals contain" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
@@ -252,7 +252,7 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
     made = crowd_answers()
     one = scores.mean_scores(made)
     higher = one.values + 12.0 * (np.arange(12) == 0)  # above its neighbour: where no order differs nothing varies
-    found = correlate_scores_with_intervals(made, one, replace(one, values=higher))
+    found = compare_scores_by_correlation(made, one, replace(one, values=higher))
     assert [figure.name for figure in found.figures] == ["spearman", "pearson", "kendall", "ndcg"]
     assert found.n == 12
     for figure in found.figures:
@@ -263,7 +263,7 @@ def test_scores_side_by_side_have_all_four_figures_with_intervals():
 
 def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
     made = answers(ALL_TIES)
-    found = correlate_scores_with_intervals(made, scores.mean_scores(made), scores.mean_scores(made))
+    found = compare_scores_by_correlation(made, scores.mean_scores(made), scores.mean_scores(made))
     assert {figure.name: figure.value for figure in found.figures}["spearman"] is None
     assert any("equal" in note for note in found.notes)
 
@@ -271,6 +271,6 @@ def test_two_constant_scores_have_no_correlation_and_a_note_not_nan():
 def test_a_single_common_item_is_too_few_and_the_comparison_says_so():
     made = answers(TWO)
     one = scores.mean_scores(made)
-    found = correlate_scores_with_intervals(made, one, replace(one, values=np.array([1.0, np.nan])))
+    found = compare_scores_by_correlation(made, one, replace(one, values=np.array([1.0, np.nan])))
     assert (found.n, found.figures) == (1, ())
     assert "at least two items" in found.refusal

@@ -12,7 +12,7 @@ import pytest
 
 from app.analysis import agreement_table
 from app.analysis.answer_kinds import class_names_or_score_ranges, label_of_each_judgment
-from app.analysis.label_tables import fit_labels_with_confidence
+from app.analysis.label_tables import fit_judgment_labels_with_confidence
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable, cell_or_none_if_not_finite
 from app.inference.ground.inestimable import Inestimable, NotConverged
@@ -368,7 +368,7 @@ def test_an_item_without_a_judgment_has_no_label_and_no_confidence():
 
 
 def test_every_judgments_label_has_a_confidence():
-    found = fit_labels_with_confidence(crowd_answers(), 2)
+    found = fit_judgment_labels_with_confidence(crowd_answers(), 2)
     made = crowd_answers()
     agree = found.labels == found.item_labels[made.item]
     assert (found.confidence[agree] == found.item_confidence[made.item][agree]).all()

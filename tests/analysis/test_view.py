@@ -40,8 +40,8 @@ def test_sorting_starts_on_the_first_page():
 
 def test_a_view_of_one_table_leaves_the_others_as_they_are():
     view = AnalysisView(one="elo", table="items", sort="value", page=2, search="x")
-    assert view.view_if_of_table_else_its_start("items") == view
-    assert view.view_if_of_table_else_its_start("other") == AnalysisView(one="elo", table="other")
+    assert view.view_of_table_or_its_start("items") == view
+    assert view.view_of_table_or_its_start("other") == AnalysisView(one="elo", table="other")
 
 
 def test_a_form_keeps_the_rest_of_the_address():

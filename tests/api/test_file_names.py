@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from app.http.dependencies import content_disposition_header, get_now
+from app.http.dependencies import content_disposition_headers, get_now
 from tests.annotation.hits.criteria import create_campaign_with_criteria
 from tests.campaigns.drafts import create_launched_campaign, import_results
 
@@ -70,5 +70,7 @@ async def test_the_criterion_of_a_file_is_in_its_name(researcher, engine):
 
 
 def test_a_name_has_only_letters_that_every_system_takes():
-    headers = content_disposition_header("verbs", "scores", "csv", 'Größe "x"/..', now=datetime(2026, 1, 5, tzinfo=UTC))
+    headers = content_disposition_headers(
+        "verbs", "scores", "csv", 'Größe "x"/..', now=datetime(2026, 1, 5, tzinfo=UTC)
+    )
     assert headers == {"Content-Disposition": 'attachment; filename="verbs-scores-gr-e-x-2026-01-05.csv"'}

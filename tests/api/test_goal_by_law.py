@@ -94,7 +94,7 @@ def evidence_of(people: int, law: str = "easl-aware", pieces: int = 1) -> GoalEv
     items, who = np.tile(np.arange(ITEMS), people), np.repeat(np.arange(people) + 7, ITEMS)
     scores = np.concatenate([points_of(person) for person in range(people)]) / 100
     for some in np.array_split(np.arange(len(items)), pieces):
-        found = found.add_judgments(items[some], who[some], scores[some])
+        found = found.with_judgments_added(items[some], who[some], scores[some])
     return found
 
 

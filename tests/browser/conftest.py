@@ -21,7 +21,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
-from app.accounts.users import find_or_create_oldest_user
+from app.accounts.users import find_oldest_user_or_create_admin
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database import tables
@@ -208,7 +208,7 @@ async def session(served: AsyncEngine) -> str:
     now = datetime.now(UTC)
     async with served.begin() as connection:
         return await login.start_session_and_return_secret(
-            connection, (await find_or_create_oldest_user(connection, now=now)).id, now=now, hours=1
+            connection, (await find_oldest_user_or_create_admin(connection, now=now)).id, now=now, hours=1
         )
 
 

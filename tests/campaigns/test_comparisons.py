@@ -24,7 +24,7 @@ def unit(design_items, *, prompts=6, always_shown=()):
     campaign: Any = SimpleNamespace(
         segment_count=prompts, items_per_hit=design_items, design=SimpleNamespace(always_shown=always_shown)
     )
-    return ComparisonUnit.comparison_unit_if_systems(campaign, 3)
+    return ComparisonUnit.comparison_unit_or_none(campaign, 3)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,8 @@ import asyncpg
 import httpx
 from sqlalchemy import make_url
 
-from app.accounts.tokens import create_api_token
-from app.accounts.users import find_or_create_oldest_user
+from app.accounts.tokens import issue_api_token
+from app.accounts.users import find_oldest_user_or_create_admin
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
 from tests.chaos.crowd import Annotator, Caller, LaunchedCampaign
@@ -207,8 +207,8 @@ async def prepare_database(url: str, fault: str) -> str:
     engine = create_engine(url, pool_size=1)
     now = datetime.now(UTC)
     async with engine.begin() as connection:
-        owner = await find_or_create_oldest_user(connection, now=now)
-        bearer = await create_api_token(connection, owner.id, "chaos", now=now)
+        owner = await find_oldest_user_or_create_admin(connection, now=now)
+        bearer = await issue_api_token(connection, owner.id, "chaos", now=now)
     await engine.dispose()
     if fault == "ignored-cap":
         address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)

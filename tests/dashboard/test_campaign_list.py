@@ -31,7 +31,7 @@ async def answered(engine, number, count):
 
 async def intervals(engine, precisions):
     async with engine.connect() as connection:
-        rows = await summaries.load_campaign_list(connection)
+        rows = await summaries.load_campaigns_with_progress(connection)
         going = await campaign_list.load_campaign_pace_by_id(connection, precisions, rows, now=NOW)
     return {number: one.interval for number, one in going.items()}
 
@@ -39,7 +39,7 @@ async def intervals(engine, precisions):
 async def test_the_list_gives_no_pace_of_a_campaign_that_nobody_answers_any_more(engine):
     (campaign,) = await answered(engine, 1, 6)
     async with engine.connect() as connection:
-        row = next(one for one in await summaries.load_campaign_list(connection) if one.id == campaign.id)
+        row = next(one for one in await summaries.load_campaigns_with_progress(connection) if one.id == campaign.id)
         for minutes, told in ((5, True), (26, False)):
             now = NOW + timedelta(minutes=minutes)
             going = (await campaign_list.load_campaign_pace_by_id(connection, PrecisionReplay(), [row], now=now))[

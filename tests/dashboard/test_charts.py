@@ -7,9 +7,9 @@ import pytest
 from app.dashboard.charts import (
     COURSE_BOTTOM,
     COURSE_LABEL_HEIGHT,
-    course_drawing,
     label_heights_without_overlap,
     offered_chart_title_by_name,
+    score_history_drawing,
 )
 from app.dashboard.judgment_dots import judgment_dots
 from app.designs.registry import make_design
@@ -36,7 +36,7 @@ def test_labels_keep_their_distance_and_stay_in_the_chart():
 
 
 def test_the_course_goes_from_the_first_judgment_to_now_on_an_axis_of_round_places():
-    drawing = course_drawing(
+    drawing = score_history_drawing(
         [{"name": "a", "places": [52, None, None, 61]}, {"name": "b", "places": [75, 70, None, 72]}]
     )
     assert (drawing.low, drawing.high) == (50, 80)

@@ -73,7 +73,7 @@ async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine,
         await answer_all_hits(engine, campaign)
         for number, view in enumerate(await views_of(engine, campaign)):
             async with engine.connect() as connection:
-                course = (await courses.load_newest(connection, view, clock=lambda: 0.0)).state
+                course = (await courses.load_newest_position(connection, view, clock=lambda: 0.0)).state
             assert course.state.T.tolist() == await stored(engine, "state", number)
 
 
@@ -96,10 +96,10 @@ async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, 
     halos, views = HaloReplay(), await views_of(engine, campaign)
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
-        await halos.load_newest(connection, views[0], clock=lambda: 0.0)
+        await halos.load_newest_position(connection, views[0], clock=lambda: 0.0)
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
-        past = (await halos.load_newest(connection, views[0], clock=lambda: 0.0)).state
+        past = (await halos.load_newest_position(connection, views[0], clock=lambda: 0.0)).state
     table = await FitCache().load_cached_or_fit_table(engine, campaign.slug, "halo")
     within, of_means = past.sums.halo_matrix, past.sums.mean_correlation_matrix
     for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from app.goals.cut_line import cut_line
+from app.goals.cut_line import cut_line_or_none
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 from tests.unsaved import unsaved
@@ -15,11 +15,13 @@ def estimates(levels=LEVELS, annotators=10):
     items = np.repeat(np.arange(len(levels)), annotators)
     people = np.tile(np.arange(annotators), len(levels))
     errors = 0.02 * np.cos(np.pi * (people + items))
-    return moderated_means_of_tally(Tally.empty(len(levels)).add_judgments(items, people, levels[items] + errors))
+    return moderated_means_of_tally(
+        Tally.empty(len(levels)).with_judgments_added(items, people, levels[items] + errors)
+    )
 
 
 def line(**settings):
-    return cut_line(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS)
+    return cut_line_or_none(unsaved(goal_within=0, **settings), estimates(), LEVELS, NUMBERS)
 
 
 def test_between_level_items_both_may_cross_the_line_below_the_best():
@@ -47,7 +49,7 @@ def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
 
 def test_as_long_as_nothing_is_known_every_item_may_cross():
     unknown = moderated_means_of_tally(Tally.empty(6))
-    found = cut_line(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS)
+    found = cut_line_or_none(unsaved(goal="best", best_items=2), unknown, np.full(6, 0.5), NUMBERS)
     assert found is not None
     assert (found.last_above, len(found.crossing)) == (1, 6)
 

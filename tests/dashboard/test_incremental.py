@@ -49,7 +49,7 @@ async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
     """Return the newest state; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
         row = await load_campaign_by_slug(connection, campaign.slug)
-        return (await courses.load_newest(connection, row.criteria[0], clock=clock)).state
+        return (await courses.load_newest_position(connection, row.criteria[0], clock=clock)).state
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
@@ -222,8 +222,8 @@ async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_follo
     for more in (1, 1, 0, 0):
         async with engine.connect() as connection:
             row = await load_campaign_by_slug(connection, campaign.slug)
-            known = await courses.load_newest(connection, row.criteria[0], clock=clock)
-        seen.append((known.state.answers, known.remaining))
+            known = await courses.load_newest_position(connection, row.criteria[0], clock=clock)
+        seen.append((known.state.answers, known.remaining_response_count))
         await answer(engine, campaign, more)
     assert seen == [(3, 3), (7, 0), (8, 0), (8, 0)]
 

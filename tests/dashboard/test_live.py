@@ -43,7 +43,7 @@ def computed(monkeypatch):
     """The moments at which a state was computed."""
     moments: list[float] = []
     count_calls(monkeypatch, "load_dashboard_state", moments)
-    count_calls(monkeypatch, "load_state_as_time_passes", moments)
+    count_calls(monkeypatch, "load_state_updated_to_now", moments)
     return moments
 
 

@@ -65,7 +65,7 @@ def test_every_point_is_that_of_the_judgments_until_then():
     assert [answers for answers, _ in points] == [*range(0, 129, 4), 130]
     for answers, value in points:
         told = moderated_means_of_tally(
-            Tally.empty(ITEMS).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
+            Tally.empty(ITEMS).with_judgments_added(*item_annotator_and_value_columns_of_hits(hits[:answers]))
         )
         assert value == median_interval_half_width(told)
 
@@ -76,7 +76,7 @@ def test_the_early_course_of_a_large_campaign_is_found_without_looking_at_its_it
     told = [
         median_interval_half_width(
             moderated_means_of_tally(
-                Tally.empty(items).add_judgments(*item_annotator_and_value_columns_of_hits(hits[:answers]))
+                Tally.empty(items).with_judgments_added(*item_annotator_and_value_columns_of_hits(hits[:answers]))
             )
         )
         for answers in range(0, 401, 8)

@@ -8,7 +8,7 @@ import pytest
 
 from app.accounts import login
 from app.accounts.secrets import load_or_create_installation_key, session_cookie_name
-from app.accounts.users import find_or_create_oldest_user
+from app.accounts.users import find_oldest_user_or_create_admin
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.servers import PATIENT_SECONDS, easel_serving
 
@@ -31,7 +31,7 @@ async def test_a_server_that_is_told_to_stop_ends_its_streams_and_stops(engine, 
     async with engine.begin() as connection:
         name = session_cookie_name(await load_or_create_installation_key(connection))
         cookie = await login.start_session_and_return_secret(
-            connection, (await find_or_create_oldest_user(connection, now=now)).id, now=now, hours=1
+            connection, (await find_oldest_user_or_create_admin(connection, now=now)).id, now=now, hours=1
         )
     url = f"{server.base}/admin/campaigns/{campaign.slug}/events"
     async with (

@@ -92,7 +92,7 @@ async def test_each_line_has_the_95_percent_interval_of_its_posterior(engine):
 async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(engine):
     campaign = await create_running_campaign(engine, items=5)
     known = moderated_means_of_tally(
-        Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
+        Tally.empty(5).with_judgments_added([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
     )
     async with engine.connect() as connection:
         lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known)).rows
@@ -106,7 +106,7 @@ async def test_each_line_has_the_mean_and_the_calibrated_interval_of_its_item(en
 
 async def test_lines_show_the_shrunken_interval_beside_the_plain_mean_where_means_are_shrunk(engine):
     campaign = await create_running_campaign(engine, items=5)
-    tally = Tally.empty(5).add_judgments([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
+    tally = Tally.empty(5).with_judgments_added([0, 0, 1, 1, 2], [0, 1, 0, 1, 0], [0.2, 0.6, 0.5, 0.7, 0.3])
     known, shrinkage, shrunken = (
         moderated_means_of_tally(tally),
         fit_item_shrinkage(tally),

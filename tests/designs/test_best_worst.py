@@ -85,8 +85,8 @@ def test_whatever_a_browser_sends_is_an_answer_or_refused_with_a_code(form):
 def test_the_middle_is_half_way_in_a_hit_of_any_length():
     for count in (2, 3, 4, 5):
         places = [1.0, *[2.0] * (count - 2), 3.0]
-        assert DESIGN.to_shares(places) == [1.0, *[0.5] * (count - 2), 0.0]
-        assert DESIGN.to_points(np.array(places)).tolist() == [100.0, *[50.0] * (count - 2), 0.0]
+        assert DESIGN.values_to_scale_shares(places) == [1.0, *[0.5] * (count - 2), 0.0]
+        assert DESIGN.values_to_points(np.array(places)).tolist() == [100.0, *[50.0] * (count - 2), 0.0]
 
 
 def test_its_two_words_must_differ():

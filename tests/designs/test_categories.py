@@ -28,7 +28,7 @@ def test_what_stands_behind_the_first_colon_and_space_describes_a_label():
 
 
 def test_annotators_are_told_how_many_labels_there_are():
-    alone, four = SENSES.sentence_describing_task(campaign(1)), SENSES.sentence_describing_task(campaign(4))
+    alone, four = SENSES.task_message_for_first_page(campaign(1)), SENSES.task_message_for_first_page(campaign(4))
     assert alone == "You see one item at a time and choose the best of 3 labels for it."
     assert four == "You see 4 items at a time and choose the best of 3 labels for each."
 

@@ -31,7 +31,7 @@ def test_a_campaign_without_criteria_has_one_without_a_name():
     assert (criterion.campaign, criterion.number, criterion.name, criterion.field_prefix) == (alone, 0, "", "")
     assert (criterion.question, criterion.low_label, criterion.design) == ("How good?", "low", alone.design)
     assert (alone.has_criteria, alone.criterion_names) == (False, [])
-    assert alone.shuffle_criteria_for_annotator(7) == [criterion]
+    assert alone.shuffled_criteria_for_annotator(7) == [criterion]
 
 
 def test_what_a_criterion_does_not_say_is_the_campaigns():
@@ -79,12 +79,12 @@ def test_a_form_has_a_part_for_each_and_what_is_said_of_all_is_in_every_part():
 def test_what_is_asked_stands_in_the_order_of_the_annotator():
     both = campaign(BOTH)
     orders = [
-        tuple(criterion.number for criterion in both.shuffle_criteria_for_annotator(annotator))
+        tuple(criterion.number for criterion in both.shuffled_criteria_for_annotator(annotator))
         for annotator in range(8)
     ]
     assert {*orders} == {(0, 1), (1, 0)}
     assert orders == [
-        tuple(one.number for one in campaign(BOTH).shuffle_criteria_for_annotator(who)) for who in range(8)
+        tuple(one.number for one in campaign(BOTH).shuffled_criteria_for_annotator(who)) for who in range(8)
     ]
     assert [one.field_prefix for one in both.criteria] == ["c0-", "c1-"]
 

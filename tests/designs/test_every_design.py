@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.content import Content, ItemTexts, plain_items
+from app.designs.content import Content, ItemTexts, rendered_plain_items
 from app.designs.ordinal import Ordinal
 from app.designs.registry import DESIGNS
 from app.designs.scale import MAX_POINTS
@@ -70,7 +70,7 @@ def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
 
 def test_it_says_what_annotators_do(design):
     campaign = SimpleNamespace(items_per_hit=design.default_items, **CAMPAIGN)
-    assert design.sentence_describing_task(campaign).startswith("You ")
+    assert design.task_message_for_first_page(campaign).startswith("You ")
 
 
 def test_what_is_usual_for_it_is_possible(design):
@@ -91,7 +91,7 @@ def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(d
 def test_who_is_seen_higher_gets_no_smaller_share(design, items):
     if design.value_kind == "classes":
         return  # they have no order
-    shares = design.to_shares(design.simulate_answer(spread(items)))
+    shares = design.values_to_scale_shares(design.simulate_answer(spread(items)))
     assert shares == sorted(shares)
     assert all(0.0 <= share <= 1.0 for share in shares)
 
@@ -127,18 +127,20 @@ def test_an_empty_form_is_an_answer_that_will_not_do(design, items):
 def test_shares_and_points_of_the_ends_are_those_of_their_scales(design):
     if design.value_kind == "ratio":
         # The ends of this scale are 0 and infinity, which are no values: those that are taken come as near as they may.
-        low, high = design.to_points(np.array(design.value_range))
+        low, high = design.values_to_points(np.array(design.value_range))
         assert 0.0 < low < 0.01
         assert 99.99 < high < 100.0
         return
     low, high = (0.0, 100.0) if design.value_kind != "order" else (100.0, 0.0)
-    assert [MAX_POINTS * share for share in design.to_shares(design.value_range)] == [low, high]
-    assert design.to_points(np.array(design.value_range)).tolist() == [low, high]
+    assert [MAX_POINTS * share for share in design.values_to_scale_shares(design.value_range)] == [low, high]
+    assert design.values_to_points(np.array(design.value_range)).tolist() == [low, high]
 
 
 def test_points_are_a_hundred_times_the_share(design, items):
     given = design.simulate_answer(spread(items))
-    assert design.to_points(np.array(given)) == pytest.approx(100 * np.array(design.to_shares(given)))
+    assert design.values_to_points(np.array(given)) == pytest.approx(
+        100 * np.array(design.values_to_scale_shares(given))
+    )
 
 
 def test_minus_0_is_stored_as_0_or_not_at_all(design):
@@ -161,7 +163,13 @@ class Controls(HTMLParser):
 
 def shown(design, items, **context):
     texts = [f"item {item}" for item in items]
-    fields = {"rendered": plain_items(texts), "draft": {}, "entered_fields": {}, "send": "Submit", "preview": False}
+    fields = {
+        "rendered": rendered_plain_items(texts),
+        "draft": {},
+        "entered_fields": {},
+        "send": "Submit",
+        "preview": False,
+    }
     campaign = SimpleNamespace(design=design, items_per_hit=len(items), **CAMPAIGN)
     asked = [SimpleNamespace(name="", field_prefix="", **CAMPAIGN)]
     fields |= {"campaign": campaign, "design": design, "criterion_forms": asked}

@@ -47,10 +47,12 @@ def test_a_value_is_stored_as_it_was_given():
 
 
 def test_the_reference_is_in_the_middle_and_as_many_times_more_as_less_is_as_far_from_it():
-    assert BESIDE_100.to_shares([100.0, 200.0, 50.0, 900.0]) == pytest.approx([1 / 2, 2 / 3, 1 / 3, 9 / 10])
-    assert BESIDE_100.to_points(np.array([100.0, 200.0])) == pytest.approx([50.0, 200 / 3])
+    assert BESIDE_100.values_to_scale_shares([100.0, 200.0, 50.0, 900.0]) == pytest.approx(
+        [1 / 2, 2 / 3, 1 / 3, 9 / 10]
+    )
+    assert BESIDE_100.values_to_points(np.array([100.0, 200.0])) == pytest.approx([50.0, 200 / 3])
     ratio = np.array([1e-6, 0.3, 1.0, 7.0, 1e6])
-    assert Magnitude(reference_value=8.0).to_shares((8.0 * ratio).tolist()) == pytest.approx(
+    assert Magnitude(reference_value=8.0).values_to_scale_shares((8.0 * ratio).tolist()) == pytest.approx(
         expit(np.log(ratio)), rel=1e-9
     )
 
@@ -147,7 +149,7 @@ def test_what_is_usual():
     assert (settings.items_per_hit, settings.update_law) == (3, "log-normal")
     assert settings.design_settings == {"reference": "An item of average quality", "reference_value": 100.0}
     campaign = SimpleNamespace(items_per_hit=3)
-    assert Magnitude(reference_value=10).sentence_describing_task(campaign) == (
+    assert Magnitude(reference_value=10).task_message_for_first_page(campaign) == (
         "You see 3 items at a time and give each a number compared with a reference of 10."
     )
 

@@ -17,10 +17,10 @@ LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Ordinal
 def test_a_hyphen_is_a_point_without_a_label_that_is_called_by_its_number():
     assert SEVEN.classes == ["never", "2", "3", "sometimes", "5", "6", "always"]
     assert SEVEN.value_range == (0.0, 6.0)
-    assert SEVEN.sentence_describing_task(campaign(5)) == (
+    assert SEVEN.task_message_for_first_page(campaign(5)) == (
         "You see 5 items at a time and choose one of 7 points for each, from “never” to “always”."
     )
-    assert SEVEN.sentence_describing_task(campaign(1)).startswith("You see one item at a time")
+    assert SEVEN.task_message_for_first_page(campaign(1)).startswith("You see one item at a time")
 
 
 def test_keys_go_by_place_but_a_point_that_is_a_number_has_its_own_digit(subtests):
@@ -59,8 +59,8 @@ def test_people_choose_the_point_next_to_what_they_see():
 
 
 def test_points_have_even_distances():
-    assert Ordinal().to_shares([0.0, 1.0, 4.0]) == [0.0, 0.25, 1.0]
-    assert Ordinal().to_points(np.array([0.0, 1.0, 4.0])).tolist() == [0.0, 25.0, 100.0]
+    assert Ordinal().values_to_scale_shares([0.0, 1.0, 4.0]) == [0.0, 0.25, 1.0]
+    assert Ordinal().values_to_points(np.array([0.0, 1.0, 4.0])).tolist() == [0.0, 25.0, 100.0]
 
 
 @given(FORMS)

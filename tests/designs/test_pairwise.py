@@ -66,7 +66,7 @@ def test_who_must_choose_cannot_say_that_the_two_are_equal():
     with pytest.raises(Invalid) as refused:
         stored({"preferred": "tie"}, Pairwise(ties_allowed=False))
     assert refused.value.code == "answer_impossible"
-    assert "equal" not in Pairwise(ties_allowed=False).sentence_describing_task(unsaved())
+    assert "equal" not in Pairwise(ties_allowed=False).task_message_for_first_page(unsaved())
 
 
 @given(st.dictionaries(st.sampled_from(["preferred", "score-7", "hit"]), st.text(max_size=4)), st.booleans())

@@ -18,7 +18,7 @@ class Podium(OrderDesign):
     items_per_hit: ClassVar[range] = range(2, 11)
     default_items: ClassVar[int] = 4
 
-    def sentence_describing_task(self, campaign):
+    def task_message_for_first_page(self, campaign):
         return f"You order {campaign.items_per_hit} items."
 
 
@@ -35,19 +35,19 @@ def test_a_share_is_how_many_of_the_others_an_item_beats(subtests):
         ([1.0], [0.5]),
     ):
         with subtests.test(places=places, shares=shares):
-            assert Podium().to_shares(places) == shares
+            assert Podium().values_to_scale_shares(places) == shares
 
 
 @given(HITS, st.randoms(use_true_random=False))
 def test_many_hits_at_once_have_the_same_shares_as_one_by_one_in_any_order(hits, chance):
     rows = [(number, place) for number, hit in enumerate(hits) for place in hit]
-    expected = [share for hit in hits for share in Podium().to_shares(hit)]
+    expected = [share for hit in hits for share in Podium().values_to_scale_shares(hit)]
     told = list(zip(rows, expected, strict=True))
     chance.shuffle(told)
     numbers = np.array([number for (number, _), _ in told], np.intp)
     values = np.array([place for (_, place), _ in told], np.float64)
     assert beaten_share_of_each_item(values, numbers).tolist() == [share for _, share in told]
-    assert Podium().to_points(values, numbers).tolist() == [100 * share for _, share in told]
+    assert Podium().values_to_points(values, numbers).tolist() == [100 * share for _, share in told]
 
 
 @given(st.lists(st.integers(1, 10).map(float), min_size=1, max_size=10))

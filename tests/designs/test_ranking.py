@@ -92,8 +92,8 @@ def test_whatever_a_browser_sends_is_an_order_or_refused_with_a_code(form, ties_
 
 
 def test_annotators_are_told_of_ties_where_there_may_be_some():
-    assert "equal ones may share a place" in TIES.sentence_describing_task(unsaved())
-    assert "equal" not in STRICT.sentence_describing_task(unsaved())
+    assert "equal ones may share a place" in TIES.task_message_for_first_page(unsaved())
+    assert "equal" not in STRICT.task_message_for_first_page(unsaved())
 
 
 def test_a_program_may_send_any_places():

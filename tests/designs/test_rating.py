@@ -19,7 +19,7 @@ LABELS = {"low_label": "not at all", "high_label": "perfectly"}
     ],
 )
 def test_annotators_are_told_whether_items_come_alone(items, said):
-    assert Rating().sentence_describing_task(SimpleNamespace(items_per_hit=items, **LABELS)) == said
+    assert Rating().task_message_for_first_page(SimpleNamespace(items_per_hit=items, **LABELS)) == said
 
 
 @pytest.mark.parametrize("law", ["ra", "trueskill"])

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
 from app.designs.criteria import split_submission_by_criterion_or_refuse
-from app.designs.extra_json import extra_json
+from app.designs.extra_json import answer_extra_json_or_none
 from app.designs.remarks import (
     MAX_COMMENT_CHARS,
     Remark,
@@ -17,7 +17,7 @@ from app.designs.remarks import (
     form_fields_of_stored_remarks,
     parse_remarks_by_subject,
     refuse_unoffered_remarks,
-    remarks_as_stored,
+    stored_remarks_or_empty,
 )
 from app.errors import Invalid
 from tests.unsaved import unsaved
@@ -42,7 +42,7 @@ def test_what_a_form_says_of_its_items_and_of_the_hit():
 def test_empty_fields_say_nothing_and_store_nothing():
     form = {"comment-3": " \r\n", "flag-3": "", "flag-17": " ", "comment-hit": ""}
     assert parse_remarks_by_subject(form, ITEMS) == {}
-    assert extra_json(asking(), Answer({}), 1) is None
+    assert answer_extra_json_or_none(asking(), Answer({}), 1) is None
 
 
 def test_a_comment_keeps_its_lines_and_its_letters_and_loses_what_nobody_sees():
@@ -78,7 +78,7 @@ def test_what_is_not_asked_for_is_left_out(subtests):
 def test_where_no_reason_is_asked_for_a_flag_has_none():
     campaign = asking(flag_reasons=[])
     assert drop_unoffered_remarks(campaign, {"3": Remark(flag="wrong")}) == {"3": Remark(flag="")}
-    assert remarks_as_stored({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
+    assert stored_remarks_or_empty({"3": Remark(flag="")}) == {"remarks": {"3": {"flag": ""}}}
 
 
 def test_a_program_is_told_what_is_not_asked_for(subtests):
@@ -99,7 +99,7 @@ def test_a_program_is_told_what_is_not_asked_for(subtests):
 def test_what_was_stored_fills_the_form_that_it_was_said_in():
     form = {"comment-hit": "a", "flag-3": REASONS[1], "comment-17": "b", "flag-17": "wrong"}
     said = parse_remarks_by_subject(form, ITEMS)
-    stored = remarks_as_stored(drop_unoffered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
+    stored = stored_remarks_or_empty(drop_unoffered_remarks(asking(), said) | {"17": Remark("b", "")})["remarks"]
     assert form_fields_of_stored_remarks(stored) == form
 
 

@@ -57,7 +57,7 @@ async def create_running_experiment(engine, *, launch=True, **wanted):
     """An experiment whose link says who comes to which arm, the same in every run."""
     async with engine.begin() as connection:
         made = await create_experiment(
-            connection, ExperimentRequest(**{"name": "Verbs"} | wanted), launch=launch, now=NOW
+            connection, ExperimentRequest(**{"name": "Verbs"} | wanted), is_launched=launch, now=NOW
         )
     return replace(made, link_key=await with_known_key(engine))
 

@@ -81,7 +81,7 @@ async def test_items_carry_the_mean_of_their_scores_and_the_interval_that_annota
     header, *lines = cells(await written(engine, campaign.slug, "items"))
     found = [dict(zip(header, line, strict=True)) for line in lines]
     items, annotators = np.tile([0, 2], 3), np.repeat([0, 1, 2], 2)
-    tally = Tally.empty(3).add_judgments(items, annotators, np.ravel(scores) / 100)
+    tally = Tally.empty(3).with_judgments_added(items, annotators, np.ravel(scores) / 100)
     known = moderated_means_of_tally(tally)
     for number in (0, 2):
         low, high = known.select_items([number]).interval()

@@ -11,7 +11,7 @@ from app.database.bulk import open_snapshot
 from app.exports import goal_columns
 from app.exports.goal_columns import LAW_SCORE_COLUMNS
 from app.exports.registry import open_export
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from tests.annotation.hits.campaigns import (
     create_annotator,
     create_running_campaign,
@@ -45,7 +45,9 @@ async def exported(engine, campaign, format_="jsonl") -> Any:
 async def near(engine, campaign, score) -> Any:
     async with open_snapshot(engine) as connection:
         counted = await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
-    return goal_progress(campaign, counted.evidence.goal_estimates(campaign, counted.intervals).estimates, score)
+    return goal_progress_or_none(
+        campaign, counted.evidence.goal_estimates(campaign, counted.intervals).estimates, score
+    )
 
 
 @pytest.mark.parametrize(("goal", "side"), [("best", "among_best"), ("threshold", "above_threshold")])

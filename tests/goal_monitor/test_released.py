@@ -15,7 +15,7 @@ from app.campaigns.summaries import load_campaign_with_progress
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
 from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen, scan_goal_and_act_unless_overtaken
-from app.goals.progress import Progress, goal_progress
+from app.goals.progress import Progress, goal_progress_or_none
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.quality import decisions
@@ -205,11 +205,11 @@ def test_each_goal_says_which_items_are_settled(goal, settled):
     noise = np.array([1, -1] * 4)
     scores = np.concatenate((0.9 + 0.02 * noise, 0.1 + 0.02 * noise, 0.5 + 0.3 * noise))
     known = moderated_means_of_tally(
-        Tally.empty(3).add_judgments(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores)
+        Tally.empty(3).with_judgments_added(np.repeat([0, 1, 2], 8).tolist(), [*range(8)] * 3, scores)
     )
     numbers: dict[str, Any] = {"threshold": 50, "best_items": 1, "goal_correlation": 0.9}
     numbers |= {"goal_percent": 95, "goal_within": 5, "goal_width": 20}
-    found = goal_progress(unsaved(goal=goal, when_reached="release", **numbers), known, known.mean)
+    found = goal_progress_or_none(unsaved(goal=goal, when_reached="release", **numbers), known, known.mean)
     assert found is not None
     assert found.settled_items.tolist() == settled
     assert found.value == pytest.approx(len(settled) / 3)
@@ -221,10 +221,10 @@ def test_nothing_is_settled_before_it_is_known_how_far_annotators_differ(people,
     noise = np.resize([0.01, -0.01], people)
     scores = np.concatenate((0.9 + noise, 0.1 + noise))
     known = moderated_means_of_tally(
-        Tally.empty(2).add_judgments(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
+        Tally.empty(2).with_judgments_added(np.repeat([0, 1], people).tolist(), [*range(people)] * 2, scores)
     )
     narrow = {"goal": "intervals", "goal_width": 20, "goal_percent": 95, "goal_within": 5, "goal_correlation": 0.9}
     campaign = unsaved(when_reached="release", threshold=50, best_items=1, **narrow)
-    found = goal_progress(campaign, known, known.mean)
+    found = goal_progress_or_none(campaign, known, known.mean)
     assert found is not None
     assert len(found.settled_items) == settled

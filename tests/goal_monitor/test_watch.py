@@ -14,7 +14,7 @@ from app.database import tables
 from app.database.alerts import alert_sentence
 from app.errors import Conflict
 from app.goal_monitor.monitor import scan_goal_and_act_unless_overtaken
-from app.goals.progress import Progress, goal_progress, numbers_of_goal_items, text_that_identifies_goal
+from app.goals.progress import Progress, goal_progress_or_none, numbers_of_goal_items, text_that_identifies_goal
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 from app.quality import decisions
@@ -262,7 +262,7 @@ async def test_without_a_goal_nothing_is_read(engine):
     seen = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert seen is not None
     assert seen.evidence_read is None
-    assert goal_progress(campaign, moderated_means_of_tally(Tally.empty(10)), np.zeros(10)) is None
+    assert goal_progress_or_none(campaign, moderated_means_of_tally(Tally.empty(10)), np.zeros(10)) is None
 
 
 def test_a_goal_that_answers_cannot_tell_of_is_refused(subtests):

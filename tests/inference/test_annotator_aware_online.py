@@ -243,7 +243,9 @@ def test_an_answer_to_an_item_of_many_judgments_costs_no_more_than_one_of_few():
     looked = []
     for k in range(900):
         before = [learned.items[item] for item in (0, 1)]
-        looked.append(sum(before[j].judgment_count for j in aware.scanned_places(before, 0, learned.campaign_state)))
+        looked.append(
+            sum(before[j].judgment_count for j in aware.positions_of_scanned_items(before, 0, learned.campaign_state))
+        )
         learned.apply_hit(AnsweredHit(k % 40, [0, 1], rng.random(2).round(2).tolist()))
     assert learned.items[0].judgment_count == 900
     assert looked[10] == 20  # all, while there are few

@@ -5,7 +5,7 @@ import pytest
 
 from app.inference.labels import dawid_skene
 from app.inference.labels.cautious_posterior import result_with_cautious_posteriors
-from app.inference.labels.prevalence_interval import bootstrap_prevalence_interval
+from app.inference.labels.prevalence_interval import ends_of_bootstrap_prevalence_intervals
 from benchmarks.label_confidence import LABEL_CROWDS, label_items, measure
 
 
@@ -80,7 +80,8 @@ def test_the_interval_holds_the_estimate_and_is_the_same_for_the_same_rng():
     _, judgments = label_items(LABEL_CROWDS["100 items, 5 labels, 20 annotators"], np.random.default_rng(3))
     fit = fitted(judgments)
     one, other = (
-        bootstrap_prevalence_interval(fit, *judgments, draws=20, rng=np.random.default_rng(1)) for _ in range(2)
+        ends_of_bootstrap_prevalence_intervals(fit, *judgments, draws=20, rng=np.random.default_rng(1))
+        for _ in range(2)
     )
     np.testing.assert_array_equal(one, other)
     assert ((one[0] > 0) & (one[0] < fit.prevalence) & (fit.prevalence < one[1]) & (one[1] < 1)).all()
@@ -90,7 +91,7 @@ def test_as_many_items_of_perfect_annotators_as_wide_as_a_share():
     truth = np.repeat([0, 1], [90, 10])
     items, annotators = np.repeat(np.arange(100), 3), np.tile(np.arange(3), 100)
     fit = fitted([items, annotators, truth[items]])
-    low, high = bootstrap_prevalence_interval(
+    low, high = ends_of_bootstrap_prevalence_intervals(
         fit, items, annotators, truth[items], draws=400, rng=np.random.default_rng(1)
     )
     error = 1 / np.sqrt(100 * 0.9 * 0.1)  # of log odds

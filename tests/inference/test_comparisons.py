@@ -9,7 +9,7 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import (
     connected_group_number_of_each_item,
     count_pair_outcomes,
-    pair_outcomes_from_hits,
+    pair_outcome_columns_from_hits,
     position_pairs_of_all_equal_keys,
     require_comparison_arrays_with_count,
 )
@@ -31,7 +31,7 @@ def test_judgments_of_a_pair_are_counted_whichever_item_comes_first():
     assert counts.high_won.tolist() == [1, 1]
     assert counts.tied.tolist() == [0, 1]
     assert counts.n_items == 4
-    assert counts.item_was_compared.tolist() == [True, True, False, True]
+    assert counts.compared_items_mask.tolist() == [True, True, False, True]
 
 
 @given(judgments)
@@ -79,7 +79,7 @@ def test_no_judgments_at_all_are_told_apart_from_mistakes():
 
 
 def test_scores_of_a_hit_become_its_pairs_in_the_order_of_presentation():
-    first, second, outcomes, hits = pair_outcomes_from_hits(
+    first, second, outcomes, hits = pair_outcome_columns_from_hits(
         [7, 4, 7, 7], [0, 9, 2, 1], [0.55, 0.3, 0.5, 0.9], tie_margin=0.05
     )
     assert hits.tolist() == [7, 7, 7]

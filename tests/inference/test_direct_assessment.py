@@ -44,7 +44,7 @@ def test_errors_and_intervals_are_the_moderated_ones(scale):
     random = rng(3)
     items, annotators, scores = random.integers(20, size=100), random.integers(9, size=100), random.random(100)
     found = fit(items, annotators, scores, n_items=21, scale=scale, level=0.9)
-    expected = moderated_means_of_tally(Tally.empty(21).add_judgments(items, annotators, scores), scale)
+    expected = moderated_means_of_tally(Tally.empty(21).with_judgments_added(items, annotators, scores), scale)
     np.testing.assert_array_equal(found.standard_error, expected.standard_error)
     np.testing.assert_allclose([found.low, found.high], expected.interval(0.9))
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.comparisons import pair_outcomes_from_hits
+from app.inference.observations.comparisons import pair_outcome_columns_from_hits
 from app.inference.preferences import elo
 from tests.inference.preferences import simulate_preferences
 
@@ -100,7 +100,7 @@ def test_intervals_hold_the_rating_that_such_hits_lead_to_as_often_as_they_say(p
         random = np.random.default_rng(seed)
         shown = np.concatenate([random.permutation(40) for _ in range(per_item)]).reshape(-1, 4)
         scores = truth[shown] + random.normal(0, 0.8, shown.shape)
-        return pair_outcomes_from_hits(np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel())
+        return pair_outcome_columns_from_hits(np.repeat(np.arange(len(shown)), 4), shown.ravel(), scores.ravel())
 
     ratings = np.mean([elo.fit(*campaign(seed)[:3]).score for seed in range(200)], axis=0)
     held = []

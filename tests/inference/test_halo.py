@@ -108,7 +108,11 @@ def test_halo_depends_on_neither_scale_nor_the_order_of_criteria(judgments, fact
 def test_sums_that_are_kept_up_with_give_the_same_in_any_pieces(judgments, cut):
     items, one, other = (np.array(column) for column in zip(*judgments, strict=True))
     scores = np.stack([one, other]) / 10
-    known = HaloSums.empty(5, 2).add_judgments(items[:cut], scores[:, :cut]).add_judgments(items[cut:], scores[:, cut:])
+    known = (
+        HaloSums.empty(5, 2)
+        .with_judgments_added(items[:cut], scores[:, :cut])
+        .with_judgments_added(items[cut:], scores[:, cut:])
+    )
     found = measure(items, *scores, draws=0)
     assert known.halo_matrix[0, 1] == pytest.approx(found.value, nan_ok=True, abs=1e-9)
     assert known.mean_correlation_matrix[0, 1] == pytest.approx(

@@ -11,7 +11,7 @@ from app.inference.preferences.implied_pairs import (
     Implications,
     ImpliedCounts,
     implications_and_implied_outcomes,
-    outcome_of_pair_of_shares,
+    pair_outcome_from_shares,
 )
 
 ANSWERS = st.lists(
@@ -53,7 +53,7 @@ def closed(edges):
 
 def test_of_three_items_two_preferences_imply_the_third():
     order = order_of((1, 2, 1), (3, 2, -1))
-    assert (order.implied_outcome_if_any(1, 3), order.implied_outcome_if_any(3, 1)) == (1, -1)
+    assert (order.implied_outcome_or_none(1, 3), order.implied_outcome_or_none(3, 1)) == (1, -1)
     assert order.tally == ImpliedCounts(answered=2, not_asked=1)
     assert not_asked(order) == {(1, 3)}
 
@@ -61,17 +61,17 @@ def test_of_three_items_two_preferences_imply_the_third():
 def test_two_chains_that_meet_imply_all_pairs_between_them():
     order = order_of((0, 1, 1), (1, 2, 1), (3, 4, 1), (4, 5, 1), (2, 3, 1))
     assert order.tally == ImpliedCounts(answered=5, not_asked=10)
-    assert all(order.implied_outcome_if_any(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
+    assert all(order.implied_outcome_or_none(one, other) == 1 for one in range(6) for other in range(one + 1, 6))
 
 
 def test_a_tie_carries_nothing_over():
     order = order_of((0, 1, 1), (1, 2, 0))
-    assert (order.implied_outcome_if_any(0, 2), order.implied_outcome_if_any(1, 2)) == (None, None)
+    assert (order.implied_outcome_or_none(0, 2), order.implied_outcome_or_none(1, 2)) == (None, None)
     assert order.tally == ImpliedCounts(answered=2)
 
 
 def test_two_items_above_the_same_one_are_not_told_apart():
-    assert order_of((0, 2, 1), (1, 2, 1)).implied_outcome_if_any(0, 1) is None
+    assert order_of((0, 2, 1), (1, 2, 1)).implied_outcome_or_none(0, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -83,16 +83,16 @@ def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_c
     assert order.add_outcome_and_return_implied(0, 2, answer) == 1
     assert order.tally == tally
     assert (
-        order.implied_outcome_if_any(0, 1),
-        order.implied_outcome_if_any(1, 2),
-        order.implied_outcome_if_any(0, 2),
+        order.implied_outcome_or_none(0, 1),
+        order.implied_outcome_or_none(1, 2),
+        order.implied_outcome_or_none(0, 2),
     ) == (1, 1, 1)
 
 
 def test_of_a_pair_that_was_answered_twice_the_first_answer_counts():
     order = order_of((0, 1, 1), (1, 0, 1), (0, 1, 0))
     assert order.tally == ImpliedCounts(answered=1)
-    assert order.implied_outcome_if_any(0, 1) == 1
+    assert order.implied_outcome_or_none(0, 1) == 1
 
 
 @given(ANSWERS)
@@ -130,7 +130,7 @@ def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(implied_pairs, "MAX_IMPLIED_ITEMS", 16)
     order = order_of(*((k, k + 1, 1) for k in range(100)))
     assert order.nbytes < 10_000
-    assert (order.implied_outcome_if_any(0, 15), order.implied_outcome_if_any(0, 16)) == (1, None)
+    assert (order.implied_outcome_or_none(0, 15), order.implied_outcome_or_none(0, 16)) == (1, None)
     assert order.tally.answered == 15
 
 
@@ -139,11 +139,11 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     value, order = rng.random(60), Implications()
     pairs = rng.permutation([(a, b) for a in range(60) for b in range(a)]).tolist()
     for a, b in pairs:
-        if order.implied_outcome_if_any(a, b) is None:
-            order.add_outcome_and_return_implied(a, b, outcome_of_pair_of_shares([value[a], value[b]]))
+        if order.implied_outcome_or_none(a, b) is None:
+            order.add_outcome_and_return_implied(a, b, pair_outcome_from_shares([value[a], value[b]]))
     assert order.tally.answered + order.tally.not_asked == len(pairs)
     assert order.tally.answered < 0.3 * len(pairs)
-    assert all(order.implied_outcome_if_any(a, b) == outcome_of_pair_of_shares([value[a], value[b]]) for a, b in pairs)
+    assert all(order.implied_outcome_or_none(a, b) == pair_outcome_from_shares([value[a], value[b]]) for a, b in pairs)
 
 
 def test_the_share_answered_otherwise_has_wilsons_interval(subtests):
@@ -172,4 +172,4 @@ def test_each_annotators_answers_imply_for_them_alone():
 def test_an_answer_tells_something_where_the_values_of_two_items_are_known(items, shares, implied):
     order = Implications()
     order.add_answer(items, shares)
-    assert order.implied_outcome_if_any(3, 4) == implied
+    assert order.implied_outcome_or_none(3, 4) == implied

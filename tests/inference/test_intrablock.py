@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from app.inference.systems.intrablock import MAX_DENSE_SYSTEMS, block_design, effects_of_weighted_hits
+from app.inference.systems.intrablock import MAX_DENSE_SYSTEMS, make_block_design, system_effects_of_weighted_hits
 
 MANY = MAX_DENSE_SYSTEMS + 20
 
@@ -30,7 +30,7 @@ def test_effects_are_those_of_the_pseudoinverse(n_systems):
     ]
     hit, system, value = rows_of_hits(hits, rng)
     weights = rng.integers(0, 4, (6, len(hits))).astype(np.float64)
-    effects = effects_of_weighted_hits(block_design(hit, system, value, n_systems), weights)
+    effects = system_effects_of_weighted_hits(make_block_design(hit, system, value, n_systems), weights)
     expected = [effects_by_pseudoinverse(hit, system, value, n_systems, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
 
@@ -47,7 +47,7 @@ def test_each_connected_group_of_a_draw_has_mean_zero_and_a_missing_system_none(
     weights = np.ones((3, len(hits)))
     weights[1, -2:] = 0.0
     weights[2, -1] = 0.0
-    effects = effects_of_weighted_hits(block_design(hit, system, value, n_systems), weights)
+    effects = system_effects_of_weighted_hits(make_block_design(hit, system, value, n_systems), weights)
     expected = [effects_by_pseudoinverse(hit, system, value, n_systems, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-6)
     assert effects[1, :half].mean() == pytest.approx(0.0, abs=1e-9)
@@ -61,7 +61,7 @@ def test_a_chain_of_many_systems_is_solved():
     hit, system, value = rows_of_hits(hits, rng)
     weights = np.ones((2, len(hits)))
     weights[1, ::2] = 3.0
-    effects = effects_of_weighted_hits(block_design(hit, system, value, MANY), weights)
+    effects = system_effects_of_weighted_hits(make_block_design(hit, system, value, MANY), weights)
     expected = [effects_by_pseudoinverse(hit, system, value, MANY, weight) for weight in weights]
     assert effects == pytest.approx(np.array(expected), abs=1e-5)
 
@@ -72,7 +72,7 @@ def test_where_hits_show_one_system_effects_are_weighted_means_around_the_mean(n
     hits = [np.array([k % n_systems]) for k in range(3 * n_systems)]
     hit, system, value = rows_of_hits(hits, rng)
     weights = rng.integers(1, 4, (2, len(hits))).astype(np.float64)
-    effects = effects_of_weighted_hits(block_design(hit, system, value, n_systems), weights)
+    effects = system_effects_of_weighted_hits(make_block_design(hit, system, value, n_systems), weights)
     expected = [
         np.bincount(system, weight * (value - value.mean())) / np.bincount(system, weight) for weight in weights
     ]

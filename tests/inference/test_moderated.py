@@ -17,7 +17,7 @@ def means_of(judgments, n_items=None, scale=(0.0, 1.0)):
     """Of a list of scores per item, every judgment by another annotator."""
     scores = np.array([score for own in judgments for score in own], float)
     items = np.repeat(np.arange(len(judgments)), [len(own) for own in judgments])
-    tally = Tally.empty(n_items or len(judgments)).add_judgments(items, np.arange(len(items)), scores)
+    tally = Tally.empty(n_items or len(judgments)).with_judgments_added(items, np.arange(len(items)), scores)
     return moderated_means_of_tally(tally, scale)
 
 
@@ -128,13 +128,13 @@ def test_where_no_two_judgments_of_an_item_differ_there_is_no_interval(subtests)
 
 def means_by(annotators, n_items=2):
     items, scores = [0, 0, 0, 0, 1, 1], [0.2, 0.6, 0.2, 0.6, 0.3, 0.9]
-    return moderated_means_of_tally(Tally.empty(n_items).add_judgments(items, annotators, scores))
+    return moderated_means_of_tally(Tally.empty(n_items).with_judgments_added(items, annotators, scores))
 
 
 def test_somebody_who_judges_an_item_again_adds_nothing_to_its_certainty():
     again, once = (
         means_by([0, 1, 0, 1, 0, 1]),
-        moderated_means_of_tally(Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
+        moderated_means_of_tally(Tally.empty(2).with_judgments_added([0, 0, 1, 1], [0, 1] * 2, [0.2, 0.6, 0.3, 0.9])),
     )
     np.testing.assert_array_equal(again.interval(), once.interval())
     assert means_by([0, 1, 2, 3, 4, 5]).standard_error[0] < again.standard_error[0]
@@ -192,7 +192,7 @@ def test_intervals_hold_the_mean_of_all_annotators_as_often_as_they_say(subtests
                     judge = crowd(random, careless=careless)
                     truth = true_means(judge)
                     low, high = moderated_means_of_tally(
-                        Tally.empty(300).add_judgments(*ask_annotators(random, judge, per_item))
+                        Tally.empty(300).with_judgments_added(*ask_annotators(random, judge, per_item))
                     ).interval()
                     hits.append((low <= truth) & (truth <= high))
                 assert 0.93 < np.mean(hits) < 0.97  # 1800 intervals: a standard error of .005
@@ -204,7 +204,7 @@ def test_how_often_other_intervals_are_right_is_told_from_the_judgments_alone():
         random = np.random.default_rng(seed)
         judge = crowd(random)
         truth = true_means(judge)
-        found = moderated_means_of_tally(Tally.empty(300).add_judgments(*ask_annotators(random, judge, 3)))
+        found = moderated_means_of_tally(Tally.empty(300).with_judgments_added(*ask_annotators(random, judge, 3)))
         for reach in (0.03, 0.08, 0.3):
             low, high = found.mean - reach, found.mean + reach
             told.append(found.expected_coverage_and_width_ratio(low, high)[0])
@@ -225,7 +225,7 @@ def test_intervals_made_from_orders_hold_the_truth_more_often_than_is_told_where
         answers = [*map(AnsweredHit, who.tolist(), np.array(hits).tolist(), scores.tolist())]
         low, high = LAW.family.interval(*posteriors_after(LAW, 150, answers))
         found = moderated_means_of_tally(
-            Tally.empty(150).add_judgments(np.ravel(hits), np.repeat(who, 5), scores.ravel())
+            Tally.empty(150).with_judgments_added(np.ravel(hits), np.repeat(who, 5), scores.ravel())
         )
         meant = truth + strict.mean()
         off.append(found.expected_coverage_and_width_ratio(low, high)[0] - ((low <= meant) & (meant <= high)).mean())

@@ -5,7 +5,7 @@ import pytest
 
 from app.inference.observations.long_judgments import LongJudgments
 from app.inference.observations.tally import Tally
-from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit
+from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit_or_none
 from app.inference.ratings.moderated_means import moderated_means_of_tally
 
 ITEMS, PEOPLE = 60, 12
@@ -22,10 +22,10 @@ def judgments(seed, at_random=4):
 
 def both(items, who, scores):
     said, tally = (
-        LongJudgments.empty(ITEMS).add_judgments(items, who, scores),
-        Tally.empty(ITEMS).add_judgments(items, who, scores),
+        LongJudgments.empty(ITEMS).with_judgments_added(items, who, scores),
+        Tally.empty(ITEMS).with_judgments_added(items, who, scores),
     )
-    return moderated_means_by_annotator_aware_fit(said, tally), moderated_means_of_tally(tally)
+    return moderated_means_by_annotator_aware_fit_or_none(said, tally), moderated_means_of_tally(tally)
 
 
 def width(known):
@@ -70,7 +70,7 @@ def test_what_was_said_of_some_items_is_what_their_judgments_alone_say():
     _, items, who, scores = judgments(1)
     some = np.array([3, 10, 59])
     kept = np.isin(items, some)
-    alone = LongJudgments.empty(3).add_judgments(np.searchsorted(some, items[kept]), who[kept], scores[kept])
-    of_some = LongJudgments.empty(ITEMS).add_judgments(items, who, scores).select_items(some)
+    alone = LongJudgments.empty(3).with_judgments_added(np.searchsorted(some, items[kept]), who[kept], scores[kept])
+    of_some = LongJudgments.empty(ITEMS).with_judgments_added(items, who, scores).select_items(some)
     for name in ("n_items", "items", "annotators", "scores"):
         assert np.array_equal(getattr(of_some, name), getattr(alone, name))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.proportions import wilson_interval
+from app.inference.ground.proportions import wilson_shares_and_interval_ends
 from app.inference.preferences import best_worst_counts
 from app.inference.preferences.scale_reliability import (
     random_half_of_each_tuple,
@@ -121,7 +121,7 @@ def test_halves_of_two_answers_to_each_tuple_are_the_two_answers():
 
 
 def test_wilsons_interval_of_eight_in_ten_as_published():
-    share, low, high = wilson_interval([8, 0, 0], [10, 10, 0])
+    share, low, high = wilson_shares_and_interval_ends([8, 0, 0], [10, 10, 0])
     np.testing.assert_allclose(share, [0.8, 0.0, np.nan])
     np.testing.assert_allclose(low, [0.4902, 0.0, np.nan], atol=5e-5)
     np.testing.assert_allclose(high, [0.9433, 0.2775, np.nan], atol=5e-5)

@@ -89,14 +89,14 @@ def test_the_best_of_all_items_are_settled_whatever_is_known():
 
 
 def test_nothing_is_believed_as_long_as_nobody_disagreed_or_items_do_not_differ():
-    alike = Tally.empty(4).add_judgments([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
+    alike = Tally.empty(4).with_judgments_added([0, 1, 2, 3], [0, 1, 2, 3], [0.5, 0.5, 0.5, 0.5])
     assert beliefs_about_means_with_and_without_prior(moderated_means_of_tally(alike)) == ()
-    noise = Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
+    noise = Tally.empty(3).with_judgments_added([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.9, 0.2, 0.8, 0.15, 0.85])
     assert beliefs_about_means_with_and_without_prior(moderated_means_of_tally(noise)) == ()
 
 
 def test_an_item_without_a_judgment_lies_where_the_others_lie():
-    some = Tally.empty(4).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+    some = Tally.empty(4).with_judgments_added([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
     for found in beliefs_about_means_with_and_without_prior(moderated_means_of_tally(some)):
         assert found.centre[3] == pytest.approx(found.centre[:3].mean(), abs=0.03)
         assert found.error[3] > 3 * found.error[:3].max()
@@ -104,7 +104,7 @@ def test_an_item_without_a_judgment_lies_where_the_others_lie():
 
 def test_without_the_prior_means_stay_where_they_are():
     known = moderated_means_of_tally(
-        Tally.empty(3).add_judgments([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
+        Tally.empty(3).with_judgments_added([0, 0, 1, 1, 2, 2], range(6), [0.1, 0.2, 0.5, 0.6, 0.8, 0.9])
     )
     drawn, plain = beliefs_about_means_with_and_without_prior(known)
     assert plain.centre.tolist() == known.mean.tolist()
@@ -134,7 +134,7 @@ def stopped(seed):
     mine = SimulatedCampaign(SELECTION_RULES["best"], ONLINE_LAWS["easl"], asking, LawParameters(), 12, rng)
     tally = Tally.empty(12)
     for hit in mine.iterate_answered_hits(people):
-        tally = tally.add_judgments(hit.items, [hit.annotator] * 4, hit.values)
+        tally = tally.with_judgments_added(hit.items, [hit.annotator] * 4, hit.values)
         known = beliefs_about_means_with_and_without_prior(moderated_means_of_tally(tally))
         if known and all(chance_best_are_highest(one, mine.score, 3, 0.05) >= 0.95 for one in known):
             order = np.argsort(-mine.score)

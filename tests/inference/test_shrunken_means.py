@@ -121,7 +121,7 @@ def test_items_without_an_error_have_no_score_and_do_not_change_the_others():
 
 def test_items_of_a_page_get_the_scores_that_they_have_among_all():
     items = np.tile(np.arange(30), 2)
-    tally = Tally.empty(30).add_judgments(items, np.arange(60), np.random.default_rng(1).random(60))
+    tally = Tally.empty(30).with_judgments_added(items, np.arange(60), np.random.default_rng(1).random(60))
     of_all = shrink_means_to_prior(tally)
     assert fit_item_shrinkage(tally).shrink_items([29, 3]).high == pytest.approx(of_all.high[[29, 3]])
 
@@ -129,7 +129,7 @@ def test_items_of_a_page_get_the_scores_that_they_have_among_all():
 def test_by_hand_the_variance_of_an_item_is_that_of_one_with_three_typical_judgments_more():
     # .9, 1 and .4, .5: SS .005 each, pooled .005, and the mean of all .7. With three more judgments of .7, totals are
     # 4 and 3, so m' = 4.5 / 6 and 3.5 / 6, and m'(1 - m') = .1875 and .2431; phi = .01 / .4306.
-    tally = Tally.empty(2).add_judgments([0, 0, 1, 1], [0, 1, 2, 3], [0.9, 1.0, 0.4, 0.5])
+    tally = Tally.empty(2).with_judgments_added([0, 0, 1, 1], [0, 1, 2, 3], [0.9, 1.0, 0.4, 0.5])
     prior = (0.005 + 0.01 / 0.430556 * np.array([0.1875, 0.243056])) / 2
     error = np.sqrt((1000 * prior + 0.005) / 1001 / 2)  # no item varies more than others, so d0 is 1000
     assert fit_item_shrinkage(tally).means.standard_error == pytest.approx(error, rel=1e-4)
@@ -139,7 +139,7 @@ def test_by_hand_the_variance_of_an_item_is_that_of_one_with_three_typical_judgm
 def test_intervals_reach_the_end_of_the_scale_where_all_annotators_may_agree_on_it():
     items = np.repeat(np.arange(20), 4)
     scores = np.where(items < 8, 1.0, np.random.default_rng(3).choice([0.4, 0.6, 0.8, 1.0], len(items)))
-    found = shrink_means_to_prior(Tally.empty(20).add_judgments(items, np.arange(len(items)), scores))
+    found = shrink_means_to_prior(Tally.empty(20).with_judgments_added(items, np.arange(len(items)), scores))
     assert (found.high[:8] == 1).all()
     assert (found.low[:8] < found.score[:8]).all()
 
@@ -161,7 +161,7 @@ def coverage_of_leading_items(seed):
         asked = np.argsort([-np.mean(own) for own in scores])[rng.integers(20, 50)]
         scores[asked].append(float((truth[asked] + rng.normal(0, 0.2)).clip(0, 1)))
     items = np.repeat(np.arange(100), [len(own) for own in scores])
-    tally = Tally.empty(100).add_judgments(items, np.arange(len(items)), np.concatenate(scores))
+    tally = Tally.empty(100).with_judgments_added(items, np.arange(len(items)), np.concatenate(scores))
     means, shrunken = moderated_means_of_tally(tally), shrink_means_to_prior(tally)
     columns = (means.mean, *means.interval()), (shrunken.score, shrunken.low, shrunken.high)
     leading = [np.argsort(-score)[:10] for score, _, _ in columns]

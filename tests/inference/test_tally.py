@@ -16,12 +16,12 @@ def columns(judgments):
 
 def tally_of(judgments, n_items=4):
     items, annotators, points = columns(judgments)
-    return Tally.empty(n_items).add_judgments(items, annotators, points / 100)
+    return Tally.empty(n_items).with_judgments_added(items, annotators, points / 100)
 
 
 def test_by_hand():
     # Annotator 7 judges item 0 three times, annotator 8 once: 4 judgments, 9 + 1; item 1 is judged once.
-    found = Tally.empty(3).add_judgments([0, 0, 1, 0, 0], [7, 8, 7, 7, 7], [0.5, 0.25, 1.0, 0.75, 0.0])
+    found = Tally.empty(3).with_judgments_added([0, 0, 1, 0, 0], [7, 8, 7, 7, 7], [0.5, 0.25, 1.0, 0.75, 0.0])
     assert found.judgments.tolist() == [4, 1, 0]
     assert found.total.tolist() == [1.5, 1.0, 0.0]
     assert found.annotators.tolist() == [2, 1, 0]
@@ -50,7 +50,7 @@ def test_the_same_to_the_last_bit_in_any_pieces(judgments, cuts):
     whole, pieces = tally_of(judgments), tally_of([])
     for start, stop in zip([0, *sorted(cuts)], [*sorted(cuts), 30], strict=True):
         items, annotators, points = columns(judgments[start:stop])
-        pieces = pieces.add_judgments(items, annotators, points / 100)
+        pieces = pieces.with_judgments_added(items, annotators, points / 100)
     for name in SUMS:
         np.testing.assert_array_equal(getattr(whole, name), getattr(pieces, name))
 
@@ -61,7 +61,7 @@ def test_who_judged_what_is_remembered_over_millions(monkeypatch):
     items, annotators = rng.integers(50, size=2000), rng.integers(20, size=2000) * 1_000_000
     grown = Tally.empty(50)
     for piece in np.array_split(np.arange(2000), 100):
-        grown = grown.add_judgments(items[piece], annotators[piece], np.zeros(len(piece)))
+        grown = grown.with_judgments_added(items[piece], annotators[piece], np.zeros(len(piece)))
     _, counts = np.unique(annotators + items, return_counts=True)
     assert grown.repeats.sum() == (counts**2).sum()
     assert grown.annotators.sum() == len(counts)
@@ -69,7 +69,7 @@ def test_who_judged_what_is_remembered_over_millions(monkeypatch):
 
 def test_going_on_leaves_the_tally_before_as_it_was():
     before = tally_of([(0, 0, 50)])
-    before.add_judgments([0], [0], [1.0])
+    before.with_judgments_added([0], [0], [1.0])
     assert (before.judgments.tolist(), before.repeats.tolist()) == ([1, 0, 0, 0], [1, 0, 0, 0])
 
 
@@ -81,10 +81,10 @@ def test_that_of_some_items_is_what_their_judgments_alone_add_up_to(monkeypatch,
     items, who, scores = rng.integers(20, size=200), rng.integers(6, size=200), rng.random(200)
     some = np.array([2, 3, 7, 19])
     chosen = np.isin(items, some)
-    found = Tally.empty(20).add_judgments(items, who, scores).select_items(some)
-    alone = Tally.empty(4).add_judgments(np.searchsorted(some, items[chosen]), who[chosen], scores[chosen])
+    found = Tally.empty(20).with_judgments_added(items, who, scores).select_items(some)
+    alone = Tally.empty(4).with_judgments_added(np.searchsorted(some, items[chosen]), who[chosen], scores[chosen])
     more = ([0, 1, 3], [1, 9, 2], [0.1, 0.2, 0.3])
     for name in SUMS:
         np.testing.assert_array_equal(
-            getattr(found.add_judgments(*more), name), getattr(alone.add_judgments(*more), name)
+            getattr(found.with_judgments_added(*more), name), getattr(alone.with_judgments_added(*more), name)
         )

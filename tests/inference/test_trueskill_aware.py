@@ -17,7 +17,7 @@ from app.inference.online.trueskill_aware import (
     LAW,
     apply_hit,
     chances_of_winner,
-    update_pair,
+    updated_pair_posteriors,
 )
 
 TYPICAL = [float(a == 1.0) for a in DISCRIMINATIONS]
@@ -83,7 +83,7 @@ def test_posteriors_are_the_moments_of_the_exact_posterior_of_a_pair():
     i, j, parameters = (0.3, 0.04), (0.6, 0.09), LawParameters(gamma=0.2)
     chances = chances_of_winner(i, j, parameters)
     belief = np.array(INITIAL_BELIEF) * chances / np.dot(INITIAL_BELIEF, chances)
-    found = update_pair(i, j, belief.tolist(), parameters, is_tied=False)
+    found = updated_pair_posteriors(i, j, belief.tolist(), parameters, is_tied=False)
     skill = np.linspace(-2.5, 3.0, 1101)
     density = norm.pdf(skill, i[0], math.sqrt(i[1]))[:, None] * norm.pdf(skill, j[0], math.sqrt(j[1]))
     difference = skill[:, None] - skill

@@ -31,7 +31,7 @@ class FakeProlific:
         paid: Every payment that was made, in order.
         studies: Drafted studies by id, as the API shows them.
         missing_for_bonuses: Submissions that get no bonus, although they are shown.
-        slow: Payments that were accepted and not made yet, until `settle`.
+        slow: Payments that were accepted and not made yet, until `fit_until_scores_settle`.
         trouble: Called with "METHOD path" before each reply; it may return a reply, or raise.
         calls: Every call as "METHOD path".
         clients: Address and port of the connection of each call.
@@ -69,7 +69,7 @@ class FakeProlific:
     def pay_by_hand(self, submission: str, amount: int) -> None:
         self.submissions[submission]["bonus_payments"].append(amount)
 
-    def settle(self) -> None:
+    def fit_until_scores_settle(self) -> None:
         """Make the payments that were accepted."""
         for submission, amount in self.slow:
             self.paid.append((submission, amount))
@@ -183,7 +183,7 @@ async def pay(books: Books, bulk: str) -> Response:
     await asyncio.sleep(0)
     books.slow.extend(books.bulks[bulk])  # a second call pays a second time
     if not books.is_slow:
-        books.settle()
+        books.fit_until_scores_settle()
     books.paying -= 1
     return Response(status_code=202)
 

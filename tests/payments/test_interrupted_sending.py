@@ -126,14 +126,14 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
         minutes = chance.choice([0, 1, 6, 11])
         study.clock.advance(minutes=minutes)
         if minutes > 5 or chance.random() < 0.5:
-            study.books.settle()
+            study.books.fit_until_scores_settle()
 
 
 async def end_calmly(study: Study) -> None:
     """Let the platform work, and let a person decide what stays unclear, by what both sides show."""
     study.books.trouble = study.books.after = lambda _call: None
     study.books.is_slow = False
-    study.books.settle()
+    study.books.fit_until_scores_settle()
     while set(await study.states()) != {"sent"}:
         await study.work_again(minutes=31)
         await study.work_again(minutes=31)

@@ -112,7 +112,7 @@ async def test_a_slow_payment_is_found_later_and_not_paid_twice(engine, prolific
     await study.send()
     await study.work_again(minutes=10)
     assert await study.states() == ["unknown"]
-    prolific.settle()
+    prolific.fit_until_scores_settle()
     await study.work_again(minutes=10)
     assert await study.states() == ["sent"]
 
@@ -173,7 +173,7 @@ async def test_a_payment_waits_until_an_earlier_one_of_the_same_amount_is_in_the
     await study.send()
     assert await study.states() == ["sent", "prepared"]
     assert "not in the platform’s list" in (await study.problems())[1]
-    prolific.settle()
+    prolific.fit_until_scores_settle()
     prolific.trouble = fail_at("/pay/", PlainTextResponse("", 502))
     await study.work_again(minutes=10)
     prolific.trouble = fail_at("nothing", None)

@@ -20,8 +20,8 @@ from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import (
     ForecastRequest,
     ForecastRunner,
-    caution_on_how_forecast_measures_goal,
     forecast_cost_of_goal,
+    goal_measure_caution_or_empty,
 )
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
 from app.record.answer_rates import load_recent_hits_per_hour_or_none
@@ -50,12 +50,15 @@ async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engi
     assert 0 < low <= middle <= high
     assert found.sentence_on_judgments_needed.startswith(f"About {middle:.0f} more judgments")
     hits = middle / 5
-    assert found.texts_on_costs_of_median_run == [
+    assert found.phrases_on_costs_of_median_run == [
         f"{hits:.0f} tasks",
         f"{hits * 2 / 60:.1f} hours of work",
         f"{hits / 2:.2f} USD",
     ]
-    assert found.sentence_on_time_until_goal == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
+    assert (
+        found.sentence_on_time_until_goal_or_empty
+        == f"About {round(hits * 2 / 4)} min, with 4 annotators at the same time."
+    )
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators=")).text
     assert "Chance that the goal is reached" in page
     assert "more judgments" in page
@@ -93,7 +96,7 @@ def test_it_says_where_it_measures_the_goal_otherwise_than_the_campaign(law, goa
     known = GoalEvidence.empty(ONLINE_LAWS[law], items)
     for reached in (True, False):
         found = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.array([9.0 if reached else np.inf]), np.zeros(1, bool))
-        said = caution_on_how_forecast_measures_goal(unsaved(goal=goal, when_reached="tell"), known, found)
+        said = goal_measure_caution_or_empty(unsaved(goal=goal, when_reached="tell"), known, found)
         assert ("measures the goal by plain means" in said) == warns
         more = law == "easl-aware" and goal == "best" and not warns and not reached
         assert ("With more annotators the goal" in said) == more
@@ -116,7 +119,7 @@ async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_you
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
     found = await forecast_cost_of_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
-    assert found.warning_that_annotators_run_out.startswith(
+    assert found.annotators_run_out_warning_or_empty.startswith(
         "In 2 of 2 simulated campaigns, the 3 annotators have answered all tasks that they may answer"
     )
     *_, last = (await researcher.get(address + "2", headers=FETCHED)).text.splitlines()
@@ -149,7 +152,7 @@ async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segment
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
     found = await forecast_cost_of_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
-    assert found.warning_that_annotators_run_out.startswith(
+    assert found.annotators_run_out_warning_or_empty.startswith(
         "In 1 of 1 simulated campaign, the 4 annotators have answered all tasks that they may answer"
     )
     with pytest.raises(Refusal, match="needs 100 more tasks, and each annotator may answer 25"):
@@ -281,17 +284,19 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
     found = await forecast_cost_of_goal(engine, campaign.slug, runs=2, now=NOW)
-    assert said in found.warning_that_campaign_ends_before_goal
-    assert bool(said) == bool(found.warning_that_campaign_ends_before_goal)
+    assert said in found.campaign_ends_before_goal_warning_or_empty
+    assert bool(said) == bool(found.campaign_ends_before_goal_warning_or_empty)
     some = replace(
         found,
         judgments_wanted=16,
         goal_forecast=replace(found.goal_forecast, judgments_needed=np.array([5.0, 10.0, 20.0])),
     )
-    assert "after 16 more, and may not have reached its goal by then." in some.warning_that_campaign_ends_before_goal
+    assert (
+        "after 16 more, and may not have reached its goal by then." in some.campaign_ends_before_goal_warning_or_empty
+    )
     assert (
         "as many as it asks for, and has not reached its goal. Collect"
-        in replace(some, judgments=16).warning_that_campaign_ends_before_goal
+        in replace(some, judgments=16).campaign_ends_before_goal_warning_or_empty
     )
 
 
@@ -395,20 +400,20 @@ async def test_who_stops_waiting_leaves_no_process_and_the_next_one_has_its_turn
 def test_a_campaign_that_goes_on_as_now_reaches_its_goal_by_the_clock():
     found = GoalForecast(np.array([0.0, 60.0]), np.array([[0.1, np.nan]] * 3), np.array([60.0] * 3), np.zeros(3, bool))
     forecast = CampaignForecast("It is settled", 8, 8, 0, 80, 10, 5, 2.0, None, "USD", 24.0, 5, NOW, found)
-    assert forecast.sentence_on_time_until_goal == "About 30 min, at the current pace of 24 tasks per hour."
+    assert forecast.sentence_on_time_until_goal_or_empty == "About 30 min, at the current pace of 24 tasks per hour."
     assert forecast.time_of_reaching_goal_or_none == NOW + timedelta(minutes=30)
-    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).sentence_on_time_until_goal == ""
+    assert replace(forecast, hits_per_hour=None, minutes_per_hit=None).sentence_on_time_until_goal_or_empty == ""
     assert replace(forecast, hits_per_hour=None).time_of_reaching_goal_or_none is None
     never = replace(found, judgments_needed=np.full(3, np.inf), ran_out=np.array([True, True, False]))
     assert (
         replace(forecast, goal_forecast=never, annotators=9).sentence_on_judgments_needed
         == "There are not enough annotators to reach the goal."
     )
-    said = replace(forecast, goal_forecast=never, annotators=9).warning_that_annotators_run_out
+    said = replace(forecast, goal_forecast=never, annotators=9).annotators_run_out_warning_or_empty
     assert said.startswith(
         "In 2 of 3 simulated campaigns, the 9 annotators have answered all tasks that they may answer before the"
     )
-    assert forecast.warning_that_annotators_run_out == ""
+    assert forecast.annotators_run_out_warning_or_empty == ""
 
 
 async def test_the_pace_of_a_campaign_is_that_of_its_last_answers(engine):

@@ -8,7 +8,7 @@ import pytest
 
 from app.campaigns.summaries import CampaignWithProgress
 from app.goals.estimates import GoalEvidence
-from app.goals.progress import goal_progress
+from app.goals.progress import goal_progress_or_none
 from app.inference.ground.inestimable import Inestimable
 from app.inference.online.law import LawParameters
 from app.inference.online.laws import ONLINE_LAWS
@@ -75,14 +75,14 @@ def run_campaign(mine, known, seed):
 
 
 def is_reached(mine, there, known):
-    found = goal_progress(mine, moderated_means_of_tally(known.tally), there.score)
+    found = goal_progress_or_none(mine, moderated_means_of_tally(known.tally), there.score)
     return found is not None and found.is_reached
 
 
 def evidence_of(hits, law="easl"):
     items = [item for hit in hits for item in hit.items]
     who = [hit.annotator for hit in hits for _ in hit.items]
-    return no_evidence(ITEMS, law).add_judgments(items, who, [value for hit in hits for value in hit.values])
+    return no_evidence(ITEMS, law).with_judgments_added(items, who, [value for hit in hits for value in hit.values])
 
 
 def no_evidence(items, law="easl"):
@@ -287,7 +287,12 @@ def test_a_plan_by_the_law_goes_on_from_all_that_the_campaign_has_learned():
 def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
     few, enough = (
         forecast_goal(
-            campaign("intervals", hits_per_annotator=most), no_evidence(ITEMS), PEOPLE, runs=2, seed=1, annotators=20
+            campaign("intervals", hits_per_annotator=most),
+            no_evidence(ITEMS),
+            PEOPLE,
+            runs=2,
+            seed=1,
+            annotator_count=20,
         )
         for most in (2, None)
     )
@@ -300,7 +305,7 @@ def test_annotators_who_may_answer_no_more_run_out_before_the_goal():
 def test_a_sample_of_the_items_has_its_share_of_the_hits_that_annotators_may_answer():
     """60 of 100 items: 50 people with 2 HITs each may give 3 judgments of each, and no more."""
     hopeless = campaign("intervals", goal_width=1, hits_per_annotator=2)
-    found = forecast_goal(hopeless, no_evidence(100), PEOPLE, runs=1, seed=1, annotators=50, sample=60)
+    found = forecast_goal(hopeless, no_evidence(100), PEOPLE, runs=1, seed=1, annotator_count=50, sample=60)
     assert found.ran_out.all()
     start = prepare_start_of_forecast(campaign_with_share_of_items(hopeless, 0.6), no_evidence(60), PEOPLE, 50)
     assert start.participation.hits_left is not None

@@ -31,7 +31,9 @@ def answered(often: dict[int, int]) -> Tally:
     """HITs of five items by these annotators, so many each, of the first half and the second in turn."""
     hits = [(who, k) for who, count in often.items() for k in range(count)]
     items = [5 * (k % 2) + item for _, k in hits for item in range(5)]
-    return Tally.empty(ITEMS).add_judgments(items, [who for who, _ in hits for _ in range(5)], np.full(len(items), 0.5))
+    return Tally.empty(ITEMS).with_judgments_added(
+        items, [who for who, _ in hits for _ in range(5)], np.full(len(items), 0.5)
+    )
 
 
 def test_how_many_people_answer_is_guessed_from_how_many_did_so_once_and_twice():

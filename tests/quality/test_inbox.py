@@ -7,7 +7,7 @@ import pytest
 
 from app.database.session import begin_transaction
 from app.errors import Invalid
-from app.quality.bulk_decisions import decide_on_annotators
+from app.quality.bulk_decisions import apply_bulk_decision_to_annotators
 from app.quality.inbox import AnnotatorWork, build_inbox_cell
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
@@ -82,7 +82,7 @@ async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_d
     async with begin_transaction(engine) as erasing:
         await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")
         deciding = asyncio.create_task(
-            decide_on_annotators(engine, campaign.slug, ["A1", "A2"], action, reason="too fast", now=NOW)
+            apply_bulk_decision_to_annotators(engine, campaign.slug, ["A1", "A2"], action, reason="too fast", now=NOW)
         )
         await wait_until(engine, requests_are_waiting_sql(1))
         await erasing.execute("UPDATE annotators SET barred = 'erased' WHERE id = (SELECT min(id) FROM annotators)")

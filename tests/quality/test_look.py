@@ -15,7 +15,7 @@ from app.quality.rule_monitor import CampaignMonitor
 from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import evaluate_rules_and_return_findings, scan_annotators_and_record_findings
-from app.quality.settings import RuleChoice, active_rules_of_campaign_by_name
+from app.quality.settings import RuleChoice, active_rule_choices_by_name
 from app.record.campaign import load_campaign_by_slug
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -226,7 +226,7 @@ def test_a_line_that_is_no_rule_is_refused_and_says_why(subtests):
 def test_lines_win_over_the_preset():
     lines = ["gold: exclude", "gold.careful_percent: 30", "middle: nothing"]
     campaign = unsaved(quality_preset="strict", quality_rules=lines)
-    chosen = active_rules_of_campaign_by_name(campaign)
+    chosen = active_rule_choices_by_name(campaign)
     assert chosen["gold"] == (FailedGoldRule(careful_percent=30), "exclude")
     assert chosen["ends"].action == "hold"
     assert "middle" not in chosen

@@ -4,7 +4,11 @@ import re
 
 import pytest
 
-from app.quality.rule_reach import AnnotatorWorkload, expected_checks, sentence_on_checks_met_by_one_person
+from app.quality.rule_reach import (
+    AnnotatorWorkload,
+    expected_check_count_or_none,
+    sentence_on_checks_met_by_one_person_or_empty,
+)
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
@@ -106,11 +110,11 @@ def test_how_many_checks_one_person_meets():
     def workload(hits, gold, attention, percent=15.0):
         return AnnotatorWorkload(hits, 5, {"gold": gold, "attention": attention}, percent)
 
-    assert expected_checks(workload(6, 6, 0), "gold") == pytest.approx(0.9)  # 15 % of 6
-    assert expected_checks(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
-    assert expected_checks(workload(100, 6, 0), "gold") == 6  # not twice
-    assert expected_checks(workload(None, 6, 0), "gold") is None
-    assert sentence_on_checks_met_by_one_person(workload(6, 0, 0)) == ""
-    assert sentence_on_checks_met_by_one_person(workload(20, 6, 2)) == (
+    assert expected_check_count_or_none(workload(6, 6, 0), "gold") == pytest.approx(0.9)  # 15 % of 6
+    assert expected_check_count_or_none(workload(20, 6, 2), "attention") == pytest.approx(0.75)  # a quarter of 3
+    assert expected_check_count_or_none(workload(100, 6, 0), "gold") == 6  # not twice
+    assert expected_check_count_or_none(workload(None, 6, 0), "gold") is None
+    assert sentence_on_checks_met_by_one_person_or_empty(workload(6, 0, 0)) == ""
+    assert sentence_on_checks_met_by_one_person_or_empty(workload(20, 6, 2)) == (
         "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
     )

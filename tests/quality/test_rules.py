@@ -12,7 +12,11 @@ from app.quality.rules.at_random import AtRandom
 from app.quality.rules.contradictions import Contradictions, count_contradicted_and_implied_pairs
 from app.quality.rules.ends_or_middle import ScaleEndsRule, ScaleMiddleRule
 from app.quality.rules.failed_checks import FailedAttentionRule, FailedGoldRule
-from app.quality.rules.pooled_signs import PooledSigns, count_repeated_values, count_reversed_and_ordered_pairs
+from app.quality.rules.pooled_signs import (
+    PooledSigns,
+    count_repeated_and_comparable_values,
+    count_reversed_and_ordered_pairs,
+)
 from app.quality.rules.straight_lining import StraightLining, count_repeated_and_repeatable_answers
 from app.quality.rules.too_fast import TooFast
 from app.quality.rules.unplayed import UnplayedRule
@@ -258,14 +262,17 @@ def test_signs_are_pooled_and_a_sign_that_does_not_show_hides_no_other():
 def test_repeated_values_count_against_the_farthest_earlier_item_and_reversals_by_pairs():
     one = annotator_behaviour([0.5, 0.5, 0.9, 0.52, 0.1], [0.1, 0.15, 0.9, 0.55, 0.2], n=1)
     # The third is compared with the first, the fourth with the first (.52 repeats .5), the fifth with the third.
-    assert count_repeated_values(one, within_hits=False) == (1, 3)
-    assert count_repeated_values(one, within_hits=True) == (0, 0)  # one item per HIT
-    assert count_repeated_values(replace(one, hit=np.array([0, 0, 0, 1, 1])), within_hits=True) == (0, 2)
+    assert count_repeated_and_comparable_values(one, within_hits=False) == (1, 3)
+    assert count_repeated_and_comparable_values(one, within_hits=True) == (0, 0)  # one item per HIT
+    assert count_repeated_and_comparable_values(replace(one, hit=np.array([0, 0, 0, 1, 1])), within_hits=True) == (0, 2)
     # pairs: the first two are not clearly different; the next two are in the right order.
     assert count_reversed_and_ordered_pairs(one) == (0, 1)
     assert count_reversed_and_ordered_pairs(replace(one, others_share=1 - one.others_share)) == (1, 1)
     labels = replace(one, answer_kind="ordered_classes", class_count=5)
-    assert count_repeated_values(labels, within_hits=False) == (0, 2)  # clearly different is half the scale here
+    assert count_repeated_and_comparable_values(labels, within_hits=False) == (
+        0,
+        2,
+    )  # clearly different is half the scale here
 
 
 def test_the_preset_strict_holds_nobody_by_what_a_browser_reports():

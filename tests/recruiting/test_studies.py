@@ -167,8 +167,8 @@ async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
     reply = await researcher.post(page, data={"action": "publish", "total": "4.50"}, follow_redirects=True)
     assert "Pause the study" in words(reply)
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
+        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
     api = {"url": "/api/v1/campaigns/verbs/study", "headers": {"authorization": f"Bearer {token}"}}
     found = (await researcher.get(**api)).json()
     assert (found["status"], found["total"], found["places"], found["hourly_pay"]) == ("active", 450, 3, 1500)

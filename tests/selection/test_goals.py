@@ -63,7 +63,7 @@ def test_the_variance_of_a_judgment_is_that_within_items_pooled():
 
 def test_the_gain_by_that_variance_by_hand():
     """Before the first judgment a variance of .08 is known, and .04 assumed of a judgment."""
-    before, after = JudgmentNoise(0.08).error_variances([0, 1, 4])
+    before, after = JudgmentNoise(0.08).error_variances_before_and_after_judgment([0, 1, 4])
     assert before == pytest.approx([0.08, 0.04, 0.01])
     assert after == pytest.approx([0.08 * 0.04 / 0.12, 0.02, 0.008])
     gain = np.exp(log_gain_at_distance(np.array([0.1]), before[2:], after[2:]))

@@ -33,7 +33,7 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
     mine, rng, drawn = not_asked(), np.random.default_rng(2), 0
     while (draw := index.draw_hit_or_none(2, **ANYBODY, pair_filter=mine, rng=rng)) is not None:
         first, second = draw.items
-        implied = mine.implications.implied_outcome_if_any(first, second)
+        implied = mine.implications.implied_outcome_or_none(first, second)
         assert implied is None or mask_of_implied_pairs_asked_anyway(2018, 3, first, [second], 1).item()
         mine.implications.add_outcome_and_return_implied(first, second, 1 if first > second else -1)
         drawn += 1

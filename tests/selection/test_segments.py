@@ -20,7 +20,7 @@ def segments(alike):
 
 
 def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, different=1, possible=None, seed=0):
-    return of.pick_segment(
+    return of.pick_segment_or_none(
         systems,
         systems[:1] if must is None else must,
         seen_segments=had,
@@ -28,7 +28,7 @@ def pick(of, systems, *, must=None, had=(), never=(), again=True, leases=None, d
         allow_seen=again,
         open_hit_counts=leases or {},
         wanted_different=different,
-        possible=possible,
+        possible_segments=possible,
         rng=np.random.default_rng(seed),
     )
 

@@ -11,10 +11,10 @@ from app.simulation.annotators import population_with_random_bias_only
 from app.simulation.rehearsal_lessons import (
     RehearsalFigures,
     compute_rehearsal_figures,
-    most_urgent_advice_on_campaign,
+    most_urgent_advice_on_campaign_or_empty,
     sentences_on_lessons_of_rehearsal,
 )
-from app.simulation.rehearsal_record import AnnotatorOutcome, RehearsalRecord, load_rehearsal_record
+from app.simulation.rehearsal_record import AnnotatorOutcome, RehearsalRecord, load_rehearsal_record_or_none
 from app.simulation.rehearsals import RehearsalCrowd
 from tests.annotation.hits.campaigns import create_running_campaign, execute_sql, fetch_value, wait_until
 from tests.simulation.test_rehearsals import FINISHED, PAGE, answered, led, lifecycle_row
@@ -120,23 +120,25 @@ async def test_categories_are_compared_with_no_true_value(engine):
     ],
 )
 async def test_it_says_what_to_change_first(engine, changes, advice):
-    assert advice in most_urgent_advice_on_campaign(await create_running_campaign(engine), replace(GOOD, **changes))
+    assert advice in most_urgent_advice_on_campaign_or_empty(
+        await create_running_campaign(engine), replace(GOOD, **changes)
+    )
 
 
 async def test_it_advises_nothing_if_nothing_is_wrong(engine):
-    assert not most_urgent_advice_on_campaign(await create_running_campaign(engine), GOOD)
+    assert not most_urgent_advice_on_campaign_or_empty(await create_running_campaign(engine), GOOD)
 
 
 async def test_a_goal_that_was_reached_needs_no_more_judgments(engine):
     campaign = await create_running_campaign(engine, goal="best", best_items=2)
-    assert most_urgent_advice_on_campaign(campaign, GOOD).startswith(
+    assert most_urgent_advice_on_campaign_or_empty(campaign, GOOD).startswith(
         "The goal was not reached: ask for more judgments per item"
     )
     stopped = replace(GOOD, is_complete=False, correlation=0.5)
-    assert most_urgent_advice_on_campaign(campaign, stopped).startswith(
+    assert most_urgent_advice_on_campaign_or_empty(campaign, stopped).startswith(
         "The goal was not reached, and some items lack judgments"
     )
-    assert not most_urgent_advice_on_campaign(
+    assert not most_urgent_advice_on_campaign_or_empty(
         replace(campaign, goal_reached=text_that_identifies_goal(campaign)), stopped
     )
 
@@ -153,7 +155,7 @@ async def test_the_truth_of_the_record_is_the_one_that_the_crowd_knew(engine, mo
     copy, crowd = await led(engine, await create_running_campaign(engine))
     await answered(engine, copy, crowd)
     async with engine.connect() as connection:
-        record = await load_rehearsal_record(connection, await lifecycle_row(engine, copy.slug))
+        record = await load_rehearsal_record_or_none(connection, await lifecycle_row(engine, copy.slug))
     assert record is not None
     assert record.true_values.tolist() == drawn[0].true_values.tolist()
     assert sum(annotator.is_careless for annotator in record.annotators) == 1
@@ -167,7 +169,7 @@ async def test_scores_of_careful_annotators_are_near_the_truth_of_the_record(eng
     await answered(engine, copy, crowd)
     async with engine.connect() as connection:
         campaign = await lifecycle_row(engine, copy.slug)
-        record = await load_rehearsal_record(connection, campaign)
+        record = await load_rehearsal_record_or_none(connection, campaign)
     assert record is not None
     assert (compute_rehearsal_figures(campaign, record).correlation or 0) > 0.9
 

@@ -53,7 +53,7 @@ async def dies(engine):
 
 async def removed(engine, slug):
     async with engine.begin() as connection:
-        return await rehearsals.delete_rehearsal(connection, slug)
+        return await rehearsals.delete_and_return_rehearsal(connection, slug)
 
 
 async def sizes(engine):
@@ -124,8 +124,10 @@ async def test_of_two_clicks_at_once_one_begins_it(engine):
 async def test_it_is_in_no_list_of_campaigns_and_no_person_comes_in(engine, client, researcher):
     copy, _ = await start_rehearsal(engine, await create_running_campaign(engine))
     async with engine.connect() as connection:
-        assert [row.name for row in await summaries.load_campaign_list(connection)] == ["Verbs"]
-        assert [row.name for row in await summaries.load_campaign_list(connection, only_rehearsals=True)] == [copy.name]
+        assert [row.name for row in await summaries.load_campaigns_with_progress(connection)] == ["Verbs"]
+        assert [row.name for row in await summaries.load_campaigns_with_progress(connection, only_rehearsals=True)] == [
+            copy.name
+        ]
     assert (await client.get(f"/link/{copy.link_key}")).status_code == 404
     address = PAGE.format(copy.slug)
     assert (await researcher.get(f"{address}/share")).status_code == 409
@@ -273,7 +275,7 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
     crowds.start_crowd_of_rehearsal(first, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
-        await rehearsals.delete_rehearsal(connection, first.slug)
+        await rehearsals.delete_and_return_rehearsal(connection, first.slug)
         second, to_lead = await rehearsals.create_or_find_rehearsal_and_led_crowd(
             connection, campaign.slug, CROWD, now=NOW
         )

@@ -15,7 +15,7 @@ from app.accounts.guards import (
     refuse_cross_site_login,
     researcher_path_or_home,
     researcher_router,
-    session_cookie_value,
+    session_secret_or_empty,
 )
 from app.accounts.roles import NEEDS_BY_SCOPE
 from app.errors import Forbidden, Invalid, NotFound, Refusal, Unauthenticated
@@ -75,7 +75,7 @@ async def submit_login(
                 )
         else:
             browser = known_browser_id_of_name_or_none(request, name)
-            user = await login.authenticate_by_password(
+            user = await login.authenticate_user_by_password_or_refuse(
                 database, name, password, client_network_or_empty(request), browser, now=now
             )
             async with database.begin() as connection:
@@ -86,9 +86,11 @@ async def submit_login(
     return login_redirect_with_cookies(request, session, user.name, researcher_path_or_home(next), settings)
 
 
-def login_redirect_with_cookies(request: Request, session: str, name: str, target: str, settings: Settings) -> Response:
+def login_redirect_with_cookies(
+    request: Request, session: str, name: str, target_path: str, settings: Settings
+) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
-    response, options = RedirectResponse(target, status_code=303), cookie_security_options(request)
+    response, options = RedirectResponse(target_path, status_code=303), cookie_security_options(request)
     response.set_cookie(request.app.state.cookie_name, session, max_age=settings.session_hours * 3600, **options)
     mark = request.app.state.known_browsers.create_signed_browser_mark(name)
     name_of_mark = known_browser_cookie_name(request)
@@ -104,7 +106,7 @@ def cookie_security_options(request: Request) -> dict[str, Any]:
 @public.post("/logout")
 async def submit_logout(request: Request, _session: Researcher, connection: Transaction) -> Response:
     # The session comes first: holding a connection while another looks up the login could deadlock under load.
-    await login.end_session(connection, session_cookie_value(request))
+    await login.end_session(connection, session_secret_or_empty(request))
     return logout_response(request)
 
 
@@ -126,16 +128,16 @@ async def render_account_page(
     session: login.LoginSession,
     *,
     refusal: Refusal | None = None,
-    form: str = "password",
+    refused_form_name: str = "password",
     new_token: str | None = None,
 ) -> HTMLResponse:
-    """Show the account page. `new_token` is shown this once; a refusal appears next to its `form`."""
+    """Show the account page. `new_token` is shown this once; a refusal appears next to its `refused_form_name`."""
     provider = request.app.state.provider
     context = {
         "tokens": await tokens.list_api_tokens(connection, session.user_id),
         "scopes": list(NEEDS_BY_SCOPE),
         "campaigns": await tokens.list_campaigns_for_token(connection, session.access),
-        "refused_form": form,
+        "refused_form": refused_form_name,
         "new_token": new_token,
         "connected": provider is not None
         and await identities.is_identity_connected(connection, session.user_id, provider.issuer),
@@ -158,7 +160,7 @@ async def submit_password_change(
     the current one.
     """
     try:
-        passwords.checked_password(password)
+        passwords.require_allowed_password(password)
         await require_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
@@ -184,7 +186,7 @@ async def require_current_password(
     if session.must_confirm:
         throttle_mark = f"session {session.digest.hex()}"  # so that failures of others do not delay this
         try:
-            await login.authenticate_by_password(
+            await login.authenticate_user_by_password_or_refuse(
                 database, session.name, current, client_network_or_empty(request), throttle_mark, now=now
             )
         except Unauthenticated as refusal:
@@ -276,11 +278,11 @@ async def submit_new_api_token(
         token_campaign = (
             await tokens.find_visible_campaign_or_refuse(connection, session.access, campaign) if campaign else None
         )
-        token = await tokens.create_api_token(
+        token = await tokens.issue_api_token(
             connection, session.user_id, name, now=now, scopes=scope, campaign=token_campaign
         )
     except (Invalid, NotFound) as refusal:
-        return await render_account_page(request, connection, session, refusal=refusal, form="tokens")
+        return await render_account_page(request, connection, session, refusal=refusal, refused_form_name="tokens")
     return await render_account_page(request, connection, session, new_token=token)
 
 

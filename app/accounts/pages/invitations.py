@@ -11,7 +11,7 @@ from app.accounts.guards import (
     known_browser_id_of_name_or_none,
     refuse_cross_site_login,
     require_csrf,
-    session_cookie_value,
+    session_secret_or_empty,
     shared_link_cookie_name,
 )
 from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_security_options, login_redirect_with_cookies
@@ -62,7 +62,7 @@ async def set_link_cookie_and_redirect(request: Request, connection: Transaction
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
     """Show the invitation with a form: mail programs that open links must not use it up."""
     row = await invitations.require_open_invitation(connection, token, now=now)
-    session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
+    session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
     return render_invitation_page(request, row, token, session)
 
 
@@ -97,7 +97,7 @@ async def submit_invitation_acceptance(
     """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
         row = await invitations.require_open_invitation(connection, token, now=now)
-        session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
     target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
     try:
         if way == "me" and session is not None:
@@ -116,7 +116,7 @@ async def accept_invitation_and_log_in(
     request: Request,
     database: Database,
     settings: Settings,
-    target: str,
+    target_path: str,
     *,
     token: str,
     way: str,
@@ -127,7 +127,7 @@ async def accept_invitation_and_log_in(
     now = await get_now()
     session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     if way == "new":
-        passwords.checked_password(password)
+        passwords.require_allowed_password(password)
         password_hash = await passwords.hash_password(password)
         async with database.begin() as connection:
             _, user = await invitations.create_user_and_accept_invitation(
@@ -135,13 +135,13 @@ async def accept_invitation_and_log_in(
             )
     else:
         browser = known_browser_id_of_name_or_none(request, name)
-        user = await login.authenticate_by_password(
+        user = await login.authenticate_user_by_password_or_refuse(
             database, name, password, client_network_or_empty(request), browser, now=now
         )
         await accept_invitation_for_user(database, token, user.id, now=now)
     async with database.begin() as connection:
         session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
-    return login_redirect_with_cookies(request, session, user.name, target, settings)
+    return login_redirect_with_cookies(request, session, user.name, target_path, settings)
 
 
 async def accept_invitation_for_user(database: Database, token: str, user_id: int, *, now: Now) -> None:

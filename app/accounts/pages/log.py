@@ -14,7 +14,7 @@ from app.accounts.log_query import AuditLogQuery
 from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, format_logged_changes
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
-from app.http.dependencies import Now, ReadingDatabase, Transaction, content_disposition_header, render_page
+from app.http.dependencies import Now, ReadingDatabase, Transaction, content_disposition_headers, render_page
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
@@ -84,5 +84,5 @@ def audit_log_download_response(
             async for piece in stream_table_text(table, ending, spreadsheet=False):
                 yield piece
 
-    headers = content_disposition_header(name, "log", ending, now=now)
+    headers = content_disposition_headers(name, "log", ending, now=now)
     return StreamingResponse(log_pieces(), media_type=EXPORT_MEDIA_TYPES[ending], headers=headers)

@@ -33,12 +33,12 @@ async def render_members_page(
     slug: str,
     *,
     refusal: Refusal | None = None,
-    form: str = "",
-    invitation: str | None = None,
-    link: str | None = None,
+    refused_form_name: str = "",
+    new_invitation_url: str | None = None,
+    new_link_url: str | None = None,
 ) -> HTMLResponse:
-    """Show the page. The addresses of an `invitation` and a `link` are shown this once; a refusal appears next to its
-    `form`.
+    """Show the page. The addresses of an `new_invitation_url` and a `new_link_url` are shown this once; a refusal
+    appears next to its `refused_form_name`.
     """
     campaign = await load_campaign_for_page(connection, slug)
     context = {
@@ -47,16 +47,16 @@ async def render_members_page(
         "invitations": await invitations.list_open_invitations(connection, campaign.id, now=await get_now()),
         "links": await shared_links.list_shared_links(connection, campaign.id),
         "roles": list(NEEDS_BY_CAMPAIGN_ROLE),
-        "refused_form": form,
-        "new_invitation": invitation,
-        "new_shared": link,
+        "refused_form": refused_form_name,
+        "new_invitation": new_invitation_url,
+        "new_shared": new_link_url,
         "days": invitations.INVITATION_DAYS,
     }
     return render_page(request, "admin/members.html", context, refusal=refusal)
 
 
 async def run_member_action_and_redirect(
-    request: Request, database: Database, slug: str, action: MemberAction, done_key: str, *, form: str = "members"
+    request: Request, database: Database, slug: str, action: MemberAction, done_key: str, *, form_name: str = "members"
 ) -> Response:
     """Run an action and redirect to the page; on refusal, show the page with the reason."""
     try:
@@ -64,7 +64,7 @@ async def run_member_action_and_redirect(
             await action(connection, await load_campaign_by_slug(connection, slug))
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_members_page(request, connection, slug, refusal=refusal, form=form)
+            return await render_members_page(request, connection, slug, refusal=refusal, refused_form_name=form_name)
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done={done_key}", status_code=303)
 
 
@@ -79,7 +79,7 @@ async def submit_new_member(
     role: MemberFormText = VIEWER,
 ) -> Response:
     add = partial(members.add_member, name=name, role=role, now=now)
-    return await run_member_action_and_redirect(request, database, slug, add, "member-added", form="add")
+    return await run_member_action_and_redirect(request, database, slug, add, "member-added", form_name="add")
 
 
 @router.post("/members/{user_id}/role", dependencies=[password_confirmation_dependency("change the role of a member")])
@@ -118,9 +118,11 @@ async def submit_campaign_invitation(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_members_page(request, connection, slug, refusal=refusal, form="invitations")
+            return await render_members_page(
+                request, connection, slug, refusal=refusal, refused_form_name="invitations"
+            )
     async with database.begin() as connection:
-        return await render_members_page(request, connection, slug, invitation=invitation_url(request, token))
+        return await render_members_page(request, connection, slug, new_invitation_url=invitation_url(request, token))
 
 
 @router.post("/invitations/{invitation}/withdraw")
@@ -144,9 +146,9 @@ async def submit_new_shared_link(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_members_page(request, connection, slug, refusal=refusal, form="links")
+            return await render_members_page(request, connection, slug, refusal=refusal, refused_form_name="links")
     async with database.begin() as connection:
-        return await render_members_page(request, connection, slug, link=shared_link_url(request, secret))
+        return await render_members_page(request, connection, slug, new_link_url=shared_link_url(request, secret))
 
 
 @router.post("/links/{link}/withdraw")

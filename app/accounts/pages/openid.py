@@ -12,7 +12,7 @@ from app.accounts.guards import (
     Researcher,
     researcher_path_or_home,
     researcher_router,
-    session_cookie_value,
+    session_secret_or_empty,
 )
 from app.accounts.openid import IdentityClaims, LoginState, Provider, provider_denied_error, provider_refused_error
 from app.accounts.pages.account import (
@@ -106,7 +106,7 @@ async def start_identity_connection(
         return await redirect_to_provider_with_state_cookie(request, LoginState.new(ACCOUNT_PATH, session.user_id))
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_account_page(request, connection, session, refusal=refusal, form="openid")
+            return await render_account_page(request, connection, session, refusal=refusal, refused_form_name="openid")
 
 
 @router.post("/disconnect")
@@ -121,7 +121,7 @@ async def submit_identity_disconnection(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_account_page(request, connection, session, refusal=refusal, form="openid")
+            return await render_account_page(request, connection, session, refusal=refusal, refused_form_name="openid")
     return RedirectResponse(f"{ACCOUNT_PATH}?done=disconnected", status_code=303)
 
 
@@ -132,7 +132,7 @@ async def finish_identity_connection(
     account page. Raises as `connect_identity_or_refuse` does, and `Unauthenticated` (`provider_refused`).
     """
     async with database.begin() as connection:
-        session = await login.load_login_session_or_none(connection, session_cookie_value(request), now=now)
+        session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
         if session is None or session.user_id != user_id:
             raise provider_refused_error()
         await identities.connect_identity_or_refuse(connection, claims, user_id, now=now)

@@ -30,20 +30,20 @@ async def render_researchers_page(
     connection: Transaction,
     *,
     refusal: Refusal | None = None,
-    form: str = "",
-    new_link: tuple[str, str] | None = None,
-    invitation: str | None = None,
+    refused_form_name: str = "",
+    new_link_name_and_url: tuple[str, str] | None = None,
+    new_invitation_url: str | None = None,
 ) -> HTMLResponse:
-    """Show the page. `new_link` (a name and an address) and the address of an `invitation` are shown this once; a
-    refusal appears next to its `form`.
+    """Show the page. `new_link_name_and_url` (a name and an address) and the address of an `new_invitation_url` are
+    shown this once; a refusal appears next to its `refused_form_name`.
     """
     context = {
         "users": await users.list_users(connection),
         "invitations": await invitations.list_open_invitations(connection, None, now=await get_now()),
         "roles": ROLES,
-        "refused_form": form,
-        "new_link": new_link,
-        "new_invitation": invitation,
+        "refused_form": refused_form_name,
+        "new_link": new_link_name_and_url,
+        "new_invitation": new_invitation_url,
         "days": invitations.INVITATION_DAYS,
     }
     return render_page(request, "admin/researchers.html", context, refusal=refusal)
@@ -69,9 +69,9 @@ async def submit_server_invitation(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_researchers_page(request, connection, refusal=refusal, form="invitations")
+            return await render_researchers_page(request, connection, refusal=refusal, refused_form_name="invitations")
     async with database.begin() as connection:
-        return await render_researchers_page(request, connection, invitation=invitation_url(request, token))
+        return await render_researchers_page(request, connection, new_invitation_url=invitation_url(request, token))
 
 
 @router.post("/invitations/{invitation}/withdraw")
@@ -95,10 +95,10 @@ async def submit_new_researcher(
     try:
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
-            user = await users.insert_user(connection, name, now=now, role=role)
+            user = await users.insert_and_return_user_or_refuse(connection, name, now=now, role=role)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_researchers_page(request, connection, refusal=refusal, form="users")
+            return await render_researchers_page(request, connection, refusal=refusal, refused_form_name="users")
     return await create_login_link_and_render_page(request, database, user, now=now)
 
 
@@ -111,7 +111,7 @@ async def submit_server_role(
             await users.set_server_role_unless_last_owner(connection, user_id, role)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_researchers_page(request, connection, refusal=refusal, form="roles")
+            return await render_researchers_page(request, connection, refusal=refusal, refused_form_name="roles")
     return RedirectResponse(f"{RESEARCHERS_PATH}?done=role", status_code=303)
 
 
@@ -147,7 +147,7 @@ async def create_login_link_and_render_page(
     async with database.begin() as connection:
         token = await login.create_one_time_login_secret(connection, now=now, user_id=user.id)
         link = request_base_url(request) + login.one_time_login_path(token)
-        return await render_researchers_page(request, connection, new_link=(user.name, link))
+        return await render_researchers_page(request, connection, new_link_name_and_url=(user.name, link))
 
 
 @router.get("/{user_id}/remove")

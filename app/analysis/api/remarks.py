@@ -38,7 +38,7 @@ class RemarkPageSchema(BaseModel):
 
     @classmethod
     def from_page(cls, remarks_page: Page[Any]) -> Self:
-        """Return the reply of a page of remarks."""
+        """Return a page of remarks as the API sends it."""
         row_fields = {"number": "seq", "hit": "hit_id", "annotator": "name", "check": "of_check"}
         lines = [
             {name: getattr(row, row_fields.get(name, name)) for name in RemarkSchema.model_fields}

@@ -20,7 +20,7 @@ from app.analysis.view import AnalysisView, criterion_query_fields, format_inter
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, ReadingDatabase, content_disposition_header, is_script_request, render_page
+from app.http.dependencies import Now, ReadingDatabase, content_disposition_headers, is_script_request, render_page
 from app.http.templating import english_environment
 from app.record.campaign import load_campaign_for_page
 from app.text.numbers import format_with_places
@@ -63,7 +63,7 @@ async def show_analysis_page(
 async def load_analysis_template_context(
     database: ReadingDatabase, slug: str, view: AnalysisView, single_part: str = "", *, can_see_annotators: bool
 ) -> dict[str, Any]:
-    """Return the context around the parts.
+    """Return the template context of the page around its parts.
 
     Args:
         database: The database.
@@ -103,7 +103,9 @@ async def download_figure_svg(
     if picture is None:
         raise NotFound(f"There is no chart of {shorten_echo(name)} for these answers.", code="figure_not_found")
     svg = english_environment.get_template("admin/_analysis_figure.xml").render(picture=picture)
-    headers = content_disposition_header(slug, name, "svg", *view.answer_filters.values(), now=now, inline=True)
+    headers = content_disposition_headers(
+        slug, name, "svg", *view.answer_filter_query_fields.values(), now=now, inline=True
+    )
     return Response(svg, media_type="image/svg+xml", headers=headers)
 
 
@@ -113,10 +115,10 @@ async def download_table_csv(
 ) -> Response:
     """Send a table with all its rows and digits."""
     options = Options(view.classes, view.baseline or None)
-    table = await fits.load_cached_or_fit_table(database, slug, name, options, **view.answer_filters)
+    table = await fits.load_cached_or_fit_table(database, slug, name, options, **view.answer_filter_query_fields)
     columns = [column.name for column in table.columns]
     body = await asyncio.to_thread(format_csv_rows, columns, [columns, *table.rows])
-    headers = content_disposition_header(slug, name, "csv", *view.answer_filters.values(), now=now)
+    headers = content_disposition_headers(slug, name, "csv", *view.answer_filter_query_fields.values(), now=now)
     return Response(body, media_type=EXPORT_MEDIA_TYPES["csv"], headers=headers)
 
 

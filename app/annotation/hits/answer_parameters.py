@@ -8,7 +8,7 @@ from typing import Protocol
 from app.database.session import SharedParameters
 from app.designs.answer import Answer, touch_playback_json_or_none
 from app.designs.criteria import AskedCampaign
-from app.designs.extra_json import extra_json
+from app.designs.extra_json import answer_extra_json_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def build_response_parameters(
         items=hit.hit_items,
         values=values,
         segment=hit.segment,
-        extra=extra_json(campaign, answers[0], hit.annotator_id),
+        extra=answer_extra_json_or_none(campaign, answers[0], hit.annotator_id),
         telemetry=touch_playback_json_or_none(answers, hit.hit_items),
         now=key.now,
     )

@@ -33,7 +33,7 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
-from app.designs.design import refuse_invisible_or_control_text
+from app.designs.design import require_visible_text_without_controls
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
@@ -140,7 +140,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
     pairs = zip(next_hit.hit.ids, next_hit.hit.texts, strict=True)
     items = [HitItemSchema(id=external_id, text=text) for external_id, text in pairs]
     assignment, source_and_reference = next_hit.assignment, next_hit.hit.source_and_reference or SourceAndReference()
-    criteria = assignment.shuffle_criteria_for_annotator(assignment.annotator_id) if assignment.has_criteria else []
+    criteria = assignment.shuffled_criteria_for_annotator(assignment.annotator_id) if assignment.has_criteria else []
     hit_schema = HitSchema(
         id=next_hit.hit.id,
         items=items,
@@ -272,7 +272,7 @@ def kind_of_telemetry_keys(telemetry: object) -> str:
 Comment = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS),
-    BeforeValidator(refuse_invisible_or_control_text),
+    BeforeValidator(require_visible_text_without_controls),
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]

@@ -33,7 +33,7 @@ async def draw_checks_for_next_hit(
         or campaign_index.rng.random() >= (assignment.checks_percent or 0) / 100
     ):
         return ()
-    return await checks.draw_unseen_checks(
+    return await checks.draw_unseen_checks_or_empty(
         connection,
         assignment.campaign_id,
         assignment.annotator_id,

@@ -99,7 +99,7 @@ async def fit_comparisons_if_due(comparison_log: ComparisonLog) -> None:
 
     After a failure the HIT is drawn from what was known before, and the next request tries again.
     """
-    if (fit := comparison_log.due_posterior_fit_or_none()) is None:
+    if (fit := comparison_log.begin_due_posterior_fit_or_none()) is None:
         return
     try:
         fitted = await asyncio.to_thread(fit)
@@ -132,7 +132,7 @@ def add_comparisons_of_hits_to_log(
         return
     hits = np.unique(judgments["seq"], return_inverse=True)[1]
     (criterion,) = campaign.criteria  # the rule refuses several
-    shares = criterion.design.to_points(judgments["value"], hits) / MAX_POINTS
+    shares = criterion.design.values_to_points(judgments["value"], hits) / MAX_POINTS
     ties = criterion.design.equal_means == "tie"
     comparison_log.add_hits(judgments["seq"], judgments["item"], shares, tie_margin=criterion.tie_margin, ties=ties)
 
@@ -189,4 +189,6 @@ def add_new_own_answers(own_answers: OwnAnswerHistory, rows: Sequence[OwnAnswer]
                 response = Response.from_stored(
                     row.seq, own_answers.implied_pairs.annotator, row.hit_items, row.hit_values
                 )
-                own_answers.implied_pairs.implications.add_answer(response.items, design.to_shares(response.values))
+                own_answers.implied_pairs.implications.add_answer(
+                    response.items, design.values_to_scale_shares(response.values)
+                )

@@ -214,7 +214,7 @@ def choose_systems_and_segment_or_none(
     assert campaign_index.segments is not None  # noqa: S101  (the items are systems)
     always_shown, settings = assignment.always_shown, assignment.selection_settings
     min_systems, systems = settings.min_items + len(always_shown), [*draw.items, *always_shown]
-    segment = campaign_index.segments.pick_segment(
+    segment = campaign_index.segments.pick_segment_or_none(
         systems,
         [draw.leader, *always_shown],
         seen_segments=segments_seen,
@@ -276,7 +276,7 @@ def draw_distinct_systems_and_segment_or_none(
     settings, required_systems = assignment.selection_settings, [leader, *assignment.always_shown]
     min_systems = settings.min_items + len(assignment.always_shown)
     others = [item for item in campaign_index.index.open_items() if item != leader and item not in full_items]
-    segment = campaign_index.segments.pick_segment(
+    segment = campaign_index.segments.pick_segment_or_none(
         [*required_systems, *others],
         required_systems,
         seen_segments=segments_seen,
@@ -284,7 +284,7 @@ def draw_distinct_systems_and_segment_or_none(
         allow_seen=assignment.repeat_items,
         open_hit_counts=leases_by_segment,
         wanted_different=min_systems,
-        possible=campaign_index.segments.mask_of_comparable_segments(
+        possible_segments=campaign_index.segments.mask_of_comparable_segments(
             required_systems, others, max_others=settings.items_per_hit - 1, min_outputs=min_systems
         ),
         rng=rng,

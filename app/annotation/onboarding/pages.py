@@ -22,7 +22,7 @@ from app.http.dependencies import (
     Database,
     Now,
     Transaction,
-    content_disposition_header,
+    content_disposition_headers,
     form_text_by_name_refusing_repeats,
     render_page,
     request_base_url,
@@ -121,7 +121,7 @@ async def download_personal_links_csv(request: Request, connection: Transaction,
         writer.writerow(
             [guard_against_formula(row.name), link, row.opened_at.isoformat() if row.opened_at else "", row.answered]
         )
-    headers = content_disposition_header(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_headers(slug, "people", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(file.getvalue(), media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -176,13 +176,14 @@ async def render_participant_lists(
 async def refuse_unknown_list_or_action(connection: Transaction, slug: str, fields: Mapping[str, str]) -> None:
     """Raise `Invalid` (`invalid`, with the field) unless a form names a list of the campaign and what to do with it.
 
-    The field `group` may name a new group.
+    The field `group` may name a new group instead.
     """
     campaign = await load_campaign_for_page(connection, slug)
     known_lists = await participant_lists.count_listed_people(connection, campaign.id)
     for field, known_values in (("list", [*known_lists]), ("action", [*get_args(ListAction)])):
         value = fields.get(field, "").strip()
-        if value not in known_values:
+        names_group = field == "list" and fields.get("group", "").strip()
+        if value not in known_values and not names_group:
             raise Invalid(
                 f"`{field}` must be one of {join_names(known_values)}, but is “{shorten_echo(value)}”. Nothing was "
                 "changed.",

@@ -165,7 +165,10 @@ def answered_order(design: Design, values: Sequence[float | None], order_feedbac
     judged_values = [value for value in values if value is not None]
     if len(judged_values) < len(values):
         return []
-    shares, positions = design.to_shares(judged_values), [place for group in order_feedback.order for place in group]
+    shares, positions = (
+        design.values_to_scale_shares(judged_values),
+        [place for group in order_feedback.order for place in group],
+    )
     levels = sorted({shares[place] for place in positions}, reverse=True)
     return [[place for place in positions if shares[place] == level] for level in levels]
 

@@ -27,7 +27,7 @@ from app.annotation.platforms.registry import detect_platform_and_result_format
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.annotation.platforms.tool_formats import file_with_appraise_header_if_missing, table_with_row_per_annotation
 from app.errors import Invalid, join_names
-from app.uploads import UploadedRow, UploadedTable, check_upload_size, read_table
+from app.uploads import UploadedRow, UploadedTable, read_table, refuse_too_large_upload
 
 # Columns that are recognised regardless of capitals, by their lowercase names.
 CANONICAL_COLUMNS = {
@@ -62,7 +62,7 @@ def read_platform_rows_and_notes(
 
     """
     find_time_zone_or_refuse(options.time_zone)
-    check_upload_size(file, max_mb)
+    refuse_too_large_upload(file, max_mb)
     digest = hashlib.sha256(file.read()).hexdigest()[:12]
     file.seek(0)
     reader = CellReader(now, options)

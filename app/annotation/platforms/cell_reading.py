@@ -15,7 +15,7 @@ from app.annotation.platforms.time_parsing import (
     parse_file_time_or_none,
 )
 from app.errors import Invalid, shorten_echo
-from app.uploads import ReadOptions, refuse_upload_at_line
+from app.uploads import ReadOptions, raise_upload_refusal_at_line
 
 DecimalMark: TypeAlias = Literal["", "point", "comma"]
 DateOrder: TypeAlias = Literal["", "day_first", "month_first"]
@@ -165,7 +165,7 @@ class CellReader:
             parsed_time = None
         if parsed_time is None:
             message = f"{column} is “{shorten_echo(cell)}”, not a time such as 2026-01-31T15:04:05Z."
-            refuse_upload_at_line("time_unreadable", line, message, column=column)
+            raise_upload_refusal_at_line("time_unreadable", line, message, column=column)
         self.refuse_future_time(line, column, cell, parsed_time.time)
         if parsed_time.is_naive:
             self.notes.time_zone = self.options.time_zone
@@ -179,7 +179,7 @@ class CellReader:
             message = (
                 f"{column} is “{shorten_echo(cell)}”, which is in the future. Check the year, the day and the month."
             )
-            refuse_upload_at_line("time_in_future", line, message, column=column)
+            raise_upload_refusal_at_line("time_in_future", line, message, column=column)
 
 
 def is_missing_value(cell: str, labels: Iterable[str]) -> bool:
@@ -236,7 +236,7 @@ def decide_decimal_commas_or_refuse(numbers: Mapping[bool | None, tuple[int, str
         return chosen == "comma"
     if len(numbers.keys() - {None}) == 2:
         (line, comma), (other_line, point) = numbers[True], numbers[False]
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "decimal_unclear",
             max(line, other_line),
             f"“{comma}” on line {line} has a decimal comma, and “{point}” on line {other_line} a decimal point. Write "
@@ -244,7 +244,7 @@ def decide_decimal_commas_or_refuse(numbers: Mapping[bool | None, tuple[int, str
         )
     if numbers.keys() == {None}:
         line, cell = numbers[None]
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "decimal_unclear",
             line,
             f"“{cell}” can be a number with a decimal comma, or a whole number above a thousand. Say which with the "
@@ -259,7 +259,7 @@ def decide_day_first_or_refuse(orders: Mapping[bool | None, tuple[int, str]], ch
         return chosen == "day_first"
     if len(orders.keys() - {None}) == 2:
         (line, day), (other_line, month) = orders[True], orders[False]
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "date_order_unclear",
             max(line, other_line),
             f"“{day}” on line {line} has the day first, and “{month}” on line {other_line} the month. Write all dates "
@@ -267,7 +267,7 @@ def decide_day_first_or_refuse(orders: Mapping[bool | None, tuple[int, str]], ch
         )
     if orders.keys() == {None}:
         line, cell = orders[None]
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "date_order_unclear",
             line,
             f"no date in this file shows whether the day or the month comes first in “{shorten_echo(cell)}”. Say so "

@@ -17,7 +17,7 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platfo
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.text.spreadsheets import unprotect_cell
-from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_upload_at_line
+from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
 # A file with the first of these columns is an export. The others are not read: they are derived, or telemetry.
@@ -110,7 +110,7 @@ def read_easel_results(
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
             rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, exported=exported))
     if first_line_without_value and not hits:
-        refuse_upload_at_line("scores_missing", first_line_without_value, "no row of this file has a value.")
+        raise_upload_refusal_at_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     # Popping frees rows one HIT at a time. Freeing all at once would block this process for a moment.
@@ -140,7 +140,7 @@ def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -
     known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *(UNREAD_EXPORT_COLUMNS if exported else ()))
     unread = [name for name in columns if RESULT_COLUMN_ALIASES.get(name, name) not in known_columns]
     if unknown := [name for name in unread if not (exported and name.startswith(ENTRY_ANSWER_PREFIX))]:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "column_unknown",
             line,
             f"Easel does not know the column {join_names(unknown)}: it reads "
@@ -150,7 +150,9 @@ def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]
     for name, column in zip(names, columns, strict=True):
         if names.count(name) > 1:
-            refuse_upload_at_line("column_twice", line, f"two columns hold the {name}. Remove one.", column=column)
+            raise_upload_refusal_at_line(
+                "column_twice", line, f"two columns hold the {name}. Remove one.", column=column
+            )
     return exported
 
 
@@ -167,7 +169,7 @@ def iterate_lines_and_cells_of_record(record: UploadedRow) -> Iterator[tuple[int
     lists = [record.values.get(name) for name in JSONL_LIST_COLUMNS]
     items, values = (column if isinstance(column, list) else [] for column in lists)
     if not items or len(items) != len(values):
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "lists_unequal", record.line, "items and values must be two lists of the same length, in JSONL."
         )
     for item, value in zip(items, values, strict=True):
@@ -181,9 +183,11 @@ def cells_by_standard_column(values: dict[str, Any]) -> dict[str, str]:
 def read_required_id_or_refuse(cells: dict[str, str], column: str, line: int) -> str:
     cell = cells.get(column, "")
     if not cell:
-        refuse_upload_at_line(f"{column}_missing", line, f"{column} is empty.")
+        raise_upload_refusal_at_line(f"{column}_missing", line, f"{column} is empty.")
     if len(cell) > MAX_PLATFORM_ID_CHARACTERS:
-        refuse_upload_at_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
+        raise_upload_refusal_at_line(
+            "id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters."
+        )
     return cell
 
 
@@ -198,7 +202,7 @@ def value_reader_of_row_criterion(value_reader: ValueReader, line: int, criterio
     if criterion_reader is None:
         missing_message = "there is no column criterion" if criterion is None else "criterion is empty"
         message = f"the campaign does not ask about “{shorten_echo(criterion)}”" if criterion else missing_message
-        refuse_upload_at_line("criterion_unknown", line, f"{message}. Name one of its criteria in this column.")
+        raise_upload_refusal_at_line("criterion_unknown", line, f"{message}. Name one of its criteria in this column.")
     return criterion_reader
 
 
@@ -214,7 +218,7 @@ def parse_judgment_tuple(
 ) -> JudgmentTuple:
     item = cells.get("item", "")
     if not item:
-        refuse_upload_at_line("item_missing", line, "item is empty.")
+        raise_upload_refusal_at_line("item_missing", line, "item is empty.")
     return (
         item_position_or_none(line, cells.get("position", "")),
         line,
@@ -235,7 +239,7 @@ def judged_value_or_none_or_nan(
     if not_applicable not in RESULT_TRUTH_VALUES or (
         RESULT_TRUTH_VALUES[not_applicable] and not is_missing_value(cell, ())
     ):
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "na_unknown", line, "not_applicable must be true if the item was marked N/A and has no value, else false."
         )
     if RESULT_TRUTH_VALUES[not_applicable]:
@@ -255,7 +259,7 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
     ):
         limit = f"at most {MAX_IMPORTED_REASON_CHARACTERS} characters"
         message = f"reason must have {limit}, and needs not_applicable to be true."
-        refuse_upload_at_line("reason_unusable", line, message)
+        raise_upload_refusal_at_line("reason_unusable", line, message)
     return reason
 
 
@@ -268,16 +272,16 @@ def parse_value_cell_or_refuse(
         else reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
     )
     try:
-        value = value_reader.parse_number(text) if exported else value_reader.parse_value(text)
+        value = value_reader.parse_number(text) if exported else value_reader.parse_value_or_none(text)
     except ValueError:
         if value_reader.classes:
             message = f"“{shorten_echo(cell)}” is not one of the classes {join_names(value_reader.classes)}."
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "class_unknown", line, message, classes=shortened_names_that_message_shows(value_reader.classes)
             )
-        refuse_upload_at_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
+        raise_upload_refusal_at_line("score_not_a_number", line, f"the value “{shorten_echo(cell)}” is not a number.")
     if value is None:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "score_out_of_range",
             line,
             f"the value {shorten_echo(cell)} is not {value_reader.allowed_numbers_text}.",
@@ -295,7 +299,7 @@ def refuse_different_class_label(line: int, value: float, label: str, classes: S
     own_label = classes[int(value)] if classes else ""
     if label not in ("", own_label):
         label_text = f"called “{shorten_echo(own_label)}” here" if own_label else "not a label in this campaign"
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "class_unknown",
             line,
             f"the value {value:g} is called “{shorten_echo(label)}” in this file, but is {label_text}.",
@@ -307,7 +311,9 @@ def item_position_or_none(line: int, cell: str) -> int | None:
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
-        refuse_upload_at_line("position_unusable", line, f"the position “{shorten_echo(cell)}” is not one of 1, 2, ...")
+        raise_upload_refusal_at_line(
+            "position_unusable", line, f"the position “{shorten_echo(cell)}” is not one of 1, 2, ..."
+        )
     return int(cell)
 
 
@@ -325,7 +331,7 @@ def build_result_row(annotator: str, hit: str, criterion: str, rows: list[Judgme
     _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
     refuse_item_twice_in_hit(items, lines)
     if len({*segments}) > 1:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "segment_differs", first_line, "the rows of this HIT have several segments, but a HIT has one."
         )
     return ResultRow(
@@ -350,7 +356,7 @@ def sort_rows_by_position_or_refuse(rows: list[JudgmentTuple]) -> None:
     if positions == {None}:
         return
     if None in positions or len(positions) < len(rows):
-        refuse_upload_at_line("position_unusable", rows[0][1], "each row of this HIT needs its own position.")
+        raise_upload_refusal_at_line("position_unusable", rows[0][1], "each row of this HIT needs its own position.")
     rows.sort(key=itemgetter(0))
 
 
@@ -359,7 +365,7 @@ def refuse_item_twice_in_hit(items: Sequence[str], lines: Sequence[int]) -> None
     seen: set[str] = set()
     for item, line in zip(items, lines, strict=True):
         if item in seen:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "item_repeated",
                 line,
                 f"the item “{shorten_echo(item)}” appears twice in this HIT by this annotator.",

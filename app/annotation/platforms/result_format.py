@@ -81,7 +81,7 @@ class ValueReader(Protocol):
     def parse_number(self, cell: str, /) -> float | None:
         """Return the number in a cell, None if it is not allowed. Raises ValueError if it is no number."""
 
-    def parse_value(self, cell: str, /) -> float | None:
+    def parse_value_or_none(self, cell: str, /) -> float | None:
         """Return the value in a cell, a number or the label of a class, as `parse_number` does."""
 
     def find_reader_of_criterion_or_none(self, criterion: str, /) -> "ValueReader | None":

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO, Protocol
 
 from app.annotation.platforms.cell_reading import ReadingNotes
 from app.errors import Invalid
-from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_upload_at_line
+from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 APPRAISE_COLUMNS = (
     *("annotator", "system", "segment", "type", "source_language", "target_language", "score", "document"),
@@ -110,7 +110,9 @@ def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> Annotati
     }
     for annotation in annotations if isinstance(annotations, list) else []:
         if not isinstance(annotation, dict):
-            refuse_upload_at_line("json_unreadable", record.line, "an annotation of this task is not a JSON object.")
+            raise_upload_refusal_at_line(
+                "json_unreadable", record.line, "an annotation of this task is not a JSON object."
+            )
         if annotation.get("was_cancelled"):
             notes.rejected += 1
             continue
@@ -139,7 +141,7 @@ def single_value_of_control_or_refuse(line: int, name: str, value: Mapping[str, 
     if not isinstance(control_value, list):
         return control_value
     if len(control_value) > 1:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "answer_several", line, f"several answers were given to “{name}”, but a value is a single answer."
         )
     return control_value[0] if control_value else None
@@ -165,7 +167,7 @@ def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRow
     row: dict[str, Any] = {name: value for name, value in values.items() if isinstance(value, str | int | float)}
     if isinstance(accepted, list):
         if len(accepted) > 1:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "answer_several", record.line, "several options were chosen, but a value is a single option."
             )
         chosen = accepted[0] if accepted else None
@@ -250,7 +252,9 @@ def answer_by_crowd_element(line: int, raw_answers: Any) -> Mapping[str, Any]:
     if isinstance(answers, list):
         answers = {name: value for part in answers if isinstance(part, dict) for name, value in part.items()}
     if not isinstance(answers, dict):
-        refuse_upload_at_line("json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements.")
+        raise_upload_refusal_at_line(
+            "json_unreadable", line, f"{TASK_ANSWERS_COLUMN} is not the JSON of crowd elements."
+        )
     return answers
 
 

@@ -20,7 +20,7 @@ from app.annotation.platforms.registry import (
 )
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
-from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons
+from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons_or_refuse
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
@@ -77,7 +77,7 @@ class ComparisonsSchema(BaseModel):
 
     @classmethod
     def from_row(cls, row: Any) -> Self | None:
-        unit = ComparisonUnit.comparison_unit_if_systems(row, row.item_count)
+        unit = ComparisonUnit.comparison_unit_or_none(row, row.item_count)
         if unit is None:
             return None
         return cls(
@@ -125,7 +125,7 @@ class CampaignSchema(BaseModel):
 
     @classmethod
     def from_row(cls, row: Any, server_url: str) -> Self:
-        """Return the campaign of a row of `summaries.load_campaign_list`."""
+        """Return the campaign of a row of `summaries.load_campaigns_with_progress`."""
         value_schema = ValueSchema.from_design(row.criteria[0].design)
         settings = lifecycle.unchecked_settings_of_campaign(row)
         link_by_platform = annotator_url_by_platform(
@@ -177,9 +177,11 @@ async def list_campaigns(
 ) -> Campaigns:
     """List the campaigns whose settings you may see and that are not archived, newest first."""
     archived = chosen.archived or chosen.status == ARCHIVED_FILTER
-    rows = await summaries.load_campaign_list(connection, archived=archived, access=access, permission=SEE_SETTINGS)
+    rows = await summaries.load_campaigns_with_progress(
+        connection, only_archived=archived, access=access, permission=SEE_SETTINGS
+    )
     base = request_base_url(request)
-    return Campaigns(campaigns=[CampaignSchema.from_row(row, base) for row in rows if chosen.keeps(row)])
+    return Campaigns(campaigns=[CampaignSchema.from_row(row, base) for row in rows if chosen.shows_campaign(row)])
 
 
 @router.post("", status_code=201)
@@ -258,11 +260,11 @@ def judgments_for_comparisons_of_program(
         message = f"Send a number as {COMPARISONS_KEY}, without {JUDGMENTS_SETTING}. Nothing was changed."
         raise Invalid(message, code="comparisons_wrong", setting=COMPARISONS_KEY)
     changed = replace(lifecycle.campaign_of_unsaved_settings(settings), segment_count=campaign.segment_count)
-    unit = ComparisonUnit.comparison_unit_if_systems(changed, campaign.item_count)
+    unit = ComparisonUnit.comparison_unit_or_none(changed, campaign.item_count)
     if unit is None:
         message = f"“{campaign.name}” has no outputs of several systems, so send {JUDGMENTS_SETTING} instead."
         raise Invalid(message, code="nothing_compared", setting=COMPARISONS_KEY)
-    return judgments_for_comparisons(unit, comparisons, COMPARISONS_KEY)
+    return judgments_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_KEY)
 
 
 def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:

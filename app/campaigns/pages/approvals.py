@@ -6,7 +6,7 @@ from app.accounts.guards import researcher_router
 from app.annotation.platforms import approvals
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import NotFound, shorten_echo
-from app.http.dependencies import Now, Transaction, content_disposition_header
+from app.http.dependencies import Now, Transaction, content_disposition_headers
 from app.record.campaign import load_campaign_for_page
 from app.text.spreadsheets import guard_against_formula
 
@@ -21,5 +21,5 @@ async def download_approvable_submission_ids(connection: Transaction, slug: str,
         raise NotFound(f"“{shorten_echo(platform)}” takes no list of submissions.", code="no_approval_list")
     submissions = await approvals.list_ids_of_approvable_submissions(connection, campaign.id, PLATFORMS[platform])
     lines = "".join(f"{guard_against_formula(submission)}\n" for submission in submissions)
-    headers = content_disposition_header(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_headers(slug, f"{platform}-approvals", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(lines, media_type="text/csv; charset=utf-8", headers=headers)

@@ -135,7 +135,7 @@ def render_confirmation_page(
     context |= {"platforms": platforms, "open_after_launch": SETTINGS_EDITABLE_AFTER_LAUNCH}
     context |= {
         "fixed_rule": hints.describe_rule_fixed_by_launch(campaign),
-        "goal": hints.describe_goal_before_launch(campaign),
+        "goal": hints.goal_sentences_before_launch_or_empty(campaign),
     }
     items, per_item = campaign.item_count, campaign.judgments_per_item
     findings = (
@@ -143,7 +143,7 @@ def render_confirmation_page(
         if action == "launch"
         else None
     )
-    unit = ComparisonUnit.comparison_unit_if_systems(campaign, items)
+    unit = ComparisonUnit.comparison_unit_or_none(campaign, items)
     hourly_pay = HourlyPay.from_campaign(campaign)
     context |= {
         "rail": build_setup_rail(campaign),
@@ -153,7 +153,7 @@ def render_confirmation_page(
         "hourly_pay": hourly_pay,
         "consent_warnings": consent_warnings(campaign, request.app.state.settings.retention_days),
     }
-    context |= {"advice": hints.advice_to_use_better_rule(campaign), "forecast": findings}
+    context |= {"advice": hints.advice_to_use_better_rule_or_empty(campaign), "forecast": findings}
     return render_page(request, "admin/action.html", context, refusal=refusal)
 
 

@@ -140,7 +140,7 @@ async def render_preview_hit(
     (instructions,) = await markdown_texts_to_safe_html(campaign.instructions, mark_formulas=campaign.latex)
     context = {
         "campaign": served_campaign,
-        "criterion_forms": served_campaign.shuffle_criteria_for_annotator(hit.id),
+        "criterion_forms": served_campaign.shuffled_criteria_for_annotator(hit.id),
         "design": campaign.design,
         "platform": next(platform for platform in platforms_with_pages() if platform.has_start_button),
         "next_hit": {"hit": hit},

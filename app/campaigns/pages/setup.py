@@ -59,7 +59,7 @@ async def create_campaign_from_form(
     own_values = {name: value for name, value in values.items() if step_of_field_or_none(name)}
     merged = step_input.form_values_reset_for_new_design(
         base,
-        step_input.stored_form_values_except_switches_of_step(base, NEW_CAMPAIGN_STEP, launched=False) | own_values,
+        step_input.stored_form_values_except_switches_of_step(base, NEW_CAMPAIGN_STEP, is_launched=False) | own_values,
     )
     if not template_name:
         merged = dict.fromkeys(form_input.PLACEHOLDER_VALUES, "") | {
@@ -123,12 +123,12 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
     Raises `Invalid` (`settings_invalid`) if they cannot be saved.
     """
     campaign = await load_campaign_for_page(connection, slug)
-    unit = ComparisonUnit.comparison_unit_if_systems(campaign, campaign.item_count)
+    unit = ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
     values = form_values_with_judgments_for_comparisons(dict(request.query_params), campaign, unit)
     stored_settings, launched = lifecycle.unchecked_settings_of_campaign(campaign), campaign.status != "draft"
     try:
         entered_settings = step_input.parse_settings_with_step_form(
-            stored_settings, parse_step_name(step), values, launched=launched
+            stored_settings, parse_step_name(step), values, is_launched=launched
         )
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
@@ -148,7 +148,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
             campaign = await load_campaign_for_page(connection, slug)
             check_context = await load_check_counts_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
-    next_step = setup_rail.neighbouring_step(name, 1) if values.get("go") == "next" else None
+    next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")
 
 
@@ -171,7 +171,7 @@ async def store_step_or_return_entered_with_reason(
     def change(before: CampaignSettings) -> CampaignSettings:
         nonlocal chosen_need
         chosen_need = None if is_launched else values.get(NEED_FIELD, name_of_need_of_settings(before))
-        merged.update(step_input.form_values_with_entered_step(before, step, entered, launched=is_launched))
+        merged.update(step_input.form_values_with_entered_step(before, step, entered, is_launched=is_launched))
         return form_input.parse_settings_form(merged)
 
     try:
@@ -180,7 +180,7 @@ async def store_step_or_return_entered_with_reason(
             campaign = await load_campaign_for_page(connection, slug)
             is_launched = campaign.status != "draft"
             entered = form_values_with_judgments_for_comparisons(
-                values, campaign, ComparisonUnit.comparison_unit_if_systems(campaign, campaign.item_count)
+                values, campaign, ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
             )
             await settings_edits.store_changed_settings(connection, slug, change, saved_step)
     except ValidationError as error:

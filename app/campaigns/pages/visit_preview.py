@@ -84,8 +84,8 @@ class VisitPreview:
         """Return another page as it opens; the same one where there is none."""
         return replace(self, page=page or self.page, forms=[], form={}, notice=None, kept=kept)
 
-    def neighbour(self, offset: int) -> VisitPage | None:
-        return visit_preview.neighbouring_page(self.pages, self.page, offset)
+    def neighbour_page_or_none(self, offset: int) -> VisitPage | None:
+        return visit_preview.neighbouring_page_or_none(self.pages, self.page, offset)
 
 
 async def load_visit_preview(
@@ -166,13 +166,13 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
     if page.step is not None or page.key == visit_preview.START_PAGE:
         return (preview_after_step_form if page.step else preview_after_start_form)(preview, form)
     if "undo" in form:
-        return preview.at_page(preview.neighbour(-1))
+        return preview.at_page(preview.neighbour_page_or_none(-1))
     # Somebody who may not see the passphrase must not learn it by trying: for them any is the right one.
     is_checked = page.key == PASSPHRASE_PAGE and not preview.hides_codes
     if is_checked and not is_same_passphrase(preview.campaign.passphrase, form.get("passphrase", "")):
         raise passphrase_wrong_error()
     if page.hit_number is None:
-        return preview.at_page(None if page.is_outcome else preview.neighbour(1))
+        return preview.at_page(None if page.is_outcome else preview.neighbour_page_or_none(1))
     if "finish" in form:
         return preview.at_page(visit_preview.visit_page_or_first(preview.pages, "no-hit-stopped"))
     hit = await load_previewed_hit_or_example(connection, preview)
@@ -180,7 +180,8 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
         reported_item_number(form, hit.items)
         return replace(preview, reported=True, form=form)
     return preview.at_page(
-        preview.neighbour(1), visit_preview.parse_answer_as_stored_json(preview.campaign, hit, Form(form, "form"))
+        preview.neighbour_page_or_none(1),
+        visit_preview.parse_answer_as_stored_json(preview.campaign, hit, Form(form, "form")),
     )
 
 
@@ -188,10 +189,10 @@ def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> 
     """Return the preview after the form of the first page, which may ask for consent. Raises `Invalid`."""
     result = visit_preview.start_form_consent_or_none(preview.campaign, preview.platform, form)
     if result is None:
-        return preview.at_page(preview.neighbour(1))
+        return preview.at_page(preview.neighbour_page_or_none(1))
     kept = visit_preview.stored_step_result_as_json(result)
     if result.outcome == "passed":
-        return preview.at_page(preview.neighbour(1), kept)
+        return preview.at_page(preview.neighbour_page_or_none(1), kept)
     declined = next(page for page in preview.pages if page.is_outcome and page.step and page.step.name == result.step)
     return preview.at_page(declined, kept)
 
@@ -206,7 +207,7 @@ def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> V
     kept = visit_preview.stored_step_result_as_json(result)
     if step.is_passed(step.history_with_step_result(history, result)):
         step_page = visit_preview.visit_page_or_first(preview.pages, step.step.name)
-        return preview.at_page(visit_preview.neighbouring_page(preview.pages, step_page, 1), kept)
+        return preview.at_page(visit_preview.neighbouring_page_or_none(preview.pages, step_page, 1), kept)
     return replace(preview, forms=[*preview.forms, visit_preview.form_fields_of_later_replay(form)], kept=kept)
 
 
@@ -265,7 +266,7 @@ async def visit_page_template_context(
     return {
         "campaign": shown_campaign,
         "design": campaign.design,
-        "criterion_forms": shown_campaign.shuffle_criteria_for_annotator(0),
+        "criterion_forms": shown_campaign.shuffled_criteria_for_annotator(0),
         "platform": preview.platform,
         "token": preview.state.to_token(),
         "token_hours": settings.worker_token_hours,
@@ -313,7 +314,10 @@ def hit_page_template_context(
     """Return the additional template context of a HIT page, or of the page that says why there is no HIT."""
     campaign, platform, page = preview.campaign, preview.platform, preview.page
     next_hit = NextHit(
-        cast("AssignmentState", shown_campaign), cast("HitOnPage", hit) if page.hit_number else None, page.reason
+        cast("AssignmentState", shown_campaign),
+        cast("HitOnPage", hit) if page.hit_number else None,
+        page.reason,
+        was_finished=True,
     )
     outcome = completion.outcome_of_finished_visit_or_none(next_hit)
     here = "?" + urlencode({"at": page.key, "platform": platform.name})
@@ -372,8 +376,8 @@ def preview_bar_context(request: Request, preview: VisitPreview) -> dict[str, An
             "usual_pages": usual_pages,
             "outcomes": [page for page in preview.pages if page.is_outcome],
             "platforms": platforms_of_campaign(crowd_settings_of_campaign(preview.campaign)),
-            "back": page_query(preview.neighbour(-1)),
-            "next": page_query(preview.neighbour(1)),
+            "back": page_query(preview.neighbour_page_or_none(-1)),
+            "next": page_query(preview.neighbour_page_or_none(1)),
             "here": page_query(preview.page),
             "on_phone": request.query_params.get("width") == "phone",
             "has_languages": preview.campaign.language == BROWSER_LANGUAGE,

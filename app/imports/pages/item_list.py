@@ -46,9 +46,9 @@ from app.quality.check_expectations import (
     EXPECTED_COLUMN,
     TOLERANCE_COLUMN,
     cells_of_expected_choice,
-    expectation_columns,
+    expectation_column_names,
 )
-from app.quality.checks import hint_that_hits_cannot_show_checks
+from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
 from app.record.campaign import CampaignOnPage, load_campaign_for_page
@@ -120,7 +120,7 @@ async def item_table_template_context(
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
         "check_counts": check_counts,
         "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
-        "hint_that_hits_cannot_show_checks": hint_that_hits_cannot_show_checks(campaign),
+        "hint_that_hits_cannot_show_checks_or_empty": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "known_answers": await load_known_answers_offers(connection, campaign),
         "default_tolerance": default_tolerance_cell_or_empty(campaign.design),
@@ -226,7 +226,7 @@ async def chosen_items_form_response(
     allow_https_media_if_campaign_does(request, campaign)
     context |= {
         "design": campaign.design,
-        "criteria": [expectation_columns(name) for name in campaign.criterion_names or [""]],
+        "criteria": [expectation_column_names(name) for name in campaign.criterion_names or [""]],
     }
     return render_page(request, "admin/items_chosen.html", context, status=refusal.status if refusal else 200)
 

@@ -98,7 +98,7 @@ def require_judgments_by_annotator_pair(judgments: Judgments, least_shared: int)
     return SharedJudgments(first, second, judgments.items[first], starts, pair, judgments.n_items, tuple(notes))
 
 
-def mean_over_annotator_pairs(
+def agreement_as_mean_over_annotator_pairs(
     values_per_pair: Callable[[Array], AnnotatorPairValues],
     judgments: Judgments,
     shared: SharedJudgments,

@@ -202,7 +202,7 @@ class HaloSums:
         none = np.zeros(n_items, np.intp)
         return cls(none, np.zeros((n_criteria, n_items)), np.zeros((n_criteria, n_criteria)))
 
-    def add_judgments(self, items: npt.ArrayLike, scores: npt.ArrayLike) -> "HaloSums":
+    def with_judgments_added(self, items: npt.ArrayLike, scores: npt.ArrayLike) -> "HaloSums":
         """Return the sums with these judgments added; items: (T,) from 0 to N - 1; scores: (K, T). It validates
         nothing.
         """

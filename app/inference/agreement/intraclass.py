@@ -16,7 +16,7 @@ from app.inference.agreement.agreement_measure import Agreement, agreement_with_
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
 from app.inference.ground.inestimable import Inestimable
-from app.inference.observations.judgments import Judgments, shared_judgments
+from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
 ONE_WAY_MEANING = "The share of the differences between scores that comes from the items, not from annotators or noise."
 TWO_WAY_MEANING = (
@@ -52,7 +52,7 @@ def one_way_icc(
     variance may be below 0, and so may this. Raises ValueError for invalid arrays, `Inestimable` (`one_annotator`,
     `no_shared_items`, `all_the_same`, `one_item`).
     """
-    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = judgments_of_shared_items(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     return _estimate_icc(
         _make_one_way_variance_function(judgments),
         judgments,
@@ -82,7 +82,7 @@ def two_way_icc(
     `Inestimable` (`annotators_not_shared`) if no annotator judged two items, so that an annotator's strictness cannot
     be told from noise.
     """
-    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = judgments_of_shared_items(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_annotators == len(judgments.items):
         raise Inestimable(
             "No annotator judged two items, so strict or mild annotators cannot be distinguished from noise.",

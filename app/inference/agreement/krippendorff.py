@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from app.inference.agreement.agreement_measure import Agreement, agreement_with_bootstrap_interval
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
-from app.inference.observations.judgments import Judgments, judgment_pairs_within_items, shared_judgments
+from app.inference.observations.judgments import Judgments, judgment_pairs_within_items, judgments_of_shared_items
 
 MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
 
@@ -51,7 +51,7 @@ def fit(
     `ratio` takes the pairs of judgments of one item and the square of the number of distinct values in time, not
     memory. Raises ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`, `all_the_same`).
     """
-    judgments = shared_judgments(items, annotators, values, n_items=n_items, n_annotators=n_annotators)
+    judgments = judgments_of_shared_items(items, annotators, values, n_items=n_items, n_annotators=n_annotators)
     if metric == "ratio" and judgments.values.min() < 0.0:
         raise ValueError("a ratio scale starts at 0: every value must be at least 0")
     statistic = {

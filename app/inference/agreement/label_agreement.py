@@ -11,14 +11,14 @@ from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
     SharedJudgments,
-    mean_over_annotator_pairs,
+    agreement_as_mean_over_annotator_pairs,
     require_judgments_by_annotator_pair,
 )
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.validation import require_number_array_with_count
-from app.inference.observations.judgments import Judgments, shared_judgments
+from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
 PAIRWISE_MEANING = (
     "How often two annotators give an item the same label. Part of it is chance, especially if there are few labels or "
@@ -58,7 +58,7 @@ def pairwise_agreement(
     2014, section 2.1, but over pairs of judgments, so that annotators who share more items count for more.) Raises
     ValueError for invalid arrays, `Inestimable` (`one_annotator`, `no_shared_items`).
     """
-    judgments = shared_judgments(
+    judgments = judgments_of_shared_items(
         items,
         annotators,
         require_number_array_with_count("labels", labels)[0],
@@ -93,7 +93,7 @@ def cohens_kappa(
     others count by the number of items they share. Arrays and errors as for `pairwise_agreement`; also `Inestimable`
     (`too_few_shared_items`, `all_the_same`). Time and memory grow with the number of pairs of judgments.
     """
-    judgments = shared_judgments(
+    judgments = judgments_of_shared_items(
         items,
         annotators,
         require_number_array_with_count("labels", labels)[0],
@@ -113,7 +113,7 @@ def cohens_kappa(
         # Both multiplied by n^2, so that they are whole numbers and a chance of 1 is exactly that.
         return AnnotatorPairValues(divide_or_nan((weights @ agreeing) * n - by_chance, n * n - by_chance), n)
 
-    return mean_over_annotator_pairs(
+    return agreement_as_mean_over_annotator_pairs(
         kappa,
         judgments,
         shared,
@@ -144,7 +144,7 @@ def fleiss_kappa(
     `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
     labels, _ = require_number_array_with_count("labels", labels)
-    judgments = shared_judgments(
+    judgments = judgments_of_shared_items(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
     statistic = _make_chance_corrected_statistic(judgments, lambda shares: (shares * shares).sum(axis=1))
@@ -173,7 +173,7 @@ def gwets_ac1(
     labels, choices = require_number_array_with_count("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
-    judgments = shared_judgments(
+    judgments = judgments_of_shared_items(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
     statistic = _make_chance_corrected_statistic(judgments, lambda pi: (pi * (1.0 - pi)).sum(axis=1) / (choices - 1))

@@ -69,7 +69,7 @@ class LabelRetest:
     notes: tuple[Note, ...]
 
 
-def retest_scores(
+def compare_repeated_scores(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     scores: npt.ArrayLike,
@@ -118,12 +118,12 @@ def retest_scores(
     )
 
 
-def retest_labels(
+def compare_repeated_labels(
     items: npt.ArrayLike, annotators: npt.ArrayLike, labels: npt.ArrayLike, *, n_annotators: int | None = None
 ) -> LabelRetest:
     """Compare every label with the previous one by the same annotator for the same item.
 
-    The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `retest_scores`.
+    The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `compare_repeated_scores`.
     """
     items, _ = require_number_array_with_count("items", items)
     annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
@@ -145,7 +145,7 @@ def retest_labels(
     )
 
 
-def retest_pairs(
+def compare_repeated_pairs(
     first: npt.ArrayLike,
     second: npt.ArrayLike,
     outcomes: npt.ArrayLike,
@@ -156,11 +156,13 @@ def retest_pairs(
     """Compare every judgment of a pair with the previous one by the same annotator.
 
     The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
-    Errors as `retest_scores`.
+    Errors as `compare_repeated_scores`.
     """
     first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
-    return retest_labels(pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators)
+    return compare_repeated_labels(
+        pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators
+    )
 
 
 def _require_positions_of_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:

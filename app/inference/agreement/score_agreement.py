@@ -10,7 +10,7 @@ from app.inference.agreement.agreement_measure import Agreement, agreement_with_
 from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
-    mean_over_annotator_pairs,
+    agreement_as_mean_over_annotator_pairs,
     require_judgments_by_annotator_pair,
 )
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
@@ -23,7 +23,7 @@ from app.inference.ground.weighted_correlation import (
     weighted_pearson,
     weighted_spearman,
 )
-from app.inference.observations.judgments import Judgments, shared_judgments
+from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
 MIN_REPORTED_LOSS = 0.01
 """Smallest loss of a correlation that is reported: correlations are shown to two decimals."""
@@ -66,7 +66,7 @@ def mean_annotator_correlation(
     """
     if least_shared < 2:
         raise ValueError(f"a correlation needs at least 2 shared items, not {least_shared}")
-    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = judgments_of_shared_items(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     shared = require_judgments_by_annotator_pair(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
     first, second = (MeanRanks.from_values(values, shared.pair) for values in (x, y))
@@ -83,7 +83,7 @@ def mean_annotator_correlation(
     def pair_correlations(weights: Array) -> AnnotatorPairValues:
         return AnnotatorPairValues(correlate(weights), weights @ shared_items)
 
-    agreement = mean_over_annotator_pairs(
+    agreement = agreement_as_mean_over_annotator_pairs(
         pair_correlations,
         judgments,
         shared,
@@ -143,7 +143,7 @@ def split_half_reliability(
     """
     if splits < 1:
         raise ValueError(f"there must be at least 1 split, not {splits}")
-    judgments = shared_judgments(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
+    judgments = judgments_of_shared_items(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
     if judgments.n_items < 3:
         raise Inestimable("Fewer than 3 items have two judgments, too few for an order.", code="too_few_shared_items")
     whole = np.zeros(judgments.n_items, dtype=np.intp)

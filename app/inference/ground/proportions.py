@@ -7,7 +7,9 @@ from scipy.special import ndtri
 from app.inference.ground.arrays import Array, divide_or_nan
 
 
-def wilson_interval(successes: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array, Array]:
+def wilson_shares_and_interval_ends(
+    successes: npt.ArrayLike, trials: npt.ArrayLike, level: float = 0.95
+) -> tuple[Array, Array, Array]:
     """Return proportions and the two ends of Wilson's intervals (1927), (n,) each; NaN without trials.
 
     Args:

@@ -6,7 +6,7 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.validation import sum_values_by_number
 
 
-def share_of_equal_labels_with_others(
+def equal_label_share_by_annotator(
     item: Integers, annotator: Integers, label: Integers, *, n_annotators: int, n_labels: int
 ) -> Array:
     """Return the share of equal labels among all pairs of an own label and another annotator's label of the same item.

@@ -248,7 +248,7 @@ def _highest_climb_and_restart_notes(
         if rng is None:
             raise ValueError("random restarts need rng")
         first = best
-        best, higher, unconverged = latent_classes.best_climb_of_random_restarts(
+        best, higher, unconverged = latent_classes.best_climb_and_restart_counts(
             first, label_matrix, smoothing, rule, restarts=restarts, rng=rng
         )
         notes = latent_class_notes.restart_notes(first, best, higher, unconverged, restarts)

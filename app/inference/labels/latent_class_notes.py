@@ -61,7 +61,7 @@ def weak_label_evidence_notes(label_matrix: LabelMatrix) -> list[Note]:
 def restart_notes(
     first_climb: ClimbResult, best_climb: ClimbResult, higher_count: int, unconverged_count: int, restart_count: int
 ) -> list[Note]:
-    """Return notes on the random starts; the counts are those of `latent_classes.best_climb_of_random_restarts`."""
+    """Return notes on the random starts; the counts are those of `latent_classes.best_climb_and_restart_counts`."""
     notes: list[Note] = []
     if unconverged_count:
         sentence = f"{unconverged_count:,} of {restart_count:,} random starts did not converge and were left out."

@@ -183,7 +183,7 @@ def parameters_from_accuracy(accuracy: float, label_matrix: LabelMatrix) -> Clas
     return ClassParameters(np.full(n, 1.0 / n), np.tile(response, (label_matrix.n_annotators, 1, 1)))
 
 
-def best_climb_of_random_restarts(
+def best_climb_and_restart_counts(
     first_climb: ClimbResult,
     label_matrix: LabelMatrix,
     smoothing: ClassParameters,

@@ -14,7 +14,7 @@ _DRAW_STOP_RULE = StopRule(tolerance=1e-3, max_iterations=100)
 _MIN_SHARE = 1e-6  # smaller shares are as good as none
 
 
-def bootstrap_prevalence_interval(
+def ends_of_bootstrap_prevalence_intervals(
     result: DawidSkeneResult,
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,

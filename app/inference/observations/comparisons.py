@@ -55,7 +55,7 @@ class PairOutcomeCounts:
         return self.low_won + self.high_won + self.tied
 
     @property
-    def item_was_compared(self) -> BooleanArray:
+    def compared_items_mask(self) -> BooleanArray:
         """Return whether each item was compared with any other, (n_items,)."""
         compared = np.zeros(self.n_items, dtype=np.bool_)
         compared[self.low] = compared[self.high] = True
@@ -123,7 +123,7 @@ def _distinct_keys_and_counts(keys: Integers, n_keys: int) -> tuple[Integers, In
     return keys[starts], np.diff(starts, append=keys.size)
 
 
-def pair_outcomes_from_hits(
+def pair_outcome_columns_from_hits(
     hits: npt.ArrayLike, items: npt.ArrayLike, scores: npt.ArrayLike, *, tie_margin: float = 0.0, ties: bool = True
 ) -> tuple[Integers, Integers, Integers, Integers]:
     """Return all pairs that were scored side by side: first, second, outcomes and the HIT of each pair.
@@ -201,6 +201,6 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
 
 def note_on_uncompared_items_if_any(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
-    uncompared = np.flatnonzero(~comparisons.item_was_compared)
+    uncompared = np.flatnonzero(~comparisons.compared_items_mask)
     sentence = "Nothing is known about {0}: no comparisons with other items."
     return (Note("never_compared", sentence, make_mention("item", uncompared)),) if uncompared.size else ()

@@ -55,7 +55,7 @@ class Judgments:
         return np.asarray(np.bincount(self.items, weights=weights, minlength=self.n_items), dtype=np.float64)
 
 
-def shared_judgments(
+def judgments_of_shared_items(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     values: npt.ArrayLike,

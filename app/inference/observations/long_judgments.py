@@ -31,7 +31,9 @@ class LongJudgments:
         none = np.zeros(0, np.intp)
         return cls(n_items, none, none, np.zeros(0))
 
-    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "LongJudgments":
+    def with_judgments_added(
+        self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike
+    ) -> "LongJudgments":
         """Return these judgments followed by new ones."""
         return LongJudgments(
             self.n_items,

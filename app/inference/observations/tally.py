@@ -47,7 +47,7 @@ class AnnotatorItemCounts:
         is_present = self.numbers.take(positions, mode="clip") == pair_numbers
         return np.where(is_present, self.counts.take(positions, mode="clip"), 0)
 
-    def merge_sorted_counts(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
+    def with_sorted_counts_merged(self, new_numbers: Integers, new_counts: Integers) -> "AnnotatorItemCounts":
         """Return the counts with new ones added, sorted and without duplicates."""
         is_known = self.counts_or_zero_of_pair_numbers(new_numbers) > 0
         updated_counts = self.counts.copy()
@@ -91,7 +91,7 @@ class Tally:
         none, zero = np.zeros(n_items, np.intp), np.zeros(n_items)
         return cls(none, zero, none, zero, zero, none, AnnotatorItemCounts.empty(), AnnotatorItemCounts.empty())
 
-    def add_judgments(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Tally":
+    def with_judgments_added(self, items: npt.ArrayLike, annotators: npt.ArrayLike, scores: npt.ArrayLike) -> "Tally":
         """Return the tally with these judgments added in order; the same sums, to the last bit, in any batches.
 
         It validates nothing. Time and memory grow with T and N; with all judgments so far only now and then.
@@ -110,7 +110,7 @@ class Tally:
         ) + self.recent.counts_or_zero_of_pair_numbers(pairs)
         first_judgments = np.sort(first[earlier_counts == 0])
         settled, recent = _settled_and_recent_counts_merged_if_large(
-            self.settled, self.recent.merge_sorted_counts(pairs, added_counts)
+            self.settled, self.recent.with_sorted_counts_merged(pairs, added_counts)
         )
         return Tally(
             _item_totals_with_values_added(self.judgments, items, 1),
@@ -141,7 +141,7 @@ class Tally:
     @property
     def annotator_item_counts(self) -> AnnotatorItemCounts:
         """Return all counts by annotator and item, `settled` and `recent` together."""
-        return self.settled.merge_sorted_counts(self.recent.numbers, self.recent.counts)
+        return self.settled.with_sorted_counts_merged(self.recent.numbers, self.recent.counts)
 
     @property
     def nbytes(self) -> int:
@@ -169,4 +169,4 @@ def _settled_and_recent_counts_merged_if_large(
 ) -> tuple[AnnotatorItemCounts, AnnotatorItemCounts]:
     if len(recent.numbers) < max(MIN_MERGED_PAIRS, len(settled.numbers) // MERGE_FRACTION):
         return settled, recent
-    return settled.merge_sorted_counts(recent.numbers, recent.counts), AnnotatorItemCounts.empty()
+    return settled.with_sorted_counts_merged(recent.numbers, recent.counts), AnnotatorItemCounts.empty()

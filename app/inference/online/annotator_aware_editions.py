@@ -33,7 +33,7 @@ NEWEST_EDITION = int(INITIAL_CAMPAIGN_STATE[0])
 LEVEL_START = len(SECOND_EDITION_INITIAL_STATE)  # of the `CrowdLevel`
 
 
-def number_of_law_edition(campaign_state: Sequence[float]) -> int:
+def edition_number_of_campaign_state(campaign_state: Sequence[float]) -> int:
     """Return the number of the law's edition that a campaign with this state has."""
     return 1 if len(campaign_state) in {0, TOTALS_SIZE} else int(campaign_state[0])
 
@@ -41,13 +41,13 @@ def number_of_law_edition(campaign_state: Sequence[float]) -> int:
 def initial_campaign_state_of_same_edition(campaign_state: Sequence[float]) -> StateFloats:
     """Return the state before the first HIT of a campaign that has this state at any time."""
     return {1: FIRST_EDITION_INITIAL_STATE, 2: SECOND_EDITION_INITIAL_STATE}.get(
-        number_of_law_edition(campaign_state), INITIAL_CAMPAIGN_STATE
+        edition_number_of_campaign_state(campaign_state), INITIAL_CAMPAIGN_STATE
     )
 
 
 def does_edition_rescan_items(campaign_state: Sequence[float]) -> bool:
     """Return whether other items are rescanned: not under the first edition."""
-    return number_of_law_edition(campaign_state) > 1
+    return edition_number_of_campaign_state(campaign_state) > 1
 
 
 def sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
@@ -56,16 +56,18 @@ def sum_of_annotator_contributions(campaign_state: Sequence[float]) -> Array:
     return np.array([*campaign_state[head_size:]] or [0.0] * TOTALS_SIZE)
 
 
-def level_of_campaign_crowd(campaign_state: Sequence[float]) -> CrowdLevel | None:
+def crowd_level_or_none(campaign_state: Sequence[float]) -> CrowdLevel | None:
     """Return the level of scores and biases; None under the first two editions, which have none."""
     end = len(INITIAL_CAMPAIGN_STATE)
-    return CrowdLevel(*campaign_state[LEVEL_START:end]) if number_of_law_edition(campaign_state) > 2 else None
+    return (
+        CrowdLevel(*campaign_state[LEVEL_START:end]) if edition_number_of_campaign_state(campaign_state) > 2 else None
+    )
 
 
 def crowd_of_campaign(campaign_state: Sequence[float]) -> Crowd:
     """Return the parameters that all annotators of the campaign share."""
     return learning.crowd_from_totals(
-        sum_of_annotator_contributions(campaign_state), level_of_campaign_crowd(campaign_state)
+        sum_of_annotator_contributions(campaign_state), crowd_level_or_none(campaign_state)
     )
 
 

@@ -37,7 +37,7 @@ from app.inference.online.state_queries import (
     StateQuery,
     run_law_steps,
 )
-from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit
+from app.inference.ratings.moderated_aware import moderated_means_by_annotator_aware_fit_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,9 @@ class AnnotatorAwareLaw(Law):
 
     def number_of_law_edition(self, campaign_state: StateFloats | None) -> int:
         """Return the edition of a campaign that has this state."""
-        return self.newest_edition if campaign_state is None else editions.number_of_law_edition(campaign_state)
+        return (
+            self.newest_edition if campaign_state is None else editions.edition_number_of_campaign_state(campaign_state)
+        )
 
     def hit_change_querying_state(self, hit: AnsweredHit, parameters: LawParameters) -> Querying[HitChange]:  # noqa: ARG002  (it has nothing to tune)
         """Update the HIT's items, the items to rescan and all their annotators. Raises what `compute_aware_hit_change`
@@ -138,7 +140,7 @@ def _read_item_states(
     item_heads = yield ReadItemHeads(item_numbers)
     items = [ItemState(*item_heads.get(number, ())) for number in item_numbers]
     item_tails = yield ReadItemTails(
-        [item_numbers[place] for place in aware.scanned_places(items, rescan_count, campaign_state)]
+        [item_numbers[place] for place in aware.positions_of_scanned_items(items, rescan_count, campaign_state)]
     )
     return [item._replace(looked=item_tails.get(number)) for number, item in zip(item_numbers, items, strict=True)]
 
@@ -255,5 +257,5 @@ LAW = AnnotatorAwareLaw(
     layout=1,
     newest_edition=editions.NEWEST_EDITION,
     quick=False,
-    fit=moderated_means_by_annotator_aware_fit,
+    fit=moderated_means_by_annotator_aware_fit_or_none,
 )

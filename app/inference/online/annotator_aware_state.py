@@ -150,7 +150,9 @@ def choose_rescanned_items_and_position(
     return numbers, (numbers[-1] if numbers else last_item, judgment_budget)
 
 
-def scanned_places(items: Sequence[ItemState], rescan_count: int, campaign_state: Sequence[float]) -> list[int]:
+def positions_of_scanned_items(
+    items: Sequence[ItemState], rescan_count: int, campaign_state: Sequence[float]
+) -> list[int]:
     """Return the positions of the items whose judgments are scanned; the last `rescan_count` items are not in the
     HIT.
     """
@@ -172,7 +174,7 @@ def numbers_of_annotators_involved_in_hit(
     """
     scanned_annotators = [
         items[place].judgment_rows_with_consensus()[:, 0]
-        for place in scanned_places(items, rescan_count, campaign_state)
+        for place in positions_of_scanned_items(items, rescan_count, campaign_state)
     ]
     return sorted({annotator, *np.unique(np.concatenate([np.empty(0), *scanned_annotators])).astype(np.int64).tolist()})
 
@@ -193,7 +195,8 @@ def compute_aware_hit_change(
         annotator: Any whole number below 2^53 in size.
         scores: n floats in [0, 1].
         priors: The (a, b) with which each of the items below started.
-        items: The n items' states, then those of the rescanned items; `looked` must be loaded at the `scanned_places`.
+        items: The n items' states, then those of the rescanned items; `looked` must be loaded at the
+            `positions_of_scanned_items`.
         annotator_states: The states of all `numbers_of_annotators_involved_in_hit`, without new annotators.
         campaign_state: The campaign's state, `INITIAL_CAMPAIGN_STATE` before the first HIT.
         rescan_count: The number of rescanned items.
@@ -205,7 +208,7 @@ def compute_aware_hit_change(
     floats = validated_scores_of_hit_as_floats(scores, len(items) - rescan_count)
     if len(priors) != len(items):
         raise ValueError(f"each item has a prior, but there are {len(items)} items and {len(priors)} priors")
-    scanned = scanned_places(items, rescan_count, campaign_state)
+    scanned = positions_of_scanned_items(items, rescan_count, campaign_state)
     annotator_numbers = numbers_of_annotators_involved_in_hit(
         annotator, items, campaign_state, rescan_count=rescan_count
     )
@@ -322,7 +325,7 @@ def _updated_beliefs_consensus_and_states(
     contributions = learning.annotator_contributions(evidence, beliefs, crowd.typical_information)
     stored = np.column_stack([evidence, beliefs.to_rows(), contributions]).tolist()
     new_level = editions.level_floats_after_scan(
-        editions.level_of_campaign_crowd(campaign_state),
+        editions.crowd_level_or_none(campaign_state),
         judgments,
         was_scanned,
         editions.sum_of_judgment_biases(evidence, beliefs) - old_biases,

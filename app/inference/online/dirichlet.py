@@ -151,7 +151,7 @@ class DirichletLaw(ItemLaw):
         """Return the law for this number of classes, at least two."""
         return make_dirichlet_law(class_count)
 
-    def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
+    def mask_of_accepted_values(self, values: Array) -> npt.NDArray[np.bool_]:
         """Return which values are numbers of its classes."""
         return np.isin(values, np.arange(len(self.family.parameter_names)))
 

@@ -42,7 +42,7 @@ class ItemLaw(Law):
     update: Callable[..., Columns]
     update_in_place: Callable[..., None] | None = None
 
-    def is_accepted(self, values: Array) -> npt.NDArray[np.bool_]:
+    def mask_of_accepted_values(self, values: Array) -> npt.NDArray[np.bool_]:
         """Return which of these values, (T,), `update` reads."""
         return (values >= 0.0) & (values <= 1.0)
 
@@ -156,6 +156,6 @@ def item_and_value_columns_of_valid_hits(
     total = int(sizes.sum())
     items = np.fromiter(chain.from_iterable(hit.items for hit in hits), np.intp, total)
     values = np.fromiter(chain.from_iterable(hit.values for hit in hits), np.float64, total)
-    possible = ((items >= 0) & (items < item_count) & law.is_accepted(values)).all()
+    possible = ((items >= 0) & (items < item_count) & law.mask_of_accepted_values(values)).all()
     in_hit = np.sort(np.repeat(np.arange(len(hits)), sizes) * item_count + items)
     return (items, values) if possible and (np.diff(in_hit) > 0).all() else None

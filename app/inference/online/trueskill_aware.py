@@ -59,7 +59,7 @@ _MIN_CHANCE: Final = 1e-12
 _SQRT_HALF: Final = math.sqrt(0.5)
 
 
-def weigh_winner(belief: Sequence[float], chances: Sequence[float], weight: float) -> list[float]:
+def belief_after_winner(belief: Sequence[float], chances: Sequence[float], weight: float) -> list[float]:
     """Return the belief about a, (G,), after a winner who has these chances, (G,); `weight` is their power."""
     powers = chances if weight == 1.0 else [math.exp(weight * math.log(chance)) for chance in chances]
     products = [share * power for share, power in zip(belief, powers, strict=True)]
@@ -77,7 +77,7 @@ def chances_of_winner(winner: Posterior, loser: Posterior, parameters: LawParame
     return chances
 
 
-def update_pair(
+def updated_pair_posteriors(
     i: Posterior, j: Posterior, belief: Sequence[float], parameters: LawParameters, *, is_tied: bool
 ) -> tuple[Posterior, Posterior]:
     """Return the posteriors of a pair, i the winner unless tied, as mixtures over the belief about a, (G,)."""
@@ -126,9 +126,11 @@ def apply_hit(
         of_pair = after
         if not is_tied:
             chances = chances_of_winner(posteriors[i], posteriors[j], parameters)
-            of_pair, after = weigh_winner(after, chances, 1.0), weigh_winner(after, chances, weight)
+            of_pair, after = belief_after_winner(after, chances, 1.0), belief_after_winner(after, chances, weight)
             decided += 1
-        posteriors[i], posteriors[j] = update_pair(posteriors[i], posteriors[j], of_pair, parameters, is_tied=is_tied)
+        posteriors[i], posteriors[j] = updated_pair_posteriors(
+            posteriors[i], posteriors[j], of_pair, parameters, is_tied=is_tied
+        )
     return posteriors, after, decided
 
 

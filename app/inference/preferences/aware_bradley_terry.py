@@ -172,7 +172,9 @@ def fit(
         raise ValueError("weights must be above 0")
     start = bradley_terry.fit(one, other, results, n_items=item_count)
     votes = AnnotatorPairVotes.from_judgments((one, other), results, people, weight, (item_count, annotator_count))
-    return _ComparisonModel(votes, start.group).settle(start.score, start.notes, max_iterations, tolerance)
+    return _ComparisonModel(votes, start.group).fit_until_scores_settle(
+        start.score, start.notes, max_iterations, tolerance
+    )
 
 
 class _ComparisonModel:
@@ -185,7 +187,7 @@ class _ComparisonModel:
         self.group_sizes = np.bincount(self.members).astype(np.float64)
         self.crowd = _CrowdBelief(_KIND_PRIOR / _KIND_PRIOR.sum(), _PRIOR_SPREAD, _PRIOR_SCORE_VARIANCE)
 
-    def settle(
+    def fit_until_scores_settle(
         self, start: Array, notes: tuple[Note, ...], max_iterations: int, tolerance: float
     ) -> AwareComparisonFit:
         """Repeat rounds until the scores settle, from the scores `start`, (N,)."""
@@ -219,7 +221,7 @@ class _ComparisonModel:
         log_likelihood = np.zeros((votes.n_annotators, len(DISCRIMINATIONS)))
         for block in _grid_blocks(len(votes.low)):
             a = DISCRIMINATIONS[block, None]
-            width = _width(a, scores.difference_variance)
+            width = _curve_flattening_factors(a, scores.difference_variance)
             of_votes = votes.decided * width * log_expit(a * difference / width)
             of_votes -= (votes.decided - votes.decided_wins) * a * difference
             sums = np.add.reduceat(of_votes, votes.first_votes, axis=1)
@@ -242,7 +244,7 @@ class _ComparisonModel:
             variance = 1.0 / diagonal
             difference_variance = variance[votes.low] + variance[votes.high]
         else:
-            covariance = _inverse(np.diag(diagonal) - links.toarray())
+            covariance = _inverse_overwriting_matrix(np.diag(diagonal) - links.toarray())
             step, variance = covariance @ gradient, np.diag(covariance)
             difference_variance = variance[votes.low] + variance[votes.high] - 2.0 * covariance[votes.low, votes.high]
         step *= min(1.0, _MAX_STEP / max(float(np.abs(step).max()), _MAX_STEP))
@@ -256,7 +258,7 @@ class _ComparisonModel:
         difference = scores.mean[votes.low] - scores.mean[votes.high]
         for block in _grid_blocks(len(votes.low)):
             a = DISCRIMINATIONS[block, None]
-            width = _width(a, scores.difference_variance)
+            width = _curve_flattening_factors(a, scores.difference_variance)
             chance = expit(a * difference / width)
             slopes = a * (votes.wins - votes.judged * chance)
             yield by_grid[votes.annotator, block].T, slopes, a * a / width * votes.judged * chance * (1.0 - chance)
@@ -289,9 +291,9 @@ class _ComparisonModel:
             shape=(n, votes.n_annotators * len(DISCRIMINATIONS)),
         ).tocsr()
         try:
-            covariance = _inverse(precision - (by_item @ by_item.T).toarray())
+            covariance = _inverse_overwriting_matrix(precision - (by_item @ by_item.T).toarray())
         except LinAlgError:  # far from a maximum, where the fit has not settled
-            covariance = _inverse(precision)
+            covariance = _inverse_overwriting_matrix(precision)
         return self.errors_from_group_means(covariance)
 
     def errors_from_group_means(self, covariance: Array) -> Array:
@@ -365,11 +367,11 @@ def _grid_blocks(rows: int) -> Iterator[slice]:
         yield slice(start, start + size)
 
 
-def _width(a: Array, variance: Array) -> Array:
+def _curve_flattening_factors(a: Array, variance: Array) -> Array:
     """Return c, (B, R), for a of (B, 1) and variances of (R,): the unknown part of a difference flattens its curve."""
     return np.asarray(np.sqrt(1.0 + np.pi * a * a / 8.0 * variance))
 
 
-def _inverse(matrix: Array) -> Array:
+def _inverse_overwriting_matrix(matrix: Array) -> Array:
     """Return the inverse of a positive definite matrix, which is overwritten. Raises LinAlgError for another."""
     return np.asarray(cho_solve(cho_factor(matrix, overwrite_a=True), np.eye(len(matrix)), overwrite_b=True))

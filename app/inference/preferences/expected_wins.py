@@ -93,11 +93,11 @@ def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array,
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
     notes = list(note_on_uncompared_items_if_any(comparisons))
-    only_ties = np.flatnonzero(comparisons.item_was_compared & (opponents == 0))
+    only_ties = np.flatnonzero(comparisons.compared_items_mask & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."
         notes.append(Note("nothing_but_ties", sentence, make_mention("item", only_ties)))
-    possible = int(comparisons.item_was_compared.sum()) - 1
+    possible = int(comparisons.compared_items_mask.sum()) - 1
     met_some = np.flatnonzero((opponents > 0) & (opponents < possible))
     if met_some.size:
         sentence = (

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Integers
-from app.inference.ground.proportions import wilson_interval
+from app.inference.ground.proportions import wilson_shares_and_interval_ends
 
 PairOutcome: TypeAlias = Literal[1, 0, -1]
 """Outcome of a pair: the first is better, a tie, the second is better."""
@@ -72,11 +72,11 @@ class ImpliedCounts:
         """
         if not self.asked_anyway:
             return None
-        share, low, high = wilson_interval([self.answered_otherwise], [self.asked_anyway], level)
+        share, low, high = wilson_shares_and_interval_ends([self.answered_otherwise], [self.asked_anyway], level)
         return float(share[0]), float(low[0]), float(high[0])
 
 
-def outcome_of_pair_of_shares(shares: Sequence[float]) -> PairOutcome:
+def pair_outcome_from_shares(shares: Sequence[float]) -> PairOutcome:
     """Return the outcome of a pair from two items' shares of a scale; higher is better."""
     first, second = shares
     return 1 if first > second else -1 if second > first else 0
@@ -108,7 +108,7 @@ class Implications:
         It is used only if there are two items, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
-            self.add_outcome_and_return_implied(items[0], items[1], outcome_of_pair_of_shares(shares))
+            self.add_outcome_and_return_implied(items[0], items[1], pair_outcome_from_shares(shares))
 
     def add_outcome_and_return_implied(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
         """Add an answer; return the outcome that was implied for its pair, if any. A pair’s second answer changes
@@ -117,7 +117,7 @@ class Implications:
         a, b = self._find_or_add_row_number(first), self._find_or_add_row_number(second)
         if a is None or b is None or _is_bit_set(self._told, a, b):
             return None
-        implied = self.implied_outcome_if_any(first, second)
+        implied = self.implied_outcome_or_none(first, second)
         _set_bit(self._told, a, b)
         _set_bit(self._told, b, a)
         if implied is not None:
@@ -128,7 +128,7 @@ class Implications:
             )
         return implied
 
-    def implied_outcome_if_any(self, first: int, second: int) -> PairOutcome | None:
+    def implied_outcome_or_none(self, first: int, second: int) -> PairOutcome | None:
         """Return the implied outcome of two items, None if there is none."""
         a, b = self._row.get(first), self._row.get(second)
         if a is None or b is None:

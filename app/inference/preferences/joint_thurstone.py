@@ -56,8 +56,8 @@ class JointScores:
         deviation = math.sqrt(total_variance)
         distance = float(self.mean[first] - self.mean[second]) / deviation
         win_share = (1 + outcome) / 2
-        win_slope, win_bend = slope_and_bend_of_win(distance)
-        loss_slope, loss_bend = slope_and_bend_of_win(-distance)
+        win_slope, win_bend = slope_and_curvature_of_log_win_chance(distance)
+        loss_slope, loss_bend = slope_and_curvature_of_log_win_chance(-distance)
         slope = win_share * win_slope - (1 - win_share) * loss_slope
         bend = win_share * win_bend + (1 - win_share) * loss_bend
         self.mean += covariance * (slope / deviation)
@@ -68,7 +68,7 @@ class JointScores:
         self.difference_variance -= reduction
 
 
-def slope_and_bend_of_win(distance: float) -> tuple[float, float]:
+def slope_and_curvature_of_log_win_chance(distance: float) -> tuple[float, float]:
     """Return the first derivative of log Phi at a distance of the winner from the loser, and minus the second one."""
     slope = math.exp(-0.5 * distance * distance - LOG_ROOT_TWO_PI - float(log_ndtr(distance)))
     return slope, slope * (slope + distance)
@@ -84,12 +84,12 @@ def fit_joint_scores(
     scores = thurstone.fit(first, second, outcomes, n_items=item_count, prior=PRIOR_PRECISION)
     mean = np.nan_to_num(scores.score)  # an item without comparisons stays at the prior's mean
     pairs = count_pair_outcomes(first, second, outcomes, n_items=item_count)
-    covariance = inverse_of_precision(posterior_precision(pairs, mean))
+    covariance = inverse_of_precision_matrix(posterior_precision_matrix(pairs, mean))
     variance = np.diag(covariance)
     return JointScores(mean, (variance[:, None] + variance - 2 * covariance).astype(np.float32))
 
 
-def posterior_precision(pairs: PairOutcomeCounts, mean: Array) -> Array:
+def posterior_precision_matrix(pairs: PairOutcomeCounts, mean: Array) -> Array:
     """Return minus the second derivatives of the log posterior, (N, N): the Laplacian of the comparisons, and the
     prior.
     """
@@ -100,7 +100,7 @@ def posterior_precision(pairs: PairOutcomeCounts, mean: Array) -> Array:
     return precision
 
 
-def inverse_of_precision(precision: Array) -> Array:
+def inverse_of_precision_matrix(precision: Array) -> Array:
     """Return the inverse of a symmetric positive definite matrix; raises LinAlgError for another one."""
     inverse, failed = dpotri(cholesky(precision, lower=True), lower=True)
     if failed:

@@ -197,7 +197,7 @@ def _scatter_member_values(values: Array, members: Integers, n_items: int) -> Ar
 
 def _group_notes(comparisons: PairOutcomeCounts, group: Integers, prior: float) -> tuple[Note, ...]:
     notes = []
-    ungrouped = np.flatnonzero(comparisons.item_was_compared & (group < 0))
+    ungrouped = np.flatnonzero(comparisons.compared_items_mask & (group < 0))
     if ungrouped.size:
         sentence = (
             "Without a prior there is no finite score for {0}: between such an item and any other, all comparisons, "

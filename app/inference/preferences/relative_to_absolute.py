@@ -48,7 +48,7 @@ def fit(
     `require_comparison_arrays_with_count`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
-    compared_items = np.flatnonzero(comparisons.item_was_compared)
+    compared_items = np.flatnonzero(comparisons.compared_items_mask)
     notes = note_on_uncompared_items_if_any(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
@@ -67,7 +67,7 @@ def fit(
         return AbsoluteScores(nothing, np.isfinite(nothing), cycle, (*notes, reason))
     score = nothing
     score[compared_items] = f
-    return AbsoluteScores(score, comparisons.item_was_compared, (), notes)
+    return AbsoluteScores(score, comparisons.compared_items_mask, (), notes)
 
 
 def _missing_pairs_note(comparisons: PairOutcomeCounts, compared_items: Integers) -> Note:

@@ -210,7 +210,7 @@ def _assessment_and_moderated_means(
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
     mean, _, judgments = _group_means_deviations_and_counts(items, values, item_count)
-    tally = Tally.empty(item_count).add_judgments(items, annotators, values)
+    tally = Tally.empty(item_count).with_judgments_added(items, annotators, values)
     means = replace(moderated_means_of_tally(tally, scale), mean=mean)
     low, high = means.interval(level)
     notes = (*notes, *_assessment_notes(tally, means))

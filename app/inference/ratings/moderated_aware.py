@@ -16,7 +16,7 @@ MIN_AWARE_DEGREES_OF_FREEDOM = 20  # degrees of freedom: with fewer, how far ann
 MAX_BELIEF_ROUNDS, BELIEF_TOLERANCE = 200, 1e-4  # of beliefs about annotators, on a logarithmic scale
 
 
-def moderated_means_by_annotator_aware_fit(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
+def moderated_means_by_annotator_aware_fit_or_none(judgments: LongJudgments, tally: Tally) -> ModeratedMeans | None:
     """Return the means of all items, on 0 to 1.
 
     None where the judgments do not tell how far annotators differ, or the fit does not settle. `tally` holds the sums

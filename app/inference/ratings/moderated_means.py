@@ -126,7 +126,7 @@ def moderated_means_of_tally(
 
     """
     n = tally.annotators
-    squares, freedom = squares_within_items(tally), np.maximum(n - 1, 0)
+    squares, freedom = sums_of_squares_within_items(tally), np.maximum(n - 1, 0)
     error = np.full(len(n), np.nan)
     if not squares.any():
         return ModeratedMeans(tally.mean, error, np.full(len(n), np.nan), scale, 0.0)
@@ -171,7 +171,7 @@ def centre_kept_shares_and_shrunken_means(means: Array, error_variances: Array) 
     return middle, kept_share, middle + kept_share * (means - middle)
 
 
-def squares_within_items(tally: Tally) -> Array:
+def sums_of_squares_within_items(tally: Tally) -> Array:
     """Return SS, (N,): squares of the first scores of an item's annotators around their mean."""
     squares = tally.first_squares - tally.first_total**2 / np.maximum(tally.annotators, 1)
     return np.where(squares > _ROUNDING_SHARE * tally.first_squares, squares, 0.0)

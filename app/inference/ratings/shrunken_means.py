@@ -67,7 +67,7 @@ class ItemPrior:
         return ShrunkenMeans(*columns)
 
     def _shrink_block(self, means: ModeratedMeans, level: float) -> tuple[Array, Array, Array]:
-        mean, error, freedom = _on_unit_scale(means)
+        mean, error, freedom = _means_errors_and_freedom_on_unit_scale(means)
         places = mean[:, None] + error[:, None] * _ERRORS_FROM_MEAN
         likelihood = (1 + _ERRORS_FROM_MEAN**2 / freedom[:, None]) ** (-(freedom[:, None] + 1) / 2)
         density = np.interp(places, _bin_middles(), self.shares) + _SMALLEST
@@ -114,7 +114,7 @@ def estimate_item_prior(means: ModeratedMeans) -> ItemPrior:
         known = known[np.linspace(0, len(known) - 1, _MAX_ITEMS_FOR_PRIOR).astype(np.intp)]
     if not len(known):
         return ItemPrior(np.full(_BIN_COUNT, 1 / _BIN_COUNT))
-    likelihood = _bin_likelihoods(means.select_items(known))
+    likelihood = _likelihood_of_each_bin(means.select_items(known))
     base = _weighted_base(likelihood)
     shares, smoothing = base, _smoothing_matrix()
     for _ in range(_ITERATIONS):
@@ -124,15 +124,15 @@ def estimate_item_prior(means: ModeratedMeans) -> ItemPrior:
     return ItemPrior(shares)
 
 
-def _on_unit_scale(means: ModeratedMeans) -> tuple[Array, Array, Array]:
+def _means_errors_and_freedom_on_unit_scale(means: ModeratedMeans) -> tuple[Array, Array, Array]:
     """Return mean, error and degrees of freedom, on a scale from 0 to 1."""
     low, high = means.scale or (0.0, 1.0)
     return (means.mean - low) / (high - low), means.standard_error / (high - low), means.freedom
 
 
-def _bin_likelihoods(means: ModeratedMeans) -> Array:
+def _likelihood_of_each_bin(means: ModeratedMeans) -> Array:
     """Return (1) integrated over each bin, (n, B)."""
-    mean, error, freedom = _on_unit_scale(means)
+    mean, error, freedom = _means_errors_and_freedom_on_unit_scale(means)
     edges = np.linspace(0, 1, _BIN_COUNT + 1)
     below = stdtr(freedom[:, None], (edges - mean[:, None]) / error[:, None])
     return np.maximum(np.diff(below, axis=1), _SMALLEST)
@@ -140,7 +140,7 @@ def _bin_likelihoods(means: ModeratedMeans) -> Array:
 
 def _weighted_base(likelihood: Array) -> Array:
     """Return (2), (B,)."""
-    shares = _beta_shares()
+    shares = _beta_share_in_each_bin()
     log_weight = np.log(likelihood @ shares).sum(axis=0)
     weight = np.exp(log_weight - log_weight.max())
     base: Array = shares @ (weight / weight.sum())
@@ -153,7 +153,7 @@ def _bin_middles() -> Array:
 
 
 @lru_cache(maxsize=1)
-def _beta_shares() -> Array:
+def _beta_share_in_each_bin() -> Array:
     """Return the share of each Beta distribution of the grid in each bin, (B, distributions)."""
     mean, concentration = (grid.ravel() for grid in np.meshgrid(_PRIOR_MEANS, _PRIOR_CONCENTRATIONS))
     edges = np.linspace(0, 1, _BIN_COUNT + 1)[:, None]

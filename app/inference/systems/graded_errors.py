@@ -51,7 +51,7 @@ class GradedErrors(NamedTuple):
         )
 
 
-def unit_of_performances(theta: Array, curvature: Array, prior: Prior) -> float:
+def performance_unit_factor(theta: Array, curvature: Array, prior: Prior) -> float:
     """Return the factor of modes theta, (n_systems,), at which their mean square and variance are tau^2."""
     return float(prior.tau / np.sqrt(np.mean(theta**2 + 1.0 / curvature)))
 

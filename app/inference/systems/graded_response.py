@@ -27,8 +27,8 @@ from app.inference.observations.baseline import (
 )
 from app.inference.systems.graded_errors import (
     performance_errors_with_known_judges_and_segments,
+    performance_unit_factor,
     standard_errors_of_all_parameters,
-    unit_of_performances,
 )
 from app.inference.systems.graded_marginal import (
     LogisticTerms,
@@ -143,7 +143,7 @@ def fit(
         if with_errors
         else performance_errors_with_known_judges_and_segments(terms, curvature)
     )
-    unit = unit_of_performances(theta, curvature, prior)
+    unit = performance_unit_factor(theta, curvature, prior)
     sensitivity = np.exp(maximum.log_a) / unit
     return GradedResponse(
         score=columns.items.scatter(unit * theta),

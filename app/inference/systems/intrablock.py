@@ -63,7 +63,7 @@ class BlockDesign:
         return (diagonal + coo_array((data, (hit, cells)), shape=diagonal.shape)).tocsr()
 
 
-def block_design(hit: Integers, system: Integers, value: Array, n_systems: int) -> BlockDesign:
+def make_block_design(hit: Integers, system: Integers, value: Array, n_systems: int) -> BlockDesign:
     """Return the design of judgments (J,): their HITs from 0 without gaps, their systems and their values.
 
     Raises:
@@ -95,7 +95,7 @@ def pairs_of_entries_within_rows(matrix: "csr_array") -> tuple[Integers, Integer
     return row_of_entry[first], first, matrix.indptr[row_of_entry[first]] + offset
 
 
-def effects_of_weighted_hits(design: BlockDesign, weights: Array) -> Array:
+def system_effects_of_weighted_hits(design: BlockDesign, weights: Array) -> Array:
     """Return the effects (D, n) of the systems where each HIT counts as often as `weights` (D, H) say."""
     sums = weights @ design.sums
     if not design.inverse_size.any():
@@ -103,12 +103,14 @@ def effects_of_weighted_hits(design: BlockDesign, weights: Array) -> Array:
         means: Array = np.divide(sums, counts, out=np.zeros_like(sums), where=counts > 0.0)
         return means
     if sums.shape[1] <= MAX_DENSE_SYSTEMS:
-        return effects_by_inverse(weights @ design.normal_matrices, sums)
-    effects = effects_by_conjugate_gradients(design, np.ascontiguousarray(weights.T), np.ascontiguousarray(sums.T))
+        return system_effects_by_inverse(weights @ design.normal_matrices, sums)
+    effects = system_effects_by_conjugate_gradients(
+        design, np.ascontiguousarray(weights.T), np.ascontiguousarray(sums.T)
+    )
     return effects.T
 
 
-def effects_by_inverse(matrices_flat: Array, sums: Array) -> Array:
+def system_effects_by_inverse(matrices_flat: Array, sums: Array) -> Array:
     """Return the shortest solutions (D, n) of D equations with matrices (D, n * n)."""
     n_systems = sums.shape[1]
     inverses = np.linalg.pinv(
@@ -118,7 +120,7 @@ def effects_by_inverse(matrices_flat: Array, sums: Array) -> Array:
     return effects
 
 
-def effects_by_conjugate_gradients(design: BlockDesign, weights: Array, sums: Array) -> Array:
+def system_effects_by_conjugate_gradients(design: BlockDesign, weights: Array, sums: Array) -> Array:
     """Return the shortest solutions (n, D) where HITs have weights (H, D) and the right-hand sides are (n, D).
 
     Weightings that need more than `MAX_GRADIENT_STEPS` steps, such as chains of systems, are solved by the inverse.
@@ -147,14 +149,14 @@ def effects_by_conjugate_gradients(design: BlockDesign, weights: Array, sums: Ar
     effects -= is_drawn * (effects.sum(axis=0) / np.maximum(is_drawn.sum(axis=0), 1))
     for draw in np.flatnonzero(length > enough):
         normal = np.diag(counts[:, draw]) - (design.transposed_shares @ (design.shares * by_size[:, [draw]])).toarray()
-        effects[:, draw] = effects_by_inverse(normal.reshape(1, -1), sums[None, :, draw])[0]
-    for draw in np.flatnonzero(~are_connected(design, weights > 0.0, is_drawn)):
+        effects[:, draw] = system_effects_by_inverse(normal.reshape(1, -1), sums[None, :, draw])[0]
+    for draw in np.flatnonzero(~mask_of_draws_with_connected_systems(design, weights > 0.0, is_drawn)):
         group = connected_components(design.transposed_shares @ (design.shares * (weights[:, [draw]] > 0.0)))[1]
         effects[:, draw] -= (np.bincount(group, effects[:, draw]) / np.bincount(group))[group]
     return effects
 
 
-def are_connected(design: BlockDesign, is_hit_drawn: Mask, is_system_drawn: Mask) -> Mask:
+def mask_of_draws_with_connected_systems(design: BlockDesign, is_hit_drawn: Mask, is_system_drawn: Mask) -> Mask:
     """Return whether drawn HITs, (H, D), connect all drawn systems, (n, D), with each other; (D,)."""
     first = is_system_drawn.argmax(axis=0)
     reached = np.arange(len(is_system_drawn))[:, None] == first

@@ -27,8 +27,8 @@ from app.inference.systems.intrablock import (
     EIGENVALUE_ROUNDING,
     MAX_DENSE_SYSTEMS,
     BlockDesign,
-    block_design,
-    effects_of_weighted_hits,
+    make_block_design,
+    system_effects_of_weighted_hits,
 )
 
 CELLS_PER_BLOCK = 4_000_000  # numbers held at once
@@ -89,12 +89,12 @@ def fit(
         raise Inestimable("Fewer than two systems have judgments, so there is nothing to rank.", code="too_few_systems")
     position = np.zeros(n_systems, np.intp)
     position[judged_systems] = np.arange(len(judged_systems))
-    design = block_design(hit, position[system], value, len(judged_systems))
+    design = make_block_design(hit, position[system], value, len(judged_systems))
     middle, tails = float(value.mean()), [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
-    score = middle + effects_of_weighted_hits(design, np.ones((1, len(design.inverse_size))))[0]
-    drawn = middle + effects_of_bootstrap_draws(design, draws, rng)
+    score = middle + system_effects_of_weighted_hits(design, np.ones((1, len(design.inverse_size))))[0]
+    drawn = middle + system_effects_of_bootstrap_draws(design, draws, rng)
     low, high = np.quantile(drawn, tails, axis=0)
-    rank = rank_scores(score)
+    rank = ranks_from_highest_score(score)
     p_values = p_values_of_score_differences(
         score, drawn, np.bincount(position[np.unique(np.stack([hit, system]), axis=1)[1]])
     )
@@ -107,7 +107,7 @@ def fit(
     return SystemClusters(score, low, high, rank, best, worst, cluster, notes)
 
 
-def rank_scores(score: Array) -> Integers:
+def ranks_from_highest_score(score: Array) -> Integers:
     """Return ranks, (n,), 1 for the highest."""
     places: Integers = (-score).argsort(kind="stable").argsort(kind="stable") + 1
     return places
@@ -176,14 +176,14 @@ def cluster_number_by_rank_ranges(rank: Integers, rank_low: Integers, rank_high:
     return cluster
 
 
-def effects_of_bootstrap_draws(design: BlockDesign, draws: int, rng: np.random.Generator) -> Array:
+def system_effects_of_bootstrap_draws(design: BlockDesign, draws: int, rng: np.random.Generator) -> Array:
     """Return the effects (draws, n) in HITs drawn with replacement."""
     count, n_systems = design.shares.shape
     numbers_per_draw = max(count, n_systems * n_systems if n_systems <= MAX_DENSE_SYSTEMS else n_systems)
     block = max(1, CELLS_PER_BLOCK // numbers_per_draw)
     sizes = [min(block, draws - start) for start in range(0, draws, block)]
     return np.concatenate(
-        [effects_of_weighted_hits(design, draw_item_counts_of_resamples(count, size, rng)) for size in sizes]
+        [system_effects_of_weighted_hits(design, draw_item_counts_of_resamples(count, size, rng)) for size in sizes]
     )
 
 

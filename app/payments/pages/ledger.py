@@ -17,7 +17,7 @@ from app.http.dependencies import (
     Now,
     RowId,
     Transaction,
-    content_disposition_header,
+    content_disposition_headers,
     render_page,
 )
 from app.payments import by_hand, ledger
@@ -206,7 +206,7 @@ async def post_by_hand(connection: Transaction, form: FormFields, slug: str, now
         rows = await by_hand.take_payments_by_hand(connection, campaign, form.get("study", ""), now=now)
     account = await load_account(connection, campaign)
     text = service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
-    headers = content_disposition_header(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_headers(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
@@ -232,5 +232,5 @@ async def download_ledger(connection: Transaction, slug: str, now: Now) -> Respo
     ]
     await log_change(connection, "people.downloaded", campaign, about="payments.csv")
     text = format_spreadsheet_rows(CSV_COLUMNS, [CSV_COLUMNS, *rows])
-    headers = content_disposition_header(slug, "payments", "csv", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_headers(slug, "payments", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)

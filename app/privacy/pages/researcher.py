@@ -8,7 +8,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid, Refusal
-from app.http.dependencies import Database, FormFields, Now, Transaction, content_disposition_header, render_page
+from app.http.dependencies import Database, FormFields, Now, Transaction, content_disposition_headers, render_page
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
 from app.privacy.erasures import RULE_SENTENCES, erase_person, list_erasures, load_erasure
 from app.privacy.person_export import build_person_zip
@@ -67,7 +67,7 @@ async def download_person(connection: Transaction, slug: str, person: PersonPath
     campaign = await load_campaign_for_page(connection, slug)
     found = await load_person_by_name(connection, campaign, person)
     content = await build_person_zip(connection, campaign, found, now=now)
-    headers = content_disposition_header(slug, f"person-{found.name}", "zip", now=now) | {"Cache-Control": "no-store"}
+    headers = content_disposition_headers(slug, f"person-{found.name}", "zip", now=now) | {"Cache-Control": "no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 
 

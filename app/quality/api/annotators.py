@@ -212,7 +212,7 @@ async def act_on_annotator(
     The reply comes when the posteriors include the decision; annotation continues meanwhile. The decision is valid from
     the start, even if the reply does not arrive.
     """
-    campaign_id = await actions.apply_decision_and_return_campaign_id(
+    campaign_id = await actions.apply_annotator_decision_and_return_campaign_id(
         database, slug, annotator, action, reason=body.reason, now=now
     )
     await revisions.start_revision_and_wait(campaign_id, now=now)
@@ -240,7 +240,9 @@ async def act_on_answer(
     now: Now,
 ) -> None:
     """Exclude one answer by its number (`seq` in the export of responses), or restore it."""
-    campaign_id = await actions.decide_on_answer(database, slug, answer, action, reason=body.reason, now=now)
+    campaign_id = await actions.apply_answer_decision_and_return_campaign_id(
+        database, slug, answer, action, reason=body.reason, now=now
+    )
     await revisions.start_revision_and_wait(campaign_id, now=now)
 
 

@@ -11,7 +11,12 @@ from pydantic import BaseModel, Field, StringConstraints
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, Transaction, openapi_description_of_refusals
 from app.quality import inbox, listings
-from app.quality.bulk_decisions import MAX_ANNOTATORS_AT_ONCE, AnnotatorState, BulkAction, decide_on_annotators
+from app.quality.bulk_decisions import (
+    MAX_ANNOTATORS_AT_ONCE,
+    AnnotatorState,
+    BulkAction,
+    apply_bulk_decision_to_annotators,
+)
 from app.quality.decisions import MAX_REASON_CHARACTERS
 from app.quality.dependencies import Revisions
 from app.record.campaign import load_campaign_for_page
@@ -64,7 +69,7 @@ async def decide_on_several_annotators(
 
     Each annotator is decided about separately. The reply comes when the posteriors include the decisions.
     """
-    outcome = await decide_on_annotators(
+    outcome = await apply_bulk_decision_to_annotators(
         database,
         slug,
         list(decision.states_before) if decision.action == "undo" else list(dict.fromkeys(decision.annotators)),

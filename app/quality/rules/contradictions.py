@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.inference.preferences.implied_pairs import Implications, outcome_of_pair_of_shares
+from app.inference.preferences.implied_pairs import Implications, pair_outcome_from_shares
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
@@ -93,11 +93,11 @@ def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple
     ):
         items, shares = behaviour.item[start:end].tolist(), behaviour.share[start:end].tolist()
         pairs = [
-            (items[a], items[b], outcome_of_pair_of_shares((shares[a], shares[b])))
+            (items[a], items[b], pair_outcome_from_shares((shares[a], shares[b])))
             for a, b in combinations(range(len(items)), 2)
             if behaviour.ties or shares[a] != shares[b]
         ]
-        implied = [(implications.implied_outcome_if_any(a, b), outcome) for a, b, outcome in pairs]
+        implied = [(implications.implied_outcome_or_none(a, b), outcome) for a, b, outcome in pairs]
         first = next(((before, outcome) for before, outcome in implied if before is not None), None)
         if first is not None:
             contradictions, implied_pairs = contradictions + (first[1] == -first[0]), implied_pairs + 1

@@ -35,13 +35,13 @@ class ScaleRegionRule(QualityRule):
     region_text: ClassVar[str]
 
     @abstractmethod
-    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
+    def mask_of_answers_in_region(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Return which answers are in that part."""
 
     def measure_for_comparison(self, behaviour: AnnotatorBehaviour) -> float:
         """Return the share of answers in that part."""
         return (
-            float(self.inside_mask(behaviour.share).mean())
+            float(self.mask_of_answers_in_region(behaviour.share).mean())
             if is_behaviour_on_scale_with_ends_and_middle(behaviour) and len(behaviour.share) >= MIN_REPEATABLE_ANSWERS
             else nan
         )
@@ -68,7 +68,7 @@ class ScaleRegionRule(QualityRule):
         usual = median_of_other_annotators_or_nan(other_measures)
         if np.isnan(usual) or not is_behaviour_on_scale_with_ends_and_middle(behaviour):
             return None
-        inside_count, answer_count = int(self.inside_mask(behaviour.share).sum()), len(behaviour.share)
+        inside_count, answer_count = int(self.mask_of_answers_in_region(behaviour.share).sum()), len(behaviour.share)
         if not is_event_share_above_limit(
             inside_count, answer_count, share_halfway_from_usual_to_always(usual, self.least_percent), false_alarm_rate
         ):
@@ -93,7 +93,7 @@ class ScaleEndsRule(ScaleRegionRule):
     )
     region_text: ClassVar[str] = "at the ends of the scale"
 
-    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
+    def mask_of_answers_in_region(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Return which answers are within a twentieth of an end."""
         return (shares <= REGION_TOLERANCE) | (shares >= 1.0 - REGION_TOLERANCE)
 
@@ -110,7 +110,7 @@ class ScaleMiddleRule(ScaleRegionRule):
     )
     region_text: ClassVar[str] = "in the middle of the scale"
 
-    def inside_mask(self, shares: Array) -> npt.NDArray[np.bool_]:
+    def mask_of_answers_in_region(self, shares: Array) -> npt.NDArray[np.bool_]:
         """Return which answers are within a twentieth of the middle."""
         return np.abs(shares - 0.5) <= REGION_TOLERANCE
 

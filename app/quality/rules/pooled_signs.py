@@ -73,8 +73,8 @@ class PooledSigns(QualityRule):
         """Return the share of repeated values, the share of reversed pairs and the median seconds."""
         seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
         counts = (
-            count_repeated_values(behaviour, within_hits=True),
-            count_repeated_values(behaviour, within_hits=False),
+            count_repeated_and_comparable_values(behaviour, within_hits=True),
+            count_repeated_and_comparable_values(behaviour, within_hits=False),
             count_reversed_and_ordered_pairs(behaviour),
         )
         shares = [events / cases if cases >= MIN_CASES else nan for events, cases in counts]
@@ -143,8 +143,12 @@ class PooledSigns(QualityRule):
         self, behaviour: AnnotatorBehaviour, usual_share: float, *, within_hits: bool
     ) -> Sign:
         """Return how often the value of a clearly different item was repeated; no case without a usual share."""
-        events, cases = (0, 0) if math.isnan(usual_share) else count_repeated_values(behaviour, within_hits=within_hits)
-        factor = log_factor(events, cases, self.max_repeated_share(usual_share))
+        events, cases = (
+            (0, 0)
+            if math.isnan(usual_share)
+            else count_repeated_and_comparable_values(behaviour, within_hits=within_hits)
+        )
+        factor = log_bayes_factor_or_zero(events, cases, self.max_repeated_share(usual_share))
         item = "clearly different item" + (" of the same task" if within_hits else "")
         usual = "" if math.isnan(usual_share) else f" (usual is {format_share(usual_share)})"
         return Sign(
@@ -156,7 +160,7 @@ class PooledSigns(QualityRule):
         return min(max(self.least_percent / 100, (1.0 + 2.0 * usual_share) / 3.0), 0.99)
 
 
-def log_factor(events: int, cases: int, max_share: float) -> float:
+def log_bayes_factor_or_zero(events: int, cases: int, max_share: float) -> float:
     """Logarithm of the Bayes factor against a careful annotator, 0 without a case."""
     return log_bayes_factor(events, cases, max_share) if cases else 0.0
 
@@ -177,11 +181,15 @@ def median_or_nan_if_too_few(values: Array) -> float:
     return float(np.median(known)) if len(known) >= MIN_OTHERS_WITH_SIGNS else nan
 
 
-def sign_from_results_of_checks(kind: str, met: npt.NDArray[np.bool_], max_share: float) -> Sign:
+def sign_from_results_of_checks(kind: str, was_met: npt.NDArray[np.bool_], max_share: float) -> Sign:
     """Return how many checks of a kind were failed."""
-    failed = int((~met).sum())
+    failed = int((~was_met).sum())
     return Sign(
-        kind, failed, len(met), log_factor(failed, len(met), max_share), f"failed {failed} of {len(met)} {kind} items"
+        kind,
+        failed,
+        len(was_met),
+        log_bayes_factor_or_zero(failed, len(was_met), max_share),
+        f"failed {failed} of {len(was_met)} {kind} items",
     )
 
 
@@ -190,7 +198,7 @@ def sign_of_hasty_hits(behaviour: AnnotatorBehaviour, usual_seconds: float) -> S
     seconds = behaviour.seconds[~np.isnan(behaviour.seconds)]
     fast = int((seconds < FAST_SHARE_OF_USUAL * usual_seconds).sum())
     sentence = f"{fast} of {len(seconds)} tasks in less than a third of the usual {usual_seconds:.0f} s"
-    return Sign("fast", fast, len(seconds), log_factor(fast, len(seconds), MAX_FAST_SHARE), sentence)
+    return Sign("fast", fast, len(seconds), log_bayes_factor_or_zero(fast, len(seconds), MAX_FAST_SHARE), sentence)
 
 
 def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) -> Sign:
@@ -204,7 +212,7 @@ def sign_of_reversed_pairs(behaviour: AnnotatorBehaviour, usual_share: float) ->
         f"{events} of {cases} pairs of clearly different items in the reversed order (usual is "
         f"{format_share(usual_share)})"
     )
-    return Sign("reversed", events, cases, log_factor(events, cases, max_share), sentence)
+    return Sign("reversed", events, cases, log_bayes_factor_or_zero(events, cases, max_share), sentence)
 
 
 def smallest_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:
@@ -212,7 +220,7 @@ def smallest_clear_difference_of_means(behaviour: AnnotatorBehaviour) -> float:
     return max(MIN_CONTRAST, 2.0 / (behaviour.class_count - 1) if behaviour.class_count > 1 else 0.0)
 
 
-def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -> tuple[int, int]:
+def count_repeated_and_comparable_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -> tuple[int, int]:
     """Return how many judgments repeat the value of the earlier item that the others place farthest away, and how many
     judgments have such an item that is clearly different.
 
@@ -223,7 +231,7 @@ def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -
     if len(own) < 2:
         return 0, 0
     step = 10.0 * hit if within_hits else 0.0  # more than the scale, so that a running maximum begins again in each HIT
-    highest, lowest = (index_of_running_maximum(values + step)[:-1] for values in (others, -others))
+    highest, lowest = (indices_of_running_maximum(values + step)[:-1] for values in (others, -others))
     is_high_farther = np.abs(others[highest] - others[1:]) >= np.abs(others[lowest] - others[1:])
     farthest = np.where(is_high_farther, highest, lowest)
     is_clear = np.abs(others[farthest] - others[1:]) >= smallest_clear_difference_of_means(behaviour)
@@ -233,7 +241,7 @@ def count_repeated_values(behaviour: AnnotatorBehaviour, *, within_hits: bool) -
     return int((is_clear & is_same).sum()), int(is_clear.sum())
 
 
-def index_of_running_maximum(values: Array) -> Integers:
+def indices_of_running_maximum(values: Array) -> Integers:
     """Return for each place the index of the largest value up to there, the first one of several, (J,)."""
     running = np.maximum.accumulate(values)
     is_new = np.diff(running, prepend=-np.inf) > 0

@@ -155,10 +155,14 @@ async def test_a_group_lets_nobody_in_or_out(engine):
 async def test_pages_and_programs_change_groups(api_client, researcher, app):  # noqa: F811
     campaign = await create_campaign_with_assigned_items(app.state.database, {0: "experts"})
     address = f"/admin/campaigns/{campaign.slug}/participants"
-    assert (await researcher.post(address, data={"group": "experts", "action": "add", "people": "ann"})).status_code == 303
+    assert (
+        await researcher.post(address, data={"group": "experts", "action": "add", "people": "ann"})
+    ).status_code == 303
     assert "Group experts" in (await researcher.get(address)).text
     assert "<code>ann</code>" in (await researcher.get(f"{address}?list=experts")).text
-    assert (await researcher.post(address, data={"group": "No Group", "action": "add", "people": "ann"})).status_code == 422
+    assert (
+        await researcher.post(address, data={"group": "No Group", "action": "add", "people": "ann"})
+    ).status_code == 422
     program = f"{API}/campaigns/{campaign.slug}/participants"
     assert (await api_client.post(f"{program}/experts", json={"ids": ["bea"]})).json()["people"] == 2
     assert (await api_client.get(program)).json()["groups"] == {"experts": {"people": 2, "erased": 0}}

@@ -70,7 +70,7 @@ async def test_an_answer_is_one_row_with_its_values_by_one_criterion_after_anoth
     ((_, who, items, stored, extra),) = await responses(engine)
     assert items == hit.items
     assert stored == [value for name in NAMES[:count] for value in said[name]]
-    assert extra == {"criteria_order": [one.name for one in campaign.shuffle_criteria_for_annotator(who)]}
+    assert extra == {"criteria_order": [one.name for one in campaign.shuffled_criteria_for_annotator(who)]}
     judged = "SELECT criterion, sum(judgments), count(*) FROM current_posteriors GROUP BY 1 ORDER BY 1"
     assert await fetch_rows(engine, judged) == [(k, len(items), 12) for k in range(count)]
 
@@ -373,7 +373,7 @@ async def test_each_annotator_keeps_an_order_of_their_own(engine):
     campaign = await create_campaign_with_criteria(engine, 3)
 
     def order(annotator_id):
-        return tuple(one.number for one in campaign.shuffle_criteria_for_annotator(annotator_id))
+        return tuple(one.number for one in campaign.shuffled_criteria_for_annotator(annotator_id))
 
     orders = [order(annotator_id) for annotator_id in range(1, 40)]
     assert len(set(orders)) == 6

@@ -53,8 +53,8 @@ async def test_a_page_sends_no_statement_to_check_its_token(app, client, count_s
 async def test_a_hit_and_its_answer_through_the_api_send_eight_statements(app, client, count_statements):
     campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
-        admin = await users.find_or_create_oldest_user(connection, now=NOW)
-        token = await tokens.create_api_token(connection, admin.id, "program", now=NOW)
+        admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
+        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     who = {"annotator": "ann"}
 

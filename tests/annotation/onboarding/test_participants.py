@@ -259,7 +259,7 @@ async def test_a_list_has_a_limit_and_a_rehearsal_has_no_list(engine, monkeypatc
         await change_list(engine, campaign, "allow", "p1", "p2", "p3")
     assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 0
     async with engine.begin() as connection:
-        rehearsal = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW, rehearsal=True)
+        rehearsal = await lifecycle.create_copy_of_campaign(connection, campaign.slug, now=NOW, is_rehearsal=True)
     with pytest.raises(Conflict):
         await change_list(engine, rehearsal, "allow", "p1")
 
@@ -335,8 +335,8 @@ async def test_a_replaced_block_list_keeps_the_blocks_of_erased_people(engine):
 async def test_settings_name_only_campaigns_whose_people_the_researcher_may_see(app, researcher, client, engine):
     secret = await create_running_campaign(engine, name="Secret")
     async with engine.begin() as connection:
-        user = await users.insert_user(connection, "bea", now=NOW, role="member")
-        token = await tokens.create_api_token(connection, user.id, "program", now=NOW)
+        user = await users.insert_and_return_user_or_refuse(connection, "bea", now=NOW, role="member")
+        token = await tokens.issue_api_token(connection, user.id, "program", now=NOW)
     headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
     mine = {"name": "Mine", "question": "How?"}
     created = await client.post(f"{API}/campaigns", json=mine | {"exclude_campaigns": [secret.slug]}, headers=headers)

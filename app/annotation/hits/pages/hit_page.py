@@ -122,7 +122,7 @@ async def render_next_hit(
         "rendered": items,
         "campaign": assignment,
         "design": assignment.design,
-        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
+        "criterion_forms": assignment.shuffled_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": token,
         "may_leave": completion.may_end_visit_after_any_hit(assignment),

@@ -22,7 +22,7 @@ from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.pages.steps import PageState
 from app.annotation.hits.served_campaign import ServedCampaign
-from app.designs.content import MAX_SPOKEN_CHARS, Content, RenderedItems, plain_items
+from app.designs.content import MAX_SPOKEN_CHARS, Content, RenderedItems, rendered_plain_items
 
 MAX_PIECES_SIZE = 8_000_000  # characters; a page has about 10,000
 KEY_SIZE = 1_000  # characters that a key and its entry count for
@@ -169,7 +169,7 @@ def build_page_key(next_hit: NextHit, page_state: PageState, *, language: str, i
         hits_answered_at_most=min(assignment.hits_answered, MAX_COUNT_IN_KEY),
         answered_here=assignment.answered_here,
         item_count=len(hit.items),
-        is_wide=plain_items(hit.texts).is_wide,
+        is_wide=rendered_plain_items(hit.texts).is_wide,
         is_last=is_last,
         has_receipt=page_state.receipt is not None,
     )

@@ -76,7 +76,7 @@ async def render_onboarding_step(
         "campaign": assignment,
         "version": visit.visit_version,
         "design": assignment.design,
-        "criterion_forms": assignment.shuffle_criteria_for_annotator(assignment.annotator_id),
+        "criterion_forms": assignment.shuffled_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": get_worker_tokens(request).issue_token(platform.name, assignment.link_key, assignment.key),
         "instructions": instructions,

@@ -114,7 +114,7 @@ async def render_welcome(
     context = {
         "campaign": campaign,
         "design": campaign.design,
-        "criterion_forms": campaign.shuffle_criteria_for_annotator(0),
+        "criterion_forms": campaign.shuffled_criteria_for_annotator(0),
         "platform": platform,
         "rendered": items,
         "token_hours": request.app.state.settings.worker_token_hours,

@@ -15,7 +15,7 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX, ResultFileFormat, ResultRow, ValueReader
 from app.annotation.platforms.time_parsing import parse_mturk_date_or_none
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
-from app.uploads import UploadedRow, UploadedTable, format_cell, refuse_upload_at_line
+from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 STORED_MTURK_COLUMNS = ("HITId", "HITTypeId", "AssignmentStatus", "AcceptTime", "SubmitTime", "WorkTimeInSeconds")
 CHECKBOX_STATES = {"on": True, "true": True, "": False, "off": False, "false": False}
@@ -77,7 +77,7 @@ def read_mturk_results(
         workers = lines.setdefault(row.assignment_id, {})
         if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
             earlier_line = workers.get(row.worker_id, min(workers.values()))
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "assignment_twice",
                 row.line,
                 f"the assignment {shorten_echo(row.assignment_id)} was already on line {earlier_line}.",
@@ -94,7 +94,7 @@ def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count:
     read = {f"Answer.{name}{k}" for name in ("range", "na") for k in range(1, item_count + 1)}
     unknown = sorted(name for name in columns if ITEM_ANSWER_PATTERN.match(name) and name not in read)
     if unknown:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "answer_column_unknown",
             line,
             f"Easel does not know the column {join_names(unknown)}. It reads Answer.range1 to "
@@ -122,7 +122,7 @@ def parse_mturk_row(
     }
     scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
     if not scores_by_item:
-        refuse_upload_at_line("scores_missing", record.line, "no item of this HIT has a score.")
+        raise_upload_refusal_at_line("scores_missing", record.line, "no item of this HIT has a score.")
     reader.notes.missing += len(scores) - len(scores_by_item)
     return ResultRow(
         line=record.line,
@@ -141,16 +141,18 @@ def parse_mturk_row(
 def mturk_id_or_empty(cells: Mapping[str, str], column: str, line: int) -> str:
     external_id = cells.get(column, "")
     if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
-        refuse_upload_at_line("id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters.")
+        raise_upload_refusal_at_line(
+            "id_too_long", line, f"{column} has more than {MAX_PLATFORM_ID_CHARACTERS} characters."
+        )
     return external_id
 
 
 def mturk_item_ids_or_refusal(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
-            refuse_upload_at_line("item_missing", line, f"Input.id{place} is empty.")
+            raise_upload_refusal_at_line("item_missing", line, f"Input.id{place} is empty.")
         if external_id in ids[: place - 1]:
-            refuse_upload_at_line(
+            raise_upload_refusal_at_line(
                 "item_repeated", line, f"the item “{shorten_echo(external_id)}” appears twice in this HIT."
             )
     return tuple(ids)
@@ -161,7 +163,7 @@ def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str])
     cell = cells.get(f"Answer.na{position}", "")
     if cell.lower() not in CHECKBOX_STATES:
         cell_text = shorten_echo(cell)
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "na_unknown",
             line,
             f"Answer.na{position} is “{cell_text}”: it must be on if the item was marked N/A, else empty.",
@@ -178,11 +180,11 @@ def parse_mturk_score_or_nan(
     try:
         score = value_reader.parse_number(reader.normalise_number_notation(cell, accept_percent=True))
     except ValueError:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "score_not_a_number", line, f"Answer.range{position} is “{shorten_echo(cell)}”, not a number."
         )
     if score is None:
-        refuse_upload_at_line(
+        raise_upload_refusal_at_line(
             "score_out_of_range",
             line,
             f"Answer.range{position} is {shorten_echo(cell)}, not {value_reader.allowed_numbers_text}.",
