@@ -49,9 +49,9 @@ from app.background.metrics import SAVE_PAUSE_SECONDS, make_metrics_saver
 from app.background.readiness import (
     ReadinessCheck,
     ReadinessChecks,
+    build_readiness_report_body,
     check_process_is_not_ending,
     make_database_check,
-    readiness_report_as_json,
 )
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
@@ -407,4 +407,4 @@ async def readiness_endpoint(request: Request) -> JSONResponse:
     results = await readiness.run_and_return_result_by_check()
     failed = readiness.failed_required_checks(results)
     headers = {"Cache-Control": "no-store"} | ({"Retry-After": "2"} if failed else {})
-    return JSONResponse(readiness_report_as_json(results, failed), 503 if failed else 200, headers)
+    return JSONResponse(build_readiness_report_body(results, failed), 503 if failed else 200, headers)

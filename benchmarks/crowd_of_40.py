@@ -184,7 +184,7 @@ async def visited(
                 set_clock_of_app(app, clocks[place])
                 await answer(client, people[place], truth, clocks[place], rng)
             last = await scan_annotators_and_record_findings(
-                app.state.database, campaign.id, now=max(clock.now for clock in clocks), last_position=last
+                app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last
             )
 
 

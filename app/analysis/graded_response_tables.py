@@ -247,7 +247,7 @@ def judged_pairs_within_segments(
         Inestimable: `no_systems`.
 
     """
-    has_both = items_with_system_and_segment_mask(answers)[answers.item]
+    has_both = mask_of_items_with_system_and_segment(answers)[answers.item]
     if not has_both.any():
         raise Inestimable(
             "This needs items with the columns “system” and “segment”, which name the system that produced each "
@@ -279,7 +279,7 @@ def notes_on_baseline_and_its_choice(baseline: str, outcomes: Integers) -> tuple
     return Note("baseline", sentence), Note("baseline_advice", baseline_advice(outcomes).sentence)
 
 
-def items_with_system_and_segment_mask(answers: Answers) -> Mask:
+def mask_of_items_with_system_and_segment(answers: Answers) -> Mask:
     """Return which items name both their system and their segment, (N,)."""
     both = zip(answers.systems, answers.segments, strict=True)
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)

@@ -14,9 +14,9 @@ from app.inference.ground.notes import Note, notes_with_names
 from app.inference.preferences.scale_reliability import (
     DEFAULT_SPLITS,
     SplitHalves,
+    best_worst_split_halves_within_tuples,
     scale_separation,
     split_half_by_annotators,
-    split_half_by_answers,
 )
 
 MIN_SPLITS = 10
@@ -107,7 +107,7 @@ def tuple_split_half_rows(answers: Answers) -> list[ReliabilityRow]:
     return split_half_rows(
         ("tuple_halves", "Split halves of the answers to each tuple", TUPLE_HALVES_TEXT),
         ("tuple_halves_full", "Split halves of tuples, for all answers", ALL_ANSWERS_TEXT),
-        lambda: split_half_by_answers(
+        lambda: best_worst_split_halves_within_tuples(
             *(answers.hit, answers.item, answers.unit_score),
             n_items=answers.n_items,
             tie_margin=answers.parameters.tie_margin,

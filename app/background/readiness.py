@@ -95,7 +95,7 @@ async def check_process_is_not_ending() -> CheckResult:
     return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
 
-def readiness_report_as_json(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
+def build_readiness_report_body(results: dict[str, CheckResult], failed: list[str]) -> dict[str, Any]:
     """Return the body of `/ready`: the state, each check, and the error of a process that is not ready."""
     checks = {name: {"ok": result.ok, "detail": result.detail} for name, result in results.items()}
     if not failed:

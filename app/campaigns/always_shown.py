@@ -4,7 +4,7 @@ import numpy as np
 from sqlalchemy import ARRAY, Integer, bindparam, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.assigned_items_check import load_numbers_of_assigned_items
+from app.campaigns.assigned_items_check import load_numbers_of_items_reserved_for_people
 from app.database.campaign import load_item_number_by_external_id, number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
@@ -60,7 +60,7 @@ async def store_numbers_of_fixed_set(connection: AsyncConnection, campaign: Camp
                 code="fixed_item_unknown",
                 setting="fixed_items",
             )
-    assigned = {*await load_numbers_of_assigned_items(connection, campaign)}
+    assigned = {*await load_numbers_of_items_reserved_for_people(connection, campaign)}
     for name in campaign.fixed_items:
         if number_by_name[name] in assigned:
             raise Conflict(

@@ -20,7 +20,7 @@ SELECT_CELLS = text(f"SELECT DISTINCT {CELL} FROM items WHERE {IS_ASSIGNED} ORDE
 SELECT_ASSIGNED_NUMBERS = text(f"SELECT number FROM items WHERE {IS_ASSIGNED}")
 
 
-async def load_numbers_of_assigned_items(connection: AsyncConnection, campaign: Campaign) -> list[int]:
+async def load_numbers_of_items_reserved_for_people(connection: AsyncConnection, campaign: Campaign) -> list[int]:
     """Return the items that are only for some people; none if no column says so."""
     key = {"campaign": campaign.id, "column": campaign.assigned_column}
     return [*await connection.scalars(SELECT_ASSIGNED_NUMBERS, key)] if campaign.assigned_column is not None else []

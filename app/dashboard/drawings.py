@@ -115,11 +115,11 @@ def score_axis_title(unit: Unit, thick_interval: str) -> str:
     return f"{unit.axis_title} (line: the posterior’s 95 % interval{thick_text})"
 
 
-def axis_ticks_in_unit(x: LinearScale, unit: Unit) -> list[Tick]:
+def axis_ticks_in_unit(scale: LinearScale, unit: Unit) -> list[Tick]:
     """Return the ticks of an axis of places in this unit."""
     if unit.ticks is None:
-        return x.ticks()
-    return [(x(place), words) for place, words in unit.ticks if x.low <= place <= x.high]
+        return scale.ticks()
+    return [(scale(place), words) for place, words in unit.ticks if scale.low <= place <= scale.high]
 
 
 def score_distribution_drawing(state_figures: dict[str, Any], unit: Unit) -> Drawing:

@@ -222,7 +222,7 @@ def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> He
 
 
 @router.get("/match-quality")
-async def match_quality_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
+async def best_partner_table_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
     """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
     state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
     heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]

@@ -128,10 +128,10 @@ def judgments_until_mean_reaches_goal(checkpoints: Sequence[int], values_by_run:
 
     Infinite if it never does, and the first checkpoint's if it does from the first on.
     """
-    return _interpolate_judgments(checkpoints, values_by_run.mean(axis=0), goal)
+    return _judgments_to_reach_goal_or_infinity(checkpoints, values_by_run.mean(axis=0), goal)
 
 
-def _interpolate_judgments(checkpoints: Sequence[int], mean: Array, goal: float) -> float:
+def _judgments_to_reach_goal_or_infinity(checkpoints: Sequence[int], mean: Array, goal: float) -> float:
     so_far = np.maximum.accumulate(mean)
     return float(np.interp(goal, so_far, checkpoints)) if so_far[-1] >= goal else np.inf
 
@@ -145,7 +145,7 @@ def judgments_to_match_arm_with_band(
     """
     resampled = np.random.default_rng(len(values)).integers(len(values), size=(JUDGMENT_RESAMPLES, len(values)))
     needed = [
-        _interpolate_judgments(checkpoints, *means)
+        _judgments_to_reach_goal_or_infinity(checkpoints, *means)
         for means in zip(values[resampled].mean(axis=1), goal[resampled].mean(axis=1), strict=True)
     ]
     low, high = np.percentile(needed, (2.5, 97.5), method="nearest")

@@ -86,7 +86,7 @@ class ScaleExperiment:
     def run(self, run_number: int) -> list[ArmResult]:
         """Return the results of every arm in one run, all with the same crowd."""
         return [
-            figures_of_arm(arm.name, self.iterate_simulated_rounds(arm, run_number), np.array(self.truth))
+            result_of_arm_by_round(arm.name, self.iterate_simulated_rounds(arm, run_number), np.array(self.truth))
             for arm in self.participating_arms
         ]
 
@@ -135,7 +135,7 @@ def count_best_items_of(size: int) -> int:
     return max(1, round(BEST_SHARE * size))
 
 
-def figures_of_arm(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
+def result_of_arm_by_round(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:
     """Return an arm's result: its figures after each round, without the start."""
     next(campaigns)
     scores = [campaign.score for campaign in campaigns]

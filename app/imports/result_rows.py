@@ -75,7 +75,7 @@ def align_rows_per_criterion_or_refuse(
         hits.setdefault((row.worker_id, row.assignment_id), {})[row.criterion] = row
     aligned_hits = [
         [
-            row_with_items_in_order_of(next(iter(hit.values())), row)
+            row_in_item_order_of_or_refuse(next(iter(hit.values())), row)
             for row in require_row_of_each_criterion(hit, criterion_names)
         ]
         for hit in hits.values()
@@ -95,7 +95,7 @@ def require_row_of_each_criterion(
     return [row_by_criterion[name] for name in criterion_names]
 
 
-def row_with_items_in_order_of(first_row: ResultRow, row: ResultRow) -> ResultRow:
+def row_in_item_order_of_or_refuse(first_row: ResultRow, row: ResultRow) -> ResultRow:
     """Return a row with its items in the order of another row of its HIT. Raises `Invalid` (`criteria_differ`)."""
     if set(row.items) != set(first_row.items) or row.segment != first_row.segment:
         message = (

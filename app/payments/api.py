@@ -125,7 +125,7 @@ async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
         }
     ),
 )
-async def set_connection(
+async def set_budget_and_connection(
     database: Database, connector: Connector, slug: str, body: ConnectionSchema, now: Now
 ) -> LedgerSchema:
     """Set the budget of a campaign and, if it is given, the token with which Easel sends its payments."""

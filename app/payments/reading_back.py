@@ -65,7 +65,7 @@ async def read_back_unclear_payments(
             if unreadable >= MAX_UNREADABLE_SUBMISSIONS:
                 raise
         else:
-            await settle_payments_in_list(database, campaign_id, submission, amounts, now=now)
+            await settle_unclear_payments_by_bonuses_seen(database, campaign_id, submission, amounts, now=now)
 
 
 async def store_that_nothing_was_shown(database: AsyncEngine, campaign_id: int, submission: str, problem: str) -> None:
@@ -74,7 +74,7 @@ async def store_that_nothing_was_shown(database: AsyncEngine, campaign_id: int, 
         await connection.execute(STORE_THAT_NOTHING_WAS_SHOWN, parameters)
 
 
-async def settle_payments_in_list(
+async def settle_unclear_payments_by_bonuses_seen(
     database: AsyncEngine, campaign_id: int, submission: str, amounts: Sequence[int], *, now: datetime
 ) -> None:
     """Settle the unclear payments of a submission by the bonuses that the service says it has."""

@@ -203,7 +203,7 @@ async def approve_submissions(
         except CallRefused as refused:
             if refused.status == 401:
                 raise
-            status = await load_status(service, submission)
+            status = await load_submission_status_or_awaiting(service, submission)
             if status == "awaiting":
                 if refused.status == 403 or await is_balance_too_low(service, account, study):
                     problems[study] = f"Approvals in study {study} wait: {refused.message}"
@@ -221,7 +221,7 @@ async def approve_submissions(
     return [*problems.values()]
 
 
-async def load_status(service: PlatformService, submission: str) -> str:
+async def load_submission_status_or_awaiting(service: PlatformService, submission: str) -> str:
     """Return the status of a submission whose approval was refused, as another may have decided; `awaiting` if it
     cannot be read.
     """

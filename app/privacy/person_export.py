@@ -85,7 +85,7 @@ async def build_person_zip(connection: AsyncConnection, campaign: Campaign, pers
         "personal_platform": PERSONAL_PLATFORM.name,
         "arrived": person.arrived_at,
     }
-    tables = [await load_exported_table(connection, table, key) for table in tables_of_person(person)]
+    tables = [await load_rows_of_person_as_exported_table(connection, table, key) for table in tables_of_person(person)]
     shown = {
         name: await load_rows_as_dicts(connection, statement, key)
         for name, statement in {
@@ -107,7 +107,7 @@ def tables_of_person(person: Person) -> Sequence[PersonalTable]:
     return [replace(table, rows=rows[table.name]) for table in PERSONAL_TABLES if table.name in rows]
 
 
-async def load_exported_table(
+async def load_rows_of_person_as_exported_table(
     connection: AsyncConnection, table: PersonalTable, key: Mapping[str, Any]
 ) -> ExportedTable:
     columns = table.exported_columns

@@ -268,7 +268,7 @@ async def catch_up_and_try_to_switch_to_draft(connection: AsyncConnection, draft
     while answers_left > draft.max_answers_left:
         before, answers_left = answers_left, await apply_new_answers_to_draft_and_count(connection, draft)
         draft.failed_attempts += answers_left >= before
-    return await try_locking_work_with_timeout(try_switch_to_draft(connection, draft), draft)
+    return await try_locking_work_with_timeout(apply_last_answers_and_try_switch_to_draft(connection, draft), draft)
 
 
 async def wait_for_storing_transactions_to_end(connection: AsyncConnection, draft: RevisionDraft) -> bool:
@@ -403,7 +403,7 @@ async def create_revision_draft_if_needed(
     return draft
 
 
-async def try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
+async def apply_last_answers_and_try_switch_to_draft(connection: AsyncConnection, draft: RevisionDraft) -> bool:
     """Apply the last answers and make the draft the present revision; return whether it is.
 
     If too many answers are left, give up: no annotator can store an answer meanwhile.

@@ -81,7 +81,7 @@ def iterate_traceback_parts(error: BaseException, depth: int) -> Iterator[str]:
             yield from iterate_traceback_parts(member, depth - 1)
 
 
-def redact_log_argument(argument: object) -> object:
+def describe_if_exception(argument: object) -> object:
     """Return an argument of a log line unchanged, or the description of an exception."""
     return describe_exception_without_values(argument) if isinstance(argument, BaseException) else argument
 
@@ -92,7 +92,7 @@ class RedactedRecord(logging.LogRecord):
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
         if isinstance(self.args, tuple):
-            self.args = tuple(map(redact_log_argument, self.args))
+            self.args = tuple(map(describe_if_exception, self.args))
         if isinstance(self.msg, BaseException):
             self.msg, self.args = describe_exception_without_values(self.msg), None
         if self.name == "asyncio":

@@ -9,10 +9,10 @@ from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.proportions import wilson_shares_and_interval_ends
 from app.inference.preferences import best_worst_counts
 from app.inference.preferences.scale_reliability import (
+    best_worst_split_halves_within_tuples,
     random_half_of_each_tuple,
     scale_separation,
     split_half_by_annotators,
-    split_half_by_answers,
 )
 
 SCORES = [-1.8, -0.9, -0.3, 0.1, 0.6, 1.1, 1.9]
@@ -114,7 +114,7 @@ def test_halves_of_two_answers_to_each_tuple_are_the_two_answers():
         mask = np.isin(hits, [2 * k + (choice >> k & 1) for k in range(4)])
         one, other = (best_worst_counts.fit(hits[m], items[m], scores[m], n_items=6).score for m in (mask, ~mask))
         possible.append(np.corrcoef(one, other)[0, 1])
-    found = split_half_by_answers(hits, items, scores, splits=1000, rng=rng)
+    found = best_worst_split_halves_within_tuples(hits, items, scores, splits=1000, rng=rng)
     assert found.correlation == pytest.approx(np.mean(possible), abs=0.03)
     assert found.low >= min(possible) - 1e-9
     assert found.high <= max(possible) + 1e-9

@@ -60,7 +60,7 @@ async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> R
 
 
 @public.get(OPENID_CALLBACK_PATH)
-async def finish_openid_login(
+async def finish_openid_login_or_connection(
     *,
     request: Request,
     database: Database,

@@ -121,7 +121,7 @@ async def store_answers(
     while places:
         first_places = {answers[place].hit_id: place for place in reversed(places)}
         try:
-            outcome_by_hit = await store_answers_in_time(
+            outcome_by_hit = await store_answers_in_time_and_return_outcome_by_hit(
                 connection, campaign_id, [answers[place] for place in sorted(first_places.values())]
             )
         except Exception as problem:
@@ -139,7 +139,7 @@ async def store_answers(
     return [outcomes[place] for place in range(len(answers))]
 
 
-async def store_answers_in_time(
+async def store_answers_in_time_and_return_outcome_by_hit(
     connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to HITs whose lease is open, and return the outcome of each by HIT; of others there is none."""

@@ -97,10 +97,10 @@ def compare_repeated_scores(
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     before, repeats_at = _require_positions_of_repeats(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
-    same, shift, error, correlation = _retest_statistics_of_scores_by_annotator(
+    same, shift, error, correlation = _same_shift_error_correlation_by_annotator(
         old, new, repeat_annotators, n_annotators, margin
     )
-    pooled = _retest_statistics_of_scores_by_annotator(old, new, np.zeros_like(repeat_annotators), 1, margin)
+    pooled = _same_shift_error_correlation_by_annotator(old, new, np.zeros_like(repeat_annotators), 1, margin)
     pooled_same, pooled_shift, pooled_error, pooled_correlation = (float(figure[0]) for figure in pooled)
     repeats = np.bincount(repeat_annotators, minlength=n_annotators)
     return ScoreRetest(
@@ -174,7 +174,7 @@ def _require_positions_of_repeats(items: Integers, annotators: Integers) -> tupl
     return order[:-1][is_repeat], order[1:][is_repeat]
 
 
-def _retest_statistics_of_scores_by_annotator(
+def _same_shift_error_correlation_by_annotator(
     old_scores: Array, new_scores: Array, annotators: Integers, n_annotators: int, margin: float
 ) -> tuple[Array, Array, Array, Array]:
     mean = _AnnotatorMeans(annotators, n_annotators)

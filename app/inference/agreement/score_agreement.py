@@ -21,7 +21,7 @@ from app.inference.ground.weighted_correlation import (
     NUMBERS_PER_ENTRY_AND_DRAW,
     MeanRanks,
     weighted_pearson,
-    weighted_spearman,
+    weighted_spearman_by_block,
 )
 from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
@@ -73,7 +73,7 @@ def mean_annotator_correlation(
     shared_items = shared.sparse_sums_by_item_and_annotator_pair()
 
     def rank_correlation(weights: Array) -> Array:
-        return weighted_spearman(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
+        return weighted_spearman_by_block(first, second, np.ascontiguousarray(weights.T)[shared.items]).T
 
     def linear_correlation(weights: Array) -> Array:
         return weighted_pearson(x, y, weights[:, shared.items], shared.starts)
@@ -154,7 +154,7 @@ def split_half_reliability(
 
     def half_correlation(weights: Array) -> Array:
         item_weights = np.ascontiguousarray(weights.T)
-        r = np.mean([weighted_spearman(first, second, item_weights)[0] for first, second in halves], axis=0)
+        r = np.mean([weighted_spearman_by_block(first, second, item_weights)[0] for first, second in halves], axis=0)
         return divide_or_nan(2.0 * r, 1.0 + r) if spearman_brown else r
 
     sentence = SPLIT_HALF_MEANING.format(how=FULL_LENGTH_TEXT if spearman_brown else HALF_LENGTH_TEXT)

@@ -16,7 +16,12 @@ from app.inference.ground.bootstrap import (
 )
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.weighted_correlation import MeanRanks, weighted_kendall, weighted_pearson, weighted_spearman
+from app.inference.ground.weighted_correlation import (
+    MeanRanks,
+    weighted_kendall,
+    weighted_pearson,
+    weighted_spearman_by_block,
+)
 
 MAX_ITEMS_PAIRED_AT_ONCE = 1_000
 """Largest number of items for which all pairs are compared for all draws at once; beyond, sorting each draw is
@@ -104,7 +109,7 @@ def _weighted_correlation_statistic_by_name(x: Array, y: Array) -> dict[str, Wei
     gain = x - x.min()
     return {
         "pearson": lambda weights: weighted_pearson(x, y, weights, block[:1])[:, 0],
-        "spearman": lambda weights: weighted_spearman(by_x, by_y, weights.T)[0],
+        "spearman": lambda weights: weighted_spearman_by_block(by_x, by_y, weights.T)[0],
         "kendall": lambda weights: (
             weighted_kendall(x, y, weights)
             if len(x) <= MAX_ITEMS_PAIRED_AT_ONCE

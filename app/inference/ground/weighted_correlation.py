@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 
 NUMBERS_PER_ENTRY_AND_DRAW = 6
-"""How many numbers `weighted_spearman` holds at once for each entry and draw."""
+"""How many numbers `weighted_spearman_by_block` holds at once for each entry and draw."""
 
 _ROUNDING = 1e-12  # less variance than this part of the squares is rounding of equal values
 
@@ -79,7 +79,7 @@ def _sparse_membership_of_entries_in_runs(entries: Integers, starts: Integers) -
     return csr_array((np.ones(len(entries)), entries, np.append(starts, len(entries))), shape=shape)
 
 
-def weighted_spearman(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
+def weighted_spearman_by_block(first_ranks: MeanRanks, second_ranks: MeanRanks, weights: Array) -> Array:
     """Rank correlation within each block, (B, D), NaN where one of the two does not vary; weights: (E, D)."""
     (a, xx), (b, yy) = (
         first_ranks.centred_ranks_and_square_sums(weights),

@@ -206,7 +206,7 @@ def notes_on_limits_of_baseline_judgments(judgments: BaselineJudgments) -> list[
     if len(judgments.items.used) == 1:
         sentence = "Only one system was judged, so its score cannot be separated from the difficulty of the segments."
         notes.append(Note("one_system", sentence))
-    return notes + _disconnected_system_notes(judgments)
+    return notes + _notes_on_systems_without_common_segments(judgments)
 
 
 def numbers_without_judgment_notes(noun: str, numbering: Numbering) -> list[Note]:
@@ -219,7 +219,7 @@ def numbers_without_judgment_notes(noun: str, numbering: Numbering) -> list[Note
     )
 
 
-def _disconnected_system_notes(judgments: BaselineJudgments) -> list[Note]:
+def _notes_on_systems_without_common_segments(judgments: BaselineJudgments) -> list[Note]:
     """Return a note on groups of systems without common segments, which only the prior of the difficulties relates."""
     systems, segments = len(judgments.items.used), len(judgments.segments.used)
     edges = judgments.items.index, systems + judgments.segments.index

@@ -67,7 +67,7 @@ def belief_after_winner(belief: Sequence[float], chances: Sequence[float], weigh
     return [product / total for product in products]
 
 
-def chances_of_winner(winner: Posterior, loser: Posterior, parameters: LawParameters) -> list[float]:
+def winner_chance_by_discrimination(winner: Posterior, loser: Posterior, parameters: LawParameters) -> list[float]:
     """Return for each a how likely the winner of a decided pair is to win, (G,), above 0."""
     chances = []
     for a in DISCRIMINATIONS:
@@ -125,7 +125,7 @@ def apply_hit(
         i, j = (one, other) if is_tied or scores[one] > scores[other] else (other, one)
         of_pair = after
         if not is_tied:
-            chances = chances_of_winner(posteriors[i], posteriors[j], parameters)
+            chances = winner_chance_by_discrimination(posteriors[i], posteriors[j], parameters)
             of_pair, after = belief_after_winner(after, chances, 1.0), belief_after_winner(after, chances, weight)
             decided += 1
         posteriors[i], posteriors[j] = updated_pair_posteriors(

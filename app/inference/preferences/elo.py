@@ -88,7 +88,10 @@ def fit(
         )
         error[error <= _MIN_ERROR_PER_K * k] = np.nan
     reach = ndtri((1.0 + require_interval_level(level)) / 2.0) * error
-    notes = (*_elo_notes(is_judged), *_unknown_error_notes(is_judged & np.isnan(error) if resamples else []))
+    notes = (
+        *_elo_notes(is_judged),
+        *_notes_on_items_without_interval(is_judged & np.isnan(error) if resamples else []),
+    )
     return EloRatings(score, error, score - reach, score + reach, is_judged, notes)
 
 
@@ -143,7 +146,7 @@ def _elo_notes(is_judged: BooleanArray) -> tuple[Note, ...]:
     return order_note, Note("unrated", "Nothing is known about {0}: no judgment.", make_mention("item", unjudged))
 
 
-def _unknown_error_notes(error_is_unknown: npt.ArrayLike) -> tuple[Note, ...]:
+def _notes_on_items_without_interval(error_is_unknown: npt.ArrayLike) -> tuple[Note, ...]:
     mention = make_mention("item", error_is_unknown)
     sentence = (
         "There is no interval for {0}: the judgments are too few or too similar, so all resamples give the same rating."

@@ -142,7 +142,7 @@ def split_half_by_annotators(
     return _correlate_halves(fit_half, halves())
 
 
-def split_half_by_answers(
+def best_worst_split_halves_within_tuples(
     hits: npt.ArrayLike,
     items: npt.ArrayLike,
     scores: npt.ArrayLike,

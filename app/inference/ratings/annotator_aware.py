@@ -26,7 +26,7 @@ from app.inference.ratings.annotator_evidence import (
     ScoredJudgments,
     evidence_by_annotator,
 )
-from app.inference.ratings.annotator_fixed_point import FixedPoint, crowd_level_of_scores, iterate_to_fixed_point
+from app.inference.ratings.annotator_fixed_point import FixedPoint, crowd_level_sums, iterate_to_fixed_point
 
 Mask = npt.NDArray[np.bool_]
 
@@ -112,7 +112,7 @@ def fit(
     typical_information = float(evidence[:, N] @ fixed_point.beliefs.information / len(judgments.scores))
     crowd = learning.crowd_from_totals(
         learning.annotator_contributions(evidence, fixed_point.beliefs, typical_information).sum(axis=0),
-        crowd_level_of_scores(judgments, fixed_point.beliefs),
+        crowd_level_sums(judgments, fixed_point.beliefs),
     )
     if trust is not None:
         crowd = replace(crowd, trust=trust)

@@ -87,7 +87,7 @@ def iterate_to_fixed_point(
     return max(converged, key=lambda end: end.log_probability)
 
 
-def crowd_level_of_scores(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
+def crowd_level_sums(judgments: ScoredJudgments, beliefs: AnnotatorBeliefs) -> CrowdLevel:
     """Return the level of these scores, and of biases under these beliefs."""
     counts = judgments.sum_by_item(np.ones(len(judgments.scores)))
     item_means = judgments.sum_by_item(judgments.scores) / np.maximum(counts, 1.0)
@@ -103,7 +103,7 @@ def _initial_crowd_from_answer_counts(judgments: ScoredJudgments) -> Crowd:
     none = np.zeros((2, len(judgments.scores)))
     evidence = moments_of_answers_by_annotator(judgments, *none)
     beliefs = learning.estimate_annotator_beliefs(evidence, _crowd_before_any_answer())
-    return _crowd_from_beliefs(evidence, beliefs, crowd_level_of_scores(judgments, beliefs))
+    return _crowd_from_beliefs(evidence, beliefs, crowd_level_sums(judgments, beliefs))
 
 
 def _crowd_before_any_answer() -> Crowd:
@@ -188,7 +188,7 @@ def _fixed_point_from_start(
         )
         nearest = min(nearest, current, key=lambda end: end.residual)
     log_probability = learning.log_probability_of_answers(nearest.evidence, nearest.crowd)
-    level = crowd_level_of_scores(judgments, nearest.beliefs)
+    level = crowd_level_sums(judgments, nearest.beliefs)
     crowd = replace(nearest.crowd, mean_bias=level.mean_bias(len(judgments.scores)))
     return FixedPoint(nearest.beliefs, crowd, nearest.residual, log_probability, rounds)
 

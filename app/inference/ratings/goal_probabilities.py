@@ -146,7 +146,7 @@ def chance_best_are_highest(believed: BelievedMeans, score: Array, best_count: i
         return np.exp([below, above])
 
     highest, above = _chances_at_places_and_between(chances, np.array([low, high]))
-    return min(1.0, float(np.diff(highest, prepend=0.0) @ _mean_of_each_value_and_previous(above)))
+    return min(1.0, float(np.diff(highest, prepend=0.0) @ _means_with_previous_value_keeping_first(above)))
 
 
 def _chances_at_places_and_between(chances_at: Callable[[Array], Array], places: Array) -> Array:
@@ -206,7 +206,7 @@ def _values_and_probabilities_of_highest(believed: BelievedMeans) -> tuple[Array
     return places, np.diff(highest, prepend=0.0)
 
 
-def _mean_of_each_value_and_previous(at_places: Array) -> Array:
+def _means_with_previous_value_keeping_first(at_places: Array) -> Array:
     """Return the means of neighbouring values, (P,) or (P, n), halfway between each place and the previous one."""
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
@@ -221,7 +221,7 @@ def _chance_above_all_others_by_item(believed: BelievedMeans, others: BelievedMe
     )
     for start in range(0, len(undecided_items), _ITEMS_PER_BLOCK):
         item_block = undecided_items[start : start + _ITEMS_PER_BLOCK]
-        chances[item_block] = steps @ _mean_of_each_value_and_previous(
+        chances[item_block] = steps @ _means_with_previous_value_keeping_first(
             1 - believed.select_items(item_block).probability_below(places[:, None] - margin)
         )
     return np.minimum(chances, 1.0)
