@@ -17,7 +17,7 @@ from tests.servers import ENVIRONMENT, serving
 
 pytestmark = pytest.mark.slow
 
-REQUESTS_PER_CALL = 12
+REQUESTS_PER_CALL = 6
 # Known values, so that requests reach what is behind the first refusal.
 KNOWN_PARAMETERS = {"slug": "verbs", "annotator": "A1", "hit_id": "1", "answer": "1", "person": "1"}
 

@@ -170,7 +170,7 @@ async def test_practice_items_are_built_by_keyboard_and_a_mistake_is_shown_at_it
     await cards.nth(0).get_by_label("Explanation").fill("It is negative.")
     await cards.nth(1).get_by_label("Tolerance").fill("wide")
     await save(page)
-    await expect(cards.nth(1).get_by_text("a tolerance is a number")).to_be_visible()
+    await expect(cards.nth(1).get_by_text("it must be a number from 0")).to_be_visible()
     await expect(cards.nth(0).locator(".problem")).to_be_hidden()
     await cards.nth(1).get_by_label("Tolerance").fill("5")
     await save(page)

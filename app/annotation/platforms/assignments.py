@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -16,7 +16,7 @@ from app.annotation.platforms.participant_check import refuse_person_who_may_not
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows, fetch_value
-from app.errors import Gone, Invalid, Refusal, TooManyVisits
+from app.errors import Forbidden, Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND = timedelta(microseconds=1)
@@ -123,24 +123,45 @@ async def find_or_create_assignment(
         "assignment_id": arrival.assignment_id,
     }
     row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
-    if row is None and visitor is not None:
-        try:
-            await visitor.charge_visit_or_refuse(connection, campaign_id, now=now)
-        except TooManyVisits:
-            row = await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow)
-            if row is None:  # no concurrent request has created it either
-                raise
     if row is None:
-        # After the visit was counted: the limit on visits also limits how many ids a visitor can try out.
-        await refuse_person_who_may_not_take_part(connection, campaign_id, platform, arrival)
         details = {
             "pseudonym": secrets.token_hex(5),
             "details": json.dumps(arrival.details),
             "now": now,
             "admitted": admitted,
         }
-        (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, key | details, AssignmentRow)
+        # In one transaction, so that a concurrent request that finds no room waits for the assignment of this one.
+        async with connection.transaction():
+            created = await create_assignment_or_return_refusal(connection, arrival, key, details, visitor=visitor)
+        if isinstance(created, Refusal):
+            raise created
+        row = created
     return AssignmentId(campaign_id, row.id, row.arrived_at)
+
+
+async def create_assignment_or_return_refusal(
+    connection: Driver, arrival: Arrival, key: Mapping[str, Any], details: Mapping[str, Any], *, visitor: Visitor | None
+) -> AssignmentRow | Refusal:
+    """Count a new visit and create its assignment, or return why not. A refusal is not raised: its counts are kept.
+
+    Args:
+        connection: Connection of the request, in a transaction.
+        arrival: The annotator by the platform's ids.
+        key: Values of `SELECT_ASSIGNMENT`.
+        details: What else `UPSERT_ASSIGNMENT` stores.
+        visitor: Origin of the request, if no platform vouches for the annotator.
+
+    """
+    try:
+        if visitor is not None:
+            await visitor.charge_visit_or_refuse(connection, key["campaign"], now=details["now"])
+        # After the visit was counted: the limit on visits also limits how many ids a visitor can try out.
+        await refuse_person_who_may_not_take_part(connection, key["campaign"], key["platform"], arrival)
+    except (TooManyVisits, Forbidden) as refusal:
+        # A concurrent request may have created it.
+        return await fetch_first_row_or_none(connection, SELECT_ASSIGNMENT, key, AssignmentRow) or refusal
+    (row,) = await fetch_rows(connection, UPSERT_ASSIGNMENT, {**key, **details}, AssignmentRow)
+    return row
 
 
 @dataclass(frozen=True)
