@@ -1,4 +1,4 @@
-"""Settings of which items annotators judge: a fixed set for everyone, and items for some people only."""
+"""Settings for a fixed set that everyone judges, and for items that only some people judge."""
 
 from typing import Annotated, Literal, Protocol
 

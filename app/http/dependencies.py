@@ -228,7 +228,7 @@ def network_of_ip_address_or_empty(host: str) -> str:
     return str(address.ipv4_mapped or IPv6Network((address, IPV6_CLIENT_PREFIX_BITS), strict=False))
 
 
-# Of one field of a form with files: 50,000 ids fit. `BodyLimits` limits the form as a whole.
+# Limit of one field in a form with files: 50,000 ids fit. `BodyLimits` limits the form as a whole.
 MAX_FORM_FIELD_BYTES = 16 * 2**20
 
 

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -95,6 +95,16 @@ def studies_of_account(account: Row[Any]) -> list[str]:
     return [study for study in (account.study, *account.other_studies) if study]
 
 
+def study_of_bonus(account: Row[Any], arrival: Mapping[str, str]) -> str:
+    """Return the study that a person's bonus belongs to: the one their link names, if it is one of the campaign's.
+
+    Links can be typed by anyone. Where nobody entered a study, payments are made by hand, and the link's is taken.
+    """
+    known_studies = studies_of_account(account)
+    named_study = service_of_account(account).study_of_arrival(arrival)
+    return named_study if named_study in known_studies or not known_studies else known_studies[0]
+
+
 def parse_studies(entered: str) -> list[str]:
     """Return the ids of studies in a text, each once. Raises `Invalid` (`service_id_unreadable`, `studies_many`)."""
     studies = [*dict.fromkeys(filter(None, re.split(r"[\s,;]+", entered)))]
@@ -147,7 +157,7 @@ async def load_account(connection: AsyncConnection, campaign: Campaign) -> Row[A
     """Return the campaign's account. Raises `Conflict` (`no_budget`)."""
     account = await load_account_or_none(connection, campaign.id)
     if account is None:
-        raise Conflict("Set a budget for payments first. Nothing was stored.", code="no_budget")
+        raise Conflict("This campaign has no budget for payments yet. Set one under Payments first.", code="no_budget")
     return account
 
 

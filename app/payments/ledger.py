@@ -17,7 +17,7 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
 from app.payments.bonus_list import BonusLine, refuse_too_many_bonuses
-from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, service_of_account
+from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, study_of_bonus
 from app.payments.money import amount_text
 from app.payments.recipients import find_recipients_or_refuse, list_completed_people
 
@@ -200,13 +200,12 @@ async def insert_bonuses(
     now: datetime,
 ) -> None:
     """Store bonuses for the submissions of people, and log them. Raises `Conflict` (`over_budget`)."""
-    study_of_arrival = service_of_account(account).study_of_arrival
     parameters = {
         "campaign": campaign.id,
         "request": key,
         "annotators": [person.annotator_id for person in people],
         "submissions": [person.external_id for person in people],
-        "studies": [study_of_arrival(person.arrival) or account.study for person in people],
+        "studies": [study_of_bonus(account, person.arrival) for person in people],
         "amounts": [*amounts],
         "reasons": [*reasons],
         "total": sum(amounts),

@@ -39,7 +39,7 @@ T = TypeVar("T")  # Python 3.11 has no other way
 CODE_LETTERS, CODE_LENGTH = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789", 8
 OUTCOMES: tuple[VisitOutcome, ...] = ("completed", "failed_checks", "screened_out", "nothing_left")
 
-# Of two people who draft at once, the first one's study counts; the other stays an unpublished draft there.
+# If two people draft at once, the first one's study counts; the other stays an unpublished draft there.
 STORE_STUDY_ONCE = text("""
     UPDATE payment_accounts SET study = :study, due_at = coalesce(due_at, :due_at)
     WHERE campaign_id = :campaign AND study = '' RETURNING study
@@ -217,7 +217,7 @@ async def act_on_study(
         connector: Connector to the service.
         slug: The campaign's slug.
         action: publish, pause, resume or places.
-        total: Of a publication: the total of all rewards, as the person has typed it.
+        total: Total of all rewards, as the person typed it to publish.
         places: The new number of places, which is more than before.
 
     Raises:

@@ -7,7 +7,7 @@ import pytest
 from app.errors import Conflict, Invalid
 from app.payments.bonus_list import BonusLine, parse_bonus_list
 from app.payments.ledger import add_bonuses, load_totals
-from tests.annotation.hits.campaigns import create_annotator, fetch_rows, fetch_value
+from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import create_study
 
 
@@ -74,9 +74,15 @@ async def test_without_a_budget_nothing_is_stored(engine, prolific):
     assert refused.value.code == "no_budget"
 
 
-async def other_without_budget(engine, study):
-    from tests.annotation.hits.campaigns import execute_sql
+async def test_a_link_cannot_name_a_study_that_nobody_entered(engine, prolific):
+    study = await create_study(engine, prolific)
+    await create_annotator(engine, study.campaign, "eve", "prolific", assignment="s9", STUDY_ID="study-of-others")
+    await execute_sql(engine, "UPDATE assignments SET completed_at = arrived_at")
+    await study.add(("eve", 100))
+    assert await fetch_rows(engine, "SELECT submission, study FROM payments") == [("s9", "study-1")]
 
+
+async def other_without_budget(engine, study):
     await execute_sql(engine, "DELETE FROM payment_accounts WHERE campaign_id = :id", id=study.campaign.id)
 
 

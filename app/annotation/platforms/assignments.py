@@ -4,6 +4,7 @@ import json
 import secrets
 import time
 from collections.abc import Awaitable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -130,8 +131,8 @@ async def find_or_create_assignment(
             "now": now,
             "admitted": admitted,
         }
-        # In one transaction, so that a concurrent request that finds no room waits for the assignment of this one.
-        async with connection.transaction():
+        # With a limit on visits in one transaction: a concurrent request that finds no room waits for this assignment.
+        async with nullcontext() if visitor is None else connection.transaction():
             created = await create_assignment_or_return_refusal(connection, arrival, key, details, visitor=visitor)
         if isinstance(created, Refusal):
             raise created

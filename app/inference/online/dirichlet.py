@@ -79,7 +79,7 @@ def lists_of_dirichlet_scores_and_variances(*counts: Sequence[float]) -> tuple[l
 def update(*counts_labels_parameters: object) -> Columns:
     """Apply one HIT: a_k += 1 for each item's own label k.
 
-    The arguments are K sequences of n >= 1 floats, n labels 0..K-1, and parameters, none of which this law uses;
+    The arguments are K sequences of n >= 1 floats, n labels 0..K-1, and parameters, which this law does not use;
     returns K new lists of n floats. Raises ValueError for lengths that differ, an empty HIT, an invalid label, or a
     count that is not finite and above 0.
     """
