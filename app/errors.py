@@ -66,7 +66,7 @@ class NotFound(Refusal):
 
 
 class Conflict(Refusal):
-    """The request is valid, but not possible in the present state."""
+    """The request is valid, but not possible in the current state."""
 
     status = 409
     code = "conflict"

@@ -172,7 +172,7 @@ class Settings(BaseSettings):
         ge=0,
         le=120,
         description=(
-            "Seconds in which a server that is told to stop still accepts requests, while /ready says 503: time for a "
+            "Seconds for which a server that is told to stop still accepts requests, while /ready says 503: time for a "
             "load balancer to notice."
         ),
     )

@@ -60,6 +60,7 @@ EXPLANATIONS = {
     "judged_again": "… items were judged again by the same annotator, which does not narrow any interval.",
     "mean_over_pairs": "The value is the mean over … pairs of annotators, ….",
     "most_groups": "The table or its columns show only the first … answers.",
+    "no_discrimination": "There is no discrimination, for the reason given.",
     "no_interval": "There is no interval, for the reason given.",
     "no_intervals": "It is unknown how far annotators differ, so there are no intervals.",
     "no_scale": "No scale fits the preferences, for the reason given.",

@@ -35,7 +35,7 @@ HALO_COLUMNS = (
 SAME_ITEMS_NOTE = Note(
     "same_items_side_by_side",
     (
-        "An order compares items shown together: within items, only answers about the same items side by side are "
+        "Answers are orders of the items shown together, so within items, only answers about the same set of items are "
         "compared."
     ),
 )

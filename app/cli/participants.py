@@ -25,7 +25,7 @@ from app.settings import read_settings
     type=click.Choice(get_args(ListAction)),
     default="add",
     show_default=True,
-    help="Whether to add the people in FILE, remove them, or let the list have only them.",
+    help="Whether to add the people in FILE, remove them, or replace the list with them.",
 )
 @click.option("--yes", "is_sure", is_flag=True, help="Let everyone take part if the allow list becomes empty.")
 @json_option

@@ -59,7 +59,7 @@ def print_payments(slug: str, *, as_json: bool) -> None:
 def add_bonuses_of_file(slug: str, file: Path) -> None:
     """Prepare the bonuses in FILE: a line for each with an annotator or id, an amount such as 4.25, and a reason.
 
-    The same file counts once.
+    If you add the same file again, nothing changes.
     """
     content = file.read_bytes()
     lines = parse_bonus_list(content.decode("utf-8-sig", errors="replace"))

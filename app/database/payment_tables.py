@@ -90,7 +90,7 @@ payments = Table(
     CheckConstraint("amount > 0", name="amount"),
 )
 
-# A workspace has one call that pays at a time. A process that ends with it leaves it until the deadline.
+# The paying call of each workspace: one at a time. If its process ends early, the row blocks others until the deadline.
 payment_calls = Table(
     "payment_calls",
     metadata,

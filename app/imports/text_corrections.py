@@ -221,7 +221,7 @@ async def refuse_unshowable_or_unchanged_text(
         message = f"The text has more than {MAX_SHOWN_CHARACTERS:,} characters. Nothing was changed."
         raise Invalid(message, code="shown_too_long")
     if new_text == present_text:
-        raise Invalid("This is the present text. Nothing was changed.", code="text_unchanged")
+        raise Invalid("The new text is the same as the current one. Nothing was changed.", code="text_unchanged")
     content = Content.from_campaign(campaign)
     if content.is_plain_text:
         return

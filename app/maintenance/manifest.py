@@ -98,7 +98,7 @@ def read_manifest_of_dump(dump: Path) -> Manifest:
         )
     if size != manifest.size_bytes or hash_of_file(dump) != manifest.sha256:
         raise StartupProblem(
-            f"{dump} is not as it was written: {size:,} of {manifest.size_bytes:,} bytes, or other contents. "
+            f"{dump} has changed since it was written: {size:,} of {manifest.size_bytes:,} bytes, or other contents. "
             "Use another backup, or copy this one again. Nothing was changed.",
             code="backup_damaged",
         )

@@ -170,8 +170,8 @@ class SendSchema(BaseModel):
     responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`, `payments_changed`"}),
 )
 async def send_payments(connection: Transaction, slug: str, now: Now, body: SendSchema | None = None) -> LedgerSchema:
-    """Let Easel send all prepared payments, or none if they are not those of the body. The reply comes before they are
-    sent.
+    """Let Easel send all prepared payments, or none if they differ from those in the body. The reply comes
+    before they are sent.
     """
     campaign = await load_campaign_by_slug(connection, slug)
     shown = None if body is None else ShownPayments(body.through, body.amount)
@@ -181,7 +181,7 @@ async def send_payments(connection: Transaction, slug: str, now: Now, body: Send
 
 @router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
 async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
-    """Prepare all failed payments once more; those that were told to be sent are sent at once."""
+    """Prepare all failed payments once more, and send those at once whose sending was already requested."""
     campaign = await load_campaign_by_slug(connection, slug)
     await ledger.retry_failed_payments(connection, campaign, now=now)
     return await LedgerSchema.load(connection, campaign)
@@ -250,7 +250,7 @@ class SubmissionDecisionSchema(BaseModel):
 
 @submissions_router.get("")
 async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
-    """Return the platform's submissions, those that differ from what is here first. This is logged, for their ids."""
+    """Return the platform's submissions, first those that differ from Easel's record. This is logged, for their ids."""
     campaign = await load_campaign_by_slug(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="submissions")
     rows = await review.list_submissions(connection, campaign.id, limit=None)

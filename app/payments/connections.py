@@ -241,7 +241,7 @@ def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
             )
     if token is not None and not TOKEN_PATTERN.fullmatch(token):
         raise Invalid(
-            "This is not a token: copy it again, without blanks. Nothing was stored.", code="token_unreadable"
+            "This is not a token: copy it again, without spaces. Nothing was stored.", code="token_unreadable"
         )
     return token
 

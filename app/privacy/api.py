@@ -83,7 +83,7 @@ class ConsentTextSchema(BaseModel):
 
 @router.get("/consent-text", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_consent_text(connection: Transaction, settings: AppSettings, slug: str) -> ConsentTextSchema:
-    """Return a consent text made from the campaign's settings, and warnings about the text that it has."""
+    """Return a consent text made from the campaign's settings, and warnings about its current text."""
     campaign = await load_campaign_by_slug(connection, slug)
     return ConsentTextSchema(
         text=draft_consent_text(StudyFacts.from_campaign(campaign), settings.retention_days),

@@ -108,7 +108,7 @@ PERSONAL_TABLES = (
             ),
             personal_column(
                 "step version outcome taken_at",
-                "agreement to which text, results of practice and tests, and when",
+                "which text they agreed to, results of practice and tests, and when",
                 "conduct",
                 fate="`remove` keeps only the agreement, as proof",
             ),
@@ -151,7 +151,12 @@ PERSONAL_TABLES = (
                 "conduct",
                 fate="`remove` deletes it",
             ),
-            personal_column("seen", "its numbers", "conduct", withheld="they contain the thresholds of quality rules"),
+            personal_column(
+                "seen",
+                "the numbers of that finding",
+                "conduct",
+                withheld="they contain the thresholds of quality rules",
+            ),
             personal_column("campaign_id id annotator_id", "whose it is", "technical"),
         ),
         deleted_by_remove="true",
@@ -208,7 +213,7 @@ PERSONAL_TABLES = (
             ),
             personal_column(
                 "not_applicable",
-                "items marked N/A elsewhere",
+                "items marked N/A in an imported result file",
                 "answers",
                 removed="NULL",
                 fate="`remove` empties it",

@@ -171,7 +171,7 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
         for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(
                 f"No answer can meet the check “{row.external_id}”: {problem}. Upload the items and checks again to "
-                "replace the present ones.",
+                "replace the existing ones.",
                 code="expected_impossible",
             )
 

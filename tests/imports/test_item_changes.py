@@ -154,7 +154,7 @@ async def test_a_lease_that_waits_for_a_correction_shows_the_corrected_text(engi
 async def test_an_unsuitable_text_is_refused_and_kept_in_the_field(engine, researcher):
     campaign = await create_launched_campaign(engine, VERBS)
     address = f"/admin/campaigns/{campaign.slug}/items/text"
-    for new_text, words in (("  ", "nothing to show"), ("verb 3", "This is the present text")):
+    for new_text, words in (("  ", "nothing to show"), ("verb 3", "The new text is the same as the current one")):
         reply = await researcher.post(address, data={"item": "v3", "text": new_text})
         assert reply.status_code == 422
         assert words in reply.text

@@ -69,7 +69,7 @@ async def test_what_cannot_be_gold_is_refused_with_what_was_entered(researcher, 
     for said, status, sentence in (
         ({"count": "12"}, 422, "only 11 items of this draft have a known answer in “truth”"),
         ({"column": "oracle"}, 422, "No item has a possible answer in the column “oracle”."),
-        ({"count": "many"}, 422, "Check count: the number of gold items is from 1 to 1,000"),
+        ({"count": "many"}, 422, "Check count: the number of gold items must be from 1 to 1,000"),
         ({"tolerance": "-2"}, 422, "Check tolerance"),
     ):
         with subtests.test(said=said):

@@ -86,7 +86,7 @@ async def test_a_researcher_downloads_their_copy_and_erases_them(app, researcher
         await create_missing_links_and_count_them(connection, campaign, [MAIL], now=NOW)
     address = f"/admin/campaigns/{campaign.slug}/privacy"
     page = (await researcher.post(address, data={"term": MAIL})).text
-    assert "The link was not opened yet" in page
+    assert "The link has not been opened yet" in page
     download = await researcher.get(f"{address}/L1/export")
     document = json.loads(zipfile.ZipFile(io.BytesIO(download.content)).read("person.json"))
     assert list(document["tables"]) == ["personal_links"]

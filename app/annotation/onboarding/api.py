@@ -114,7 +114,7 @@ class ParticipantsRequest(BaseModel):
         ),
     ]
     action: ListAction = Field(
-        default="add", description="Whether to add these people, remove them, or let the list have only them."
+        default="add", description="Whether to add these people, remove them, or replace the list with them."
     )
     may_open_to_everyone: bool = Field(
         default=False, description="Whether the allow list may become empty, so that everyone may take part."

@@ -94,7 +94,7 @@ async def change_participant_list(
     now: datetime,
     may_open_to_everyone: bool = False,
 ) -> int:
-    """Add people to a list, remove them, or let the list have only them; return how many entries came or went.
+    """Add people to a list, remove them, or replace the list with them; return how many entries came or went.
 
     Without `may_open_to_everyone`, the allow list keeps its last person.
 

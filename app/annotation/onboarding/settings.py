@@ -40,7 +40,7 @@ class VisitSettings(InputModel):
     )  # fmt: skip
     people_per_address: Annotated[int, Field(ge=1, le=2_000)] | None = Field(
         default=None, title="New people per network address", json_schema_extra=EDITABLE,
-        description="So many new people can start at once, for example a class in one school, and then as many per "
+        description="This many new people can start at once, for example a class in one school, and then as many per "
         "hour. Empty: the server’s limit, usually 60.",
     )  # fmt: skip
     exclude_campaigns: CampaignNames = Field(
@@ -70,7 +70,7 @@ class VisitSettings(InputModel):
 
     quotas: Annotated[list[QuotaLine], Field(max_length=MAX_QUOTAS)] = Field(
         default=[], title="Quotas", json_schema_extra=EDITABLE,
-        description="At most so many people who give an answer, one per line, for example: native_language = German: "
+        description="Maximum number of people who give an answer, one per line, for example: native_language = German: "
         "50",
     )  # fmt: skip
     training: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_TABLE_CHARACTERS)] = Field(

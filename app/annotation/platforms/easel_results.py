@@ -144,7 +144,8 @@ def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -
             "column_unknown",
             line,
             f"Easel does not know the column {join_names(unknown)}: it reads "
-            f"{', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. Remove what should not count.",
+            f"{', '.join((*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS))}. "
+            "Remove the columns that should not count.",
             columns=shortened_names_that_message_shows(unknown),
         )
     names = [RESULT_COLUMN_ALIASES.get(name, name) for name in columns]

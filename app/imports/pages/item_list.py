@@ -300,7 +300,7 @@ def parse_known_answers_choice_or_refuse(form_values: Mapping[str, str]) -> Know
     except ValidationError as error:
         names = ", ".join(str(problem["loc"][0]) for problem in error.errors())
         message = (
-            f"Check {names}: the number of gold items is from 1 to {MAX_GOLD_ITEMS_AT_ONCE:,}, and a tolerance is a "
+            f"Check {names}: the number of gold items must be from 1 to {MAX_GOLD_ITEMS_AT_ONCE:,}, and a tolerance a "
             "number of 0 or more. Nothing was changed."
         )
         raise Invalid(message, code="known_answers_choice") from error

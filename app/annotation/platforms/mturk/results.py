@@ -98,7 +98,8 @@ def refuse_unknown_answer_columns(line: int, columns: Iterable[str], item_count:
             "answer_column_unknown",
             line,
             f"Easel does not know the column {join_names(unknown)}. It reads Answer.range1 to "
-            f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. Remove what should not count.",
+            f"Answer.range{item_count} and Answer.na1 to Answer.na{item_count}. "
+            "Remove the columns that should not count.",
             columns=shortened_names_that_message_shows(unknown),
         )
 
