@@ -85,7 +85,7 @@ def test_a_server_is_not_started_on_a_standby_but_its_campaigns_are_listed(easel
     for arguments in COMMANDS[:2]:
         result = easel(*arguments)
         assert result.exit_code == 1
-        assert "takes no writes: it is a standby" in result.stderr
+        assert "accepts no writes: it is a standby" in result.stderr
     assert easel("campaign", "list").output.startswith("There are no campaigns yet.")
     assert "database_unavailable" in easel("login").stderr
 

@@ -40,7 +40,7 @@ CHECK_POOLED_SETTINGS = text("""
     WHERE actual.setting <> given.value
 """)
 POOLER_PROBLEM_MESSAGE = (
-    "DATABASE_URL leads to a pooler that lends a session for a transaction only. Add pool_mode=transaction to "
+    "DATABASE_URL leads to a pooler in transaction mode. Add pool_mode=transaction to "
     "DATABASE_URL, and see “PgBouncer” in docs/operators/postgresql.md. Or set PgBouncer's pool_mode to session for "
     "this database."
 )
@@ -77,7 +77,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
         if not asyncio.run(require_reachable_database_state(settings.database_url)).takes_writes:
             url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
-                f"The database at {url} takes no writes: it is a standby, or set to be read-only. "
+                f"The database at {url} accepts no writes: it is a standby, or set to be read-only. "
                 "Let DATABASE_URL name the primary, or all servers with commas between them."
             )
         yield settings.database_url

@@ -138,13 +138,13 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFi
         "transaction ids",
         f"The oldest transaction id is {facts.transaction_age:,} transactions old.",
         Severity.WARNING if facts.transaction_age > MAX_TRANSACTION_AGE else None,
-        f"Run `VACUUM FREEZE` in the database {facts.database_name}: PostgreSQL takes no writes once it runs out.",
+        f"Run `VACUUM FREEZE` in the database {facts.database_name}: without it, writes stop when ids run out.",
     )
     hours = float(facts.transaction_hours or 0)
     is_old = hours > MAX_TRANSACTION_HOURS
     yield finding_if(
         "long transactions",
-        f"The oldest transaction is {hours:.1f} hours old." if is_old else "No transaction is open for long.",
+        f"The oldest transaction is {hours:.1f} hours old." if is_old else "No transaction has been open for long.",
         Severity.WARNING if is_old else None,
         "Find it in pg_stat_activity and end it: while it runs, PostgreSQL cannot reuse the space of old rows.",
     )
@@ -187,7 +187,7 @@ def check_clock(database_time: datetime, machine_time: datetime) -> Installation
         "clock",
         f"The clocks of this machine and of the database differ by {difference.total_seconds():,.0f} s.",
         Severity.WARNING if difference > MAX_CLOCK_DIFFERENCE else None,
-        "Synchronise both clocks, such as with chrony: logins and one-time links would end too early or too late.",
+        "Synchronise both clocks, for example with chrony: logins and one-time links would end too early or too late.",
     )
 
 

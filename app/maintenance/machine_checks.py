@@ -102,7 +102,7 @@ def check_backups(settings: Settings, *, now: datetime) -> InstallationFinding:
     if not dumps:
         return InstallationFinding("backups", Severity.WARNING, f"{folder} has no complete backup.", remedy)
     begun_at = datetime.strptime(dumps[-1].stem, "easel-%Y%m%d-%H%M%S").replace(tzinfo=UTC)
-    message = f"The newest backup is of {begun_at:%Y-%m-%d %H:%M} UTC."
+    message = f"The newest backup is from {begun_at:%Y-%m-%d %H:%M} UTC."
     if now - begun_at > MAX_BACKUP_AGE:
         return InstallationFinding("backups", Severity.WARNING, message, f"See why none was made since. {remedy}")
     return InstallationFinding("backups", Severity.OK, message)
@@ -137,7 +137,7 @@ async def check_public_url(settings: Settings) -> InstallationFinding:
         return InstallationFinding(
             "public address",
             Severity.FAULT,
-            f"{url}/health answers {reply.status_code}, but not as Easel does.",
+            f"{url}/health answers {reply.status_code}, but the reply is not from Easel.",
             "Correct EASEL_PUBLIC_URL, or the path that the proxy passes on.",
         )
     parts = urlsplit(url)
@@ -146,7 +146,7 @@ async def check_public_url(settings: Settings) -> InstallationFinding:
             "public address",
             Severity.WARNING,
             f"{url} is not encrypted.",
-            "Put a proxy with TLS in front of Easel: passwords and answers cross the network readably.",
+            "Put a proxy with TLS in front of Easel: passwords and answers cross the network unencrypted.",
         )
     return InstallationFinding("public address", Severity.OK, f"Easel answers at {url}.")
 

@@ -49,10 +49,10 @@ class LedgerSchema(BaseModel):
 
     currency: str
     budget: int
-    left: int = Field(description="What is left of the budget: without prepared, sent and unclear payments.")
+    left: int = Field(description="What is left of the budget after prepared, sent and unclear payments.")
     amounts: dict[str, int] = Field(description="Money by state.")
     is_connected: bool = Field(description="Whether Easel has a token to send payments with.")
-    problem: str = Field(description="Of the last try to reach the platform; empty if there is none.")
+    problem: str = Field(description="Problem when Easel last tried to reach the platform; empty if there was none.")
     payments: list[PaymentSchema] = Field(description="Unclear payments first.")
 
     @classmethod
@@ -216,7 +216,7 @@ class SubmissionSchema(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     external_id: str = Field(description="The platform’s id of the submission.")
-    name: str | None = Field(description="The annotator, as A7; null if no such person came.")
+    name: str | None = Field(description="The annotator, such as A7; null if no such person arrived.")
     study: str
     status: SubmissionStatus
     seen_at: datetime
@@ -230,22 +230,24 @@ class ReviewSettingsSchema(BaseModel):
     study: str | None = Field(
         None,
         max_length=2200,
-        description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
-        "Left out: they stay.",
+        description="Ids of the studies that are read, with spaces between them. No other is read or approved. "
+        "If left out, they do not change.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field(
         "",
         max_length=review.MAX_HOOK_SECRET_CHARACTERS,
-        description="Secret of the service’s notices. Empty: it stays.",
+        description="Secret of the service’s notices. Empty: keep the stored one.",
     )
 
 
 class SubmissionDecisionSchema(BaseModel):
     submission: str = Field(max_length=200)
     decision: review.ReviewDecision
-    category: str = Field("", max_length=100, description="Of a rejection, as the platform names it.")
-    message: str = Field("", max_length=5000, description="To the person; of a rejection at least 100 characters.")
+    category: str = Field("", max_length=100, description="Reason of a rejection, as the platform names it.")
+    message: str = Field(
+        "", max_length=5000, description="Message to the person; at least 100 characters for a rejection."
+    )
 
 
 @submissions_router.get("")

@@ -250,7 +250,7 @@ def refuse_unreadable_service_id(service_id: str) -> None:
     """Raise `Invalid` (`service_id_unreadable`) if this can be no id of the platform."""
     if not ID_PATTERN.fullmatch(service_id):
         raise Invalid(
-            f"“{shorten_echo(service_id)}” is not an id of the platform: it has other characters than letters and "
+            f"“{shorten_echo(service_id)}” is not an id of the platform: it may contain only letters and "
             "digits. Nothing was stored.",
             code="service_id_unreadable",
         )

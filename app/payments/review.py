@@ -47,7 +47,7 @@ FINDING_SENTENCES = {
     "ended_there": "All answers are here, but it was returned or timed out at the platform, so it is not paid.",
     "rejected_there": "All answers are here and nobody held the annotator, but it was rejected at the platform.",
     "open_there": "All answers are here, but the person has not entered the code at the platform yet.",
-    "held": "The annotator is held or excluded. A person decides.",
+    "held": "The annotator is held or excluded. Decide yourself.",
     "approvable": "All answers are here. It can be approved.",
     "agrees": "",
 }

@@ -186,8 +186,8 @@ def refuse_sets_that_are_no_hit(rows: Sequence[Any], count: int) -> None:
         if len(members) != count or len({expected_places(row.expected) for row in members}) == 1:
             raise Conflict(
                 f"The set “{shorten_echo(name)}” has {pluralize(len(members), 'check')}. A task shows {count} of one "
-                "set, with at least two different places. Upload the items and checks again to replace the present "
-                "ones.",
+                "set, with at least two different places. Upload the items and checks again to replace the "
+                "existing ones.",
                 code="check_set_size",
                 set=shorten_echo(name),
             )

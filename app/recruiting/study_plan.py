@@ -96,7 +96,7 @@ def iterate_study_warnings(
     if recommended and plan.hourly_pay < recommended.minimum:
         yield (
             f"The pay is {hourly} per hour, below the platform’s minimum of {amount_text(recommended.minimum)}. "
-            "Raise the pay per task, or its minutes are too many."
+            "Raise the pay per task, or correct the minutes per task if a task takes less time."
         )
     elif recommended and plan.hourly_pay < recommended.recommended:
         yield f"The pay is {hourly} per hour; the platform recommends {amount_text(recommended.recommended)}."

@@ -217,7 +217,7 @@ def advice_on_quality_rules_or_empty(figures: RehearsalFigures) -> str:
 def advice_on_precision_or_empty(campaign: Campaign, figures: RehearsalFigures) -> str:
     """Return what to do if scores are far from the truth in a campaign that has no goal; otherwise empty."""
     if campaign.goal == NO_GOAL and figures.correlation is not None and figures.correlation < LOW_CORRELATION:
-        return "Scores differ much from the true values: ask for more judgments per item."
+        return "Scores differ a lot from the true values: ask for more judgments per item."
     return ""
 
 

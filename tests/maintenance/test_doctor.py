@@ -192,7 +192,7 @@ def test_a_public_address_that_is_not_easels_is_a_fault(findings):
         wrong = findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{server.server_port}/easel")["public address"]
         server.shutdown()
     assert wrong["severity"] == FAULT
-    assert "not as Easel does" in wrong["message"]
+    assert "the reply is not from Easel" in wrong["message"]
     assert findings(EASEL_PUBLIC_URL=f"http://127.0.0.1:{free_port()}")["public address"]["severity"] == FAULT
 
 
@@ -249,5 +249,5 @@ def test_lines_that_are_too_long_continue_below_the_message(tmp_path, monkeypatc
 def test_what_is_all_right_is_said_without_zeros(findings):
     found = findings()
     assert found["alert messages"]["message"] == "All messages of alerts were sent."
-    assert found["long transactions"]["message"] == "No transaction is open for long."
+    assert found["long transactions"]["message"] == "No transaction has been open for long."
     assert found["posteriors"]["message"].startswith("Nothing was replayed")

@@ -97,7 +97,7 @@ async def add_people(connection: Transaction, slug: str, request_body: PeopleReq
 class ParticipantCountSchema(BaseModel):
     people: int
     erased: int = Field(
-        description="How many of them were erased: their ids are gone. Blocks hold, and an allow list stays closed."
+        description="How many of them were erased, so their ids are gone. Blocks and a closed allow list remain."
     )
 
 
@@ -122,14 +122,14 @@ class ParticipantsRequest(BaseModel):
 
 
 class ChangedParticipantsSchema(ParticipantCountSchema):
-    changed: int = Field(description="How many entries came or went.")
+    changed: int = Field(description="How many entries were added or removed.")
 
 
 class QuotaSchema(BaseModel):
     question: str
     answer: str
     limit: int
-    people: int = Field(description="How many people have a place, with those who left less than the lease time ago.")
+    people: int = Field(description="How many people have a place, including those who left within the lease time.")
 
 
 class ParticipantsSchema(BaseModel):

@@ -94,7 +94,7 @@ async def change_participant_list(
     now: datetime,
     may_open_to_everyone: bool = False,
 ) -> int:
-    """Add people to a list, remove them, or replace the list with them; return how many entries came or went.
+    """Add people to a list, remove them, or replace the list with them; return how many entries changed.
 
     Without `may_open_to_everyone`, the allow list keeps its last person.
 
@@ -106,8 +106,8 @@ async def change_participant_list(
     """
     if re.fullmatch(LIST_NAME_PATTERN, list_name) is None:
         raise Invalid(
-            f"“{shorten_echo(list_name)}” is not a list: use allow, block or a group, whose name has up to 40 small "
-            "letters, digits, _ and -, and begins with a letter. Nothing was changed.",
+            f"“{shorten_echo(list_name)}” is not a list: use allow, block or a group, whose name has up to 40 "
+            "lowercase letters, digits, _ and -, and begins with a letter. Nothing was changed.",
             code="list_name_wrong",
         )
     if campaign.rehearsal_of is not None:

@@ -65,7 +65,7 @@ class Annotator(BaseModel):
     hours: float | None = Field(
         description=(
             "Hours of work. A HIT left open for more than a minute and more than five times the usual time counts "
-            "with the usual time."
+            "as the usual time."
         )
     )
     pay_per_hour: float | None = Field(
