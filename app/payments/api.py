@@ -49,10 +49,10 @@ class LedgerSchema(BaseModel):
 
     currency: str
     budget: int
-    left: int = Field(description="What is left of the budget after prepared, sent and unclear payments.")
+    left: int = Field(description="What is left of the budget: without prepared, sent and unclear payments.")
     amounts: dict[str, int] = Field(description="Money by state.")
     is_connected: bool = Field(description="Whether Easel has a token to send payments with.")
-    problem: str = Field(description="Problem when Easel last tried to reach the platform; empty if there was none.")
+    problem: str = Field(description="Of the last try to reach the platform; empty if there is none.")
     payments: list[PaymentSchema] = Field(description="Unclear payments first.")
 
     @classmethod
@@ -170,8 +170,8 @@ class SendSchema(BaseModel):
     responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`, `payments_changed`"}),
 )
 async def send_payments(connection: Transaction, slug: str, now: Now, body: SendSchema | None = None) -> LedgerSchema:
-    """Let Easel send all prepared payments, or none if they differ from those in the body. The reply comes
-    before they are sent.
+    """Let Easel send all prepared payments, or none if they are not those of the body. The reply comes before they are
+    sent.
     """
     campaign = await load_campaign_by_slug(connection, slug)
     shown = None if body is None else ShownPayments(body.through, body.amount)
@@ -181,7 +181,7 @@ async def send_payments(connection: Transaction, slug: str, now: Now, body: Send
 
 @router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
 async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
-    """Prepare all failed payments once more, and send those at once whose sending was already requested."""
+    """Prepare all failed payments once more; those that were told to be sent are sent at once."""
     campaign = await load_campaign_by_slug(connection, slug)
     await ledger.retry_failed_payments(connection, campaign, now=now)
     return await LedgerSchema.load(connection, campaign)
@@ -216,7 +216,7 @@ class SubmissionSchema(BaseModel):
     model_config = ConfigDict(from_attributes=True)
 
     external_id: str = Field(description="The platform’s id of the submission.")
-    name: str | None = Field(description="The annotator, such as A7; null if no such person arrived.")
+    name: str | None = Field(description="The annotator, as A7; null if no such person came.")
     study: str
     status: SubmissionStatus
     seen_at: datetime
@@ -230,29 +230,27 @@ class ReviewSettingsSchema(BaseModel):
     study: str | None = Field(
         None,
         max_length=2200,
-        description="Ids of the studies that are read, with spaces between them. No other is read or approved. "
-        "If left out, they do not change.",
+        description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
+        "Left out: they stay.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field(
         "",
         max_length=review.MAX_HOOK_SECRET_CHARACTERS,
-        description="Secret of the service’s notices. Empty: keep the stored one.",
+        description="Secret of the service’s notices. Empty: it stays.",
     )
 
 
 class SubmissionDecisionSchema(BaseModel):
     submission: str = Field(max_length=200)
     decision: review.ReviewDecision
-    category: str = Field("", max_length=100, description="Reason of a rejection, as the platform names it.")
-    message: str = Field(
-        "", max_length=5000, description="Message to the person; at least 100 characters for a rejection."
-    )
+    category: str = Field("", max_length=100, description="Of a rejection, as the platform names it.")
+    message: str = Field("", max_length=5000, description="To the person; of a rejection at least 100 characters.")
 
 
 @submissions_router.get("")
 async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
-    """Return the platform's submissions, first those that differ from Easel's record. This is logged, for their ids."""
+    """Return the platform's submissions, those that differ from what is here first. This is logged, for their ids."""
     campaign = await load_campaign_by_slug(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="submissions")
     rows = await review.list_submissions(connection, campaign.id, limit=None)

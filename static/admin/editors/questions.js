@@ -276,7 +276,7 @@ function editQuestions(text) {
   function textInput(className, value, properties) {
     const input = element("input", { type: "text", className, value, ...properties });
     const check = () => input.setCustomValidity(
-      input.value.includes(SEPARATOR) ? "A vertical bar separates choices in the text form. Please use another sign." : "");
+      input.value.includes(SEPARATOR) ? "A vertical bar separates choices in the text form. Please use another character." : "");
     input.addEventListener("input", () => { check(); readCards(); });
     check();
     return input;
