@@ -281,7 +281,7 @@ def report_lines(trial: Trial) -> list[str]:
             for one in trial.outcomes
         ),
         f"{trial.acknowledged} acknowledged answers, {len(trial.problems)} problems",
-        *trial.problems[:20],
+        *(f"{count} × {problem}" for problem, count in Counter(trial.problems).most_common(20)),
         *(f"{fault}: no answer could be stored for more than {MAX_SILENCE_SECONDS} s" for fault in trial.silences),
     ]
 
