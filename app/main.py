@@ -117,6 +117,7 @@ from app.settings import Settings, read_settings
 from app.simulation import pages as rehearsals
 from app.simulation.rehearsals import RehearsalCrowds
 from app.text import redaction
+from app.text.postgres_address import parse_postgres_address
 from app.text.tracing import TRACING, start_tracing
 
 log = logging.getLogger(__name__)
@@ -157,6 +158,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
+    state.has_several_databases = len(parse_postgres_address(url).hosts) > 1
     state.utc_now = dependencies.utc_now  # the clock of routes without dependencies
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)

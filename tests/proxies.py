@@ -30,6 +30,7 @@ class Proxy:
         silent: New connections are accepted and never answered.
         read_only: New connections get a session that takes no writes, as on a standby.
         refuse_settings: New connections may set nothing but the application's name, as with PgBouncer.
+        swallowed: What clients send with this text in it never arrives; empty for nothing.
         accepted: How many connections came.
 
     """
@@ -39,6 +40,7 @@ class Proxy:
         self.silent = False
         self.read_only = False
         self.refuse_settings = False
+        self.swallowed = b""
         self.accepted = 0
         self.port = 0
         self._open: list[asyncio.Event] = []
@@ -111,17 +113,25 @@ class Proxy:
         flowing.set()
         self._open.append(flowing)
         try:
-            ways = (pump(reader, server_writer, flowing.wait), pump(server_reader, writer, flowing.wait))
+            asking = pump(
+                reader, server_writer, flowing.wait, lambda data: bool(self.swallowed) and self.swallowed in data
+            )
+            ways = (asking, pump(server_reader, writer, flowing.wait))
             await asyncio.gather(*ways)
         finally:
             server_writer.close()
 
 
 async def pump(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, flowing: Callable[[], Awaitable[bool]]
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    flowing: Callable[[], Awaitable[bool]],
+    is_swallowed: Callable[[bytes], bool] = lambda _data: False,
 ) -> None:
     while data := await reader.read(65_536):
         await flowing()
+        if is_swallowed(data):
+            await asyncio.sleep(NEVER)
         writer.write(data)
         await writer.drain()
     await flowing()

@@ -371,6 +371,16 @@ class ServingConnections:
             await connection.close()
 
 
+async def require_current_primary(connections: ServingConnections) -> None:
+    """Make sure that the database knows all committed data. Raises one of `DATABASE_ERRORS` if it may be outdated.
+
+    A primary that hung while another was elected answers reads for some seconds once it goes on. Only a commit tells:
+    it waits for a synchronous standby, and that one has left.
+    """
+    async with connections.borrow_autocommit_connection() as driver:
+        await driver.execute("SELECT pg_logical_emit_message(true, 'easel', '')")
+
+
 @cache
 def sql_and_parameter_names_of_statement(statement: TextClause) -> tuple[str, tuple[str, ...]]:
     """Return SQL with `$1`, `$2`, ... for its parameters, and their names in that order."""

@@ -310,8 +310,13 @@ def campaign_path_or_none(request: Request, code: str) -> str | None:
     return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
 
 
-def handle_refusal(request: Request, error: Exception) -> Response:
+async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
+    if isinstance(error, NotFound) and request.app.state.has_several_databases:
+        try:
+            await session.require_current_primary(request.app.state.serving_connections)
+        except session.DATABASE_ERRORS as problem:
+            return handle_database_error(request, problem)
     response = refusal_response(request, error.status, error.code, error.message, error.details)
     response.headers.update(retry_after_headers(error))
     if error.status == 401:

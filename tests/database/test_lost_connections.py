@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import make_url, text
 from starlette.requests import Request
 
 from app.database import bulk
@@ -23,6 +23,7 @@ from app.database.session import (
 )
 from app.http import dependencies
 from tests.annotation.hits.campaigns import wait_until
+from tests.conftest import http_client
 from tests.proxies import Proxy
 
 pytestmark = pytest.mark.slow
@@ -319,3 +320,17 @@ async def test_what_the_address_says_of_sessions_and_sockets_is_followed(databas
             assert await connection.fetchval("SHOW geqo") == "off"
             assert socket_of(connection).getsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT) == 7
         await engine.dispose()
+
+
+async def test_a_primary_that_may_be_outdated_does_not_say_that_something_is_unknown(database_url, applications):
+    """One that hung while another was elected answers reads; its commits wait for a standby that has left."""
+    async with Proxy(database_url) as proxy:
+        hosts = [f"127.0.0.1:{proxy.port}"] * 2
+        url = make_url(proxy.url).set(host=None, port=None, query={"host": hosts, "command_timeout": "1"})
+        app = applications(url.render_as_string(hide_password=False))
+        async with app.router.lifespan_context(app), http_client(app) as client, asyncio.timeout(PATIENCE):
+            assert (await client.get("/link/unknown")).status_code == 404
+            proxy.swallowed = b"pg_logical_emit_message"
+            outdated = await client.get("/link/unknown")
+    assert outdated.status_code == 503
+    assert outdated.headers["retry-after"] == "2"
