@@ -17,6 +17,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
+from app.campaigns.condition_settings import ConditionSettings, problem_by_setting_of_conditions
 from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
 from app.campaigns.setting_types import (
     ColumnName,
@@ -73,6 +74,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 class CampaignSettings(
     WhoJudgesSettings,
+    ConditionSettings,
     CrowdSettings,
     VisitSettings,
     PresentationSettings,
@@ -401,11 +403,15 @@ class CampaignSettings(
         return self
 
     @model_validator(mode="after")
-    def validate_goal_and_fixed_set(self) -> Self:
-        """Check that a goal is about places on one scale, and that the campaign can ask about its fixed set."""
+    def validate_goal_and_what_is_asked(self) -> Self:
+        """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
         design = self.design_with_settings
         goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
-        problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}
+        problems = {
+            "goal": goal_problem,
+            **problem_by_setting_of_who_judges(self, design),
+            **problem_by_setting_of_conditions(self),
+        }
         for field, problem in problems.items():
             if problem:
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": field})
