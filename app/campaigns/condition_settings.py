@@ -1,6 +1,6 @@
 """Settings for items under several conditions: blocks of tasks, and one condition per content."""
 
-from typing import Annotated, Protocol
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints
 
@@ -49,8 +49,8 @@ class SettingsOfAskedItems(Protocol):
     tasks_per_block: int | None
     block_pause: str
     assigned_column: str | None
-    fixed_set: str
-    selection: str
+    fixed_set: Literal["none", "first", "mixed"]
+    selection: Literal["streaming", "iterations"]
     implied_asked_percent: int | None
     repeat_items: bool
     hits_per_annotator: int | None

@@ -17,7 +17,6 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
-from app.campaigns.condition_settings import ConditionSettings, problem_by_setting_of_conditions
 from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
 from app.campaigns.setting_types import (
     ColumnName,
@@ -74,7 +73,6 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 
 class CampaignSettings(
     WhoJudgesSettings,
-    ConditionSettings,
     CrowdSettings,
     VisitSettings,
     PresentationSettings,
@@ -407,11 +405,7 @@ class CampaignSettings(
         """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
         design = self.design_with_settings
         goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
-        problems = {
-            "goal": goal_problem,
-            **problem_by_setting_of_who_judges(self, design),
-            **problem_by_setting_of_conditions(self),
-        }
+        problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}
         for field, problem in problems.items():
             if problem:
                 raise PydanticCustomError(JOINT_ERROR_TYPE, "{words}", {"words": problem, "field": field})

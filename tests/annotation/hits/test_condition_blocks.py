@@ -1,6 +1,8 @@
 """Items under several conditions: blocks of tasks, lists of a Latin square, and how rows are given out."""
 
 import asyncio
+import csv
+import io
 import json
 from collections import Counter
 from datetime import timedelta
@@ -10,10 +12,12 @@ import pytest
 from pydantic import ValidationError
 
 from app.annotation.hits.campaign_index import PosteriorCache
+from app.annotation.hits.condition_counts import count_use_of_square
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
+from app.imports.items import import_items
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -22,9 +26,13 @@ from tests.annotation.hits.campaigns import (
     expire_leases,
     fetch_rows,
     find_or_lease_next_hit,
+    form_fields,
     submit_scores,
     try_to_lease_hit,
 )
+from tests.annotation.onboarding.visits import open_campaign_link
+from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
+from tests.exports.test_export import written
 
 CONDITIONS = ("human", "neural", "rules")
 BLOCKS: dict[str, Any] = {
@@ -121,7 +129,7 @@ async def test_a_fixed_order_is_the_same_for_everyone_and_a_random_one_is_not(en
 
 async def test_each_annotator_sees_each_content_under_one_condition_and_lists_rotate(engine):
     campaign, cache = await create_campaign_with_conditions(engine, contents=6, **LISTS), PosteriorCache()
-    seen = Counter()
+    seen: Counter[int] = Counter()
     for name in "abcdef":
         shown = await judge(engine, await create_annotator(engine, campaign, name), cache=cache)
         items = [item for hit in shown for item in hit]
@@ -173,6 +181,7 @@ async def test_a_block_has_as_many_tasks_as_the_setting_says(engine):
     assignment, cache = await create_annotator(engine, campaign), PosteriorCache()
     assert len(await judge(engine, assignment, hits=5, cache=cache)) == 5
     last = await find_or_lease_next_hit(engine, assignment, cache=cache)
+    assert last.hit is not None
     assert is_last_hit_as_far_as_known(cache, last)
     await submit_scores(engine, assignment, last.hit)
     assert (await find_or_lease_next_hit(engine, assignment, cache=cache)).reason == "seen_all"
@@ -184,6 +193,7 @@ async def test_only_the_last_task_of_the_last_block_is_the_last_one(engine):
     last = []
     for _ in range(6):
         next_hit = await find_or_lease_next_hit(engine, assignment, cache=cache)
+        assert next_hit.hit is not None
         last.append(is_last_hit_as_far_as_known(cache, next_hit))
         held = await find_or_lease_next_hit(engine, assignment, cache=cache)
         assert is_last_hit_as_far_as_known(cache, held) == last[-1]
@@ -196,6 +206,7 @@ async def test_the_text_between_blocks_is_on_the_first_task_of_later_blocks_also
     assignment, notices = await create_annotator(engine, campaign), []
     for _ in range(6):
         next_hit = await find_or_lease_next_hit(engine, assignment)
+        assert next_hit.hit is not None
         again = await find_or_lease_next_hit(engine, assignment)
         assert again.block_notice == next_hit.block_notice
         notices.append(next_hit.block_notice)
@@ -318,3 +329,104 @@ async def test_too_many_conditions_are_refused(engine):
     with pytest.raises(Conflict, match="25") as refusal:
         await launch(engine, draft)
     assert refusal.value.code == "too_many_conditions"
+
+
+async def test_counts_of_people_by_list_and_order_and_of_judgments_by_condition(engine):
+    campaign = await create_campaign_with_conditions(engine, contents=6, **LISTS | {"block_order": "balanced"})
+    await judge(engine, await create_annotator(engine, campaign, "a"))
+    await judge(engine, await create_annotator(engine, campaign, "b"), hits=1)
+    await try_to_lease_hit(engine, await create_annotator(engine, campaign, "c"))
+    await expire_leases(engine)
+    async with engine.connect() as connection:
+        counts = await count_use_of_square(connection, campaign, now=NOW + timedelta(hours=2))
+    assert counts is not None
+    assert [(one.condition, one.items) for one in counts.conditions] == [(name, 6) for name in CONDITIONS]
+    assert sum(one.judgments for one in counts.conditions) == 6 + 2
+    assert [(one.number, one.at_work_or_done, one.left_early) for one in counts.lists] == [
+        (1, 1, 0),
+        (2, 0, 1),
+        (3, 0, 1),
+    ]
+    assert [one.at_work_or_done for one in counts.orders] == [1, 0, 0, 0, 0, 0]
+    assert [one.left_early for one in counts.orders] == [0, 1, 1, 0, 0, 0]
+    assert counts.orders[1].conditions == ["neural", "rules", "human"]
+
+
+async def test_exported_responses_have_the_condition_its_block_and_the_list(engine):
+    campaign = await create_campaign_with_conditions(engine, contents=6, **LISTS | {"block_order": "balanced"})
+    for name in "ab":
+        await judge(engine, await create_annotator(engine, campaign, name))
+    rows = await export_rows(engine, campaign.slug)
+    blocks = [(row["condition"], row["block"], row["condition_list"]) for row in rows]
+    assert {*blocks} == {
+        *(("human", "1", "1"), ("neural", "2", "1"), ("rules", "3", "1")),
+        *(("neural", "1", "2"), ("rules", "2", "2"), ("human", "3", "2")),
+    }
+
+
+async def export_rows(engine, slug):
+    return [*csv.DictReader((await written(engine, slug, "responses")).splitlines())]
+
+
+async def test_items_added_later_must_keep_the_square(engine):
+    campaign = await create_campaign_with_conditions(engine, contents=4, **LISTS)
+    added = {
+        "voice,sentence\nhuman,s9\nneural,s9\nrules,s9": None,
+        "voice,sentence\nhuman,s8\nneural,s8": "content_incomplete",
+        "voice,sentence\nhuman,s8\nneural,s8\nrules,": "content_cell_missing",
+    }
+    for number, (table, code) in enumerate(added.items()):
+        lines = table.split("\n")
+        text = "\n".join(
+            [f"id,text,{lines[0]}", *(f"n{number}-{place},Hello.,{line}" for place, line in enumerate(lines[1:]))]
+        )
+        assert await import_or_code(engine, campaign, text) == code
+
+
+async def test_a_condition_added_later_is_refused(engine):
+    campaign = await create_campaign_with_conditions(engine, contents=4, **BLOCKS)
+    table = "id,text,voice\nx1,Hello.,whispered\nx2,Hello.,whispered\nx3,Hello.,whispered"
+    assert await import_or_code(engine, campaign, table) == "condition_added"
+
+
+async def import_or_code(engine, campaign, table):
+    """None if the items were imported, else the code of the refusal."""
+    try:
+        async with engine.begin() as connection:
+            await import_items(connection, campaign.slug, io.BytesIO(table.encode()), "more.csv", max_mb=1)
+    except Conflict as refusal:
+        return refusal.code
+    return None
+
+
+async def test_the_page_shows_the_text_between_blocks_once(client, app):
+    engine = app.state.database
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS | {"block_pause": "Rest a <minute>."})
+    shown = []
+    page, address = await open_campaign_link(client, campaign)
+    for _ in range(3):
+        shown.append("Rest a &lt;minute&gt;." in page)
+        page = (await client.post(address, data=form_fields(page), follow_redirects=True)).text
+    assert shown == [False, False, True]
+
+
+async def test_programs_read_the_text_between_blocks_and_the_counts(app, api_client):  # noqa: F811  (a fixture)
+    engine = app.state.database
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS | {"block_pause": "Rest."})
+    address, notices = f"{API}/campaigns/{campaign.slug}", []
+    for _ in range(3):
+        hit = (await api_client.post(f"{address}/hits", json={"annotator": "p1"})).json()["hit"]
+        notices.append(hit["block_notice"])
+        answer = {"annotator": "p1", "scores": {item["id"]: 50 for item in hit["items"]}}
+        assert (await api_client.post(f"{API}/hits/{hit['id']}/response", json=answer)).status_code == 200
+    assert notices == ["", "", "Rest."]
+    counts = (await api_client.get(f"{address}/conditions")).json()
+    assert [one["at_work_or_done"] for one in counts["orders"]] == [1, 0, 0, 0, 0, 0]
+    assert sum(one["judgments"] for one in counts["conditions"]) == 6
+    assert counts["lists"] == []
+
+
+async def test_a_campaign_without_conditions_has_no_counts(app, api_client):  # noqa: F811  (a fixture)
+    campaign = await create_running_campaign(app.state.database)
+    refusal = await api_client.get(f"{API}/campaigns/{campaign.slug}/conditions")
+    assert (refusal.status_code, refusal.json()["error"]["code"]) == (409, "no_conditions")
