@@ -2,8 +2,10 @@
 
 import asyncio
 import csv
+import html
 import io
 import json
+import re
 from collections import Counter
 from datetime import timedelta
 from typing import Any
@@ -430,3 +432,15 @@ async def test_a_campaign_without_conditions_has_no_counts(app, api_client):  # 
     campaign = await create_running_campaign(app.state.database)
     refusal = await api_client.get(f"{API}/campaigns/{campaign.slug}/conditions")
     assert (refusal.status_code, refusal.json()["error"]["code"]) == (409, "no_conditions")
+
+
+async def test_the_overview_shows_people_by_list_and_order(app, researcher):
+    engine = app.state.database
+    campaign = await create_campaign_with_conditions(engine, contents=6, **LISTS | {"block_order": "balanced"})
+    await judge(engine, await create_annotator(engine, campaign))
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    section = page.partition('id="conditions"')[2].partition("</section>")[0]
+    cells = [html.unescape(cell) for cell in re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", section)]
+    assert cells[cells.index("List 1") :][:3] == ["List 1", "1", "0"]
+    assert cells[cells.index("human → neural → rules") :][:3] == ["human → neural → rules", "1", "0"]
+    assert cells[cells.index("neural") :][:3] == ["neural", "6", "2"]
