@@ -104,9 +104,9 @@ async def find_place_in_blocks(
     if row is None:
         row = await give_row_of_square(connection, assignment, conditions.square.row_count, now=now)
     if conditions.block_order == "none":
-        return PlaceInBlocks(await asyncio.to_thread(conditions.items_outside_block, row, None))
+        return PlaceInBlocks(await compute_items_outside_block(conditions, row, None))
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
-    blocks = [await asyncio.to_thread(conditions.items_outside_block, row, condition) for condition in order]
+    blocks = [await compute_items_outside_block(conditions, row, condition) for condition in order]
     own_hits = await load_items_of_own_hits(connection, assignment)
     tasks = Counter(conditions.condition_of_hit_or_none(items) for items in own_hits)
     places_begun = [place for place, condition in enumerate(order) if tasks[condition]]
@@ -129,6 +129,13 @@ async def find_place_in_blocks(
         is_first_task=not tasks_here and any(tasks[condition] for condition in order[:place]),
         is_last_task=block_tasks is not None and tasks_here + assignment.open_elsewhere + 1 >= block_tasks,
     )
+
+
+async def compute_items_outside_block(conditions: ItemConditions, row: int, condition: int | None) -> ItemsOfOthers:
+    """Return the items outside a block, computed in a thread unless they were computed before."""
+    if conditions.is_block_remembered(row, condition):
+        return conditions.items_outside_block(row, condition)
+    return await asyncio.to_thread(conditions.items_outside_block, row, condition)
 
 
 def tasks_per_block_or_none(assignment: AssignmentState, block_count: int) -> int | None:

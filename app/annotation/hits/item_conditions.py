@@ -84,6 +84,10 @@ class ItemConditions:
             self.outside[key] = outside
         return outside
 
+    def is_block_remembered(self, row: int, condition: int | None) -> bool:
+        """Return whether `items_outside_block` was computed before."""
+        return (self.square.list_of_row(row), condition) in self.outside
+
     def all_items(self) -> ItemsOfOthers:
         """Return all items, for an annotator who has no block left. O(N)."""
         return ItemsOfOthers(frozenset(range(len(self.condition))), np.ones(len(self.condition), np.bool_))

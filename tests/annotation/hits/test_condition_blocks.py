@@ -239,6 +239,46 @@ async def test_annotators_who_arrive_at_the_same_time_get_rows_in_balance(engine
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
+async def test_rows_stay_in_balance_when_people_leave_and_many_others_arrive(engine):
+    campaign, cache = await create_campaign_with_conditions(engine, **BLOCKS), PosteriorCache()
+    first = [await create_annotator(engine, campaign, f"w{number}") for number in range(16)]
+    await asyncio.gather(*(find_or_lease_next_hit(engine, one, cache=cache) for one in first))
+    for one in first[:5]:
+        await judge(engine, one, cache=cache)
+    await expire_leases(engine)
+    later = NOW + timedelta(hours=2)
+    second = [await create_annotator(engine, campaign, f"x{number}") for number in range(13)]
+    await asyncio.gather(*(find_or_lease_next_hit(engine, one, cache=cache, now=later) for one in second))
+    rows = await rows_by_name(engine)
+    staying = Counter(rows[name] for name in [*(f"w{k}" for k in range(5)), *(f"x{k}" for k in range(13))])
+    assert staying == dict.fromkeys(range(6), 3)
+
+
+async def test_an_assignment_that_is_one_task_continues_in_the_block_of_the_person(engine):
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS)
+    shown = []
+    for number in range(4):
+        one = await create_annotator(
+            engine, campaign, "w1", "mturk", assignment=f"a{number}", hitId="h", assignmentId=f"a{number}"
+        )
+        shown += await judge(engine, one, hits=1)
+    assert len(blocks_of(shown)) == 2
+    assert [len({voice(item) for hit in shown[place : place + 2] for item in hit}) for place in (0, 2)] == [1, 1]
+
+
+async def test_a_changed_answer_does_not_count_as_another_task_of_the_block(client, app):
+    campaign = await create_campaign_with_conditions(app.state.database, **BLOCKS | {"block_pause": "Rest."})
+    page, address = await open_campaign_link(client, campaign)
+    page = (await client.post(address, data=form_fields(page))).text
+    token = form_fields(page)["token"]
+    changing = (await client.post(address, data={"token": token, "undo": "1"})).text
+    replaces = re.search(r'name="replaces" value="(\d+)"', changing)
+    assert replaces is not None
+    page = (await client.post(address, data=form_fields(changing) | {"replaces": replaces[1]})).text
+    assert "Rest." not in page
+    assert "Rest." in (await client.post(address, data=form_fields(page))).text
+
+
 async def test_the_row_of_a_person_who_left_early_is_given_again_first(engine):
     campaign = await create_campaign_with_conditions(engine, **BLOCKS)
     for name in "abcdef":
