@@ -57,6 +57,7 @@ from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
 from app.campaigns.pages import approvals as approval_pages
 from app.campaigns.pages import campaigns, preview, quality_rules, setup, visit_preview
+from app.dashboard import conditions_api
 from app.dashboard import pages as dashboard
 from app.dashboard.live import LiveDashboards
 from app.database.batch_queue import BatchQueue
@@ -328,6 +329,7 @@ ROUTERS = (
         visit_api.router,
         visit_api.participants_router,
         stopping_api.router,
+        conditions_api.router,
         campaigns_api.templates_router,
     ),
 )

@@ -165,6 +165,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/items",
         f"GET {CAMPAIGN_API_PATH}/consent-text",
         f"GET {CAMPAIGN_API_PATH}/participants",
+        f"GET {CAMPAIGN_API_PATH}/conditions",
     ),
     CHANGE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}/{{action}}/confirm",

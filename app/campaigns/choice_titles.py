@@ -48,6 +48,12 @@ CHOICE_TITLES_BY_SETTING = {
         "first": "First: before other items, in the same tasks for everyone",
         "mixed": "Mixed: one item of the set in each task",
     },
+    "block_order": {
+        "none": "No: conditions are mixed",
+        "balanced": "Blocks in balanced orders (Latin square)",
+        "random": "Blocks in a random order for each person",
+        "fixed": "Blocks in the order of the items’ table",
+    },
     "must_play": {"none": "No", "start": "Started at least", "end": "To the end"},
     "switch_sounds": {
         "none": "No",

@@ -4,16 +4,16 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints, field_validator
 
+from app.campaigns.condition_settings import ConditionSettings, SettingsOfAskedItems, problem_by_setting_of_conditions
 from app.designs.campaign import Campaign
 from app.designs.design import Design
-from app.designs.field_flags import InputModel
 
 MAX_FIXED_ITEMS = 1_000
 FixedItemId = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
 
 
-class WhoJudgesSettings(InputModel):
-    """Settings of a campaign for items that every annotator judges once, or that only some people judge."""
+class WhoJudgesSettings(ConditionSettings):
+    """Settings of a campaign for items that only some people judge, that everyone judges, or that have conditions."""
 
     assigned_column: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500)] | None = (
         Field(
@@ -50,16 +50,12 @@ class WhoJudgesSettings(InputModel):
         return ids
 
 
-class AskingSettings(Protocol):
-    """The settings that decide whether a campaign can have a fixed set."""
+class AskingSettings(SettingsOfAskedItems, Protocol):
+    """The settings that decide whether a campaign can have a fixed set, and conditions."""
 
-    assigned_column: str | None
-    fixed_set: Literal["none", "first", "mixed"]
     fixed_items: list[str]
     fixed_random: int
     items_per_hit: int | None
-    implied_asked_percent: int | None
-    selection: Literal["streaming", "iterations"]
 
 
 def problem_by_setting_of_who_judges(settings: AskingSettings, design: Design) -> dict[str, str]:
@@ -70,6 +66,7 @@ def problem_by_setting_of_who_judges(settings: AskingSettings, design: Design) -
         "assigned_column": (
             "iterations choose items before annotators are assigned; use streaming" if is_scheduled else ""
         ),
+        **problem_by_setting_of_conditions(settings),
     }
 
 

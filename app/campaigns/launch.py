@@ -7,7 +7,14 @@ import numpy as np
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns import always_shown, assigned_items_check, media_checks, recordings_check, systems_check
+from app.campaigns import (
+    always_shown,
+    assigned_items_check,
+    conditions_check,
+    media_checks,
+    recordings_check,
+    systems_check,
+)
 from app.database import tables
 from app.database.bulk import NumberColumn
 from app.database.campaign import number_of_items_sql
@@ -44,6 +51,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
     refuse_if_all_items_are_best(campaign, item_total)
     await assigned_items_check.refuse_items_for_nobody(connection, campaign)
     await always_shown.store_numbers_of_always_shown_items(connection, campaign)
+    await conditions_check.refuse_items_that_make_no_square(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_hits_cannot_show_checks(campaign)
         await refuse_checks_whose_answer_is_impossible(connection, campaign)

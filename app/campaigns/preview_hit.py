@@ -8,6 +8,7 @@ import numpy as np
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.hits.item_conditions import NO_BLOCKS
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.database.campaign import load_item_number_by_external_id
@@ -41,6 +42,7 @@ class PreviewHit:
 class PreviewCampaign(CampaignOnPage):
     """A campaign, and how far an annotator is with it."""
 
+    place_in_blocks = NO_BLOCKS  # without an annotation: no column
     hits_answered: int
     answered_here: bool
 

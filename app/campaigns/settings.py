@@ -401,8 +401,8 @@ class CampaignSettings(
         return self
 
     @model_validator(mode="after")
-    def validate_goal_and_fixed_set(self) -> Self:
-        """Check that a goal is about places on one scale, and that the campaign can ask about its fixed set."""
+    def validate_goal_and_what_is_asked(self) -> Self:
+        """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
         design = self.design_with_settings
         goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
         problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}

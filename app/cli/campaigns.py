@@ -25,6 +25,7 @@ from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, se
 from app.campaigns.launch import load_launch_notes
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import QUESTION_NAMES, load_starter_questions, path_of_starter_question_file
+from app.cli.conditions import print_use_of_square
 from app.cli.interrupts import STOPPED_TEXT
 from app.cli.items import items_group
 from app.cli.participants import change_or_count_participants
@@ -80,6 +81,7 @@ def campaign() -> None:
 
 campaign.add_command(items_group)
 campaign.add_command(change_or_count_participants)
+campaign.add_command(print_use_of_square)
 
 
 @campaign.command()

@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.alerts import listings as alerts
+from app.annotation.hits.condition_counts import count_use_of_square
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
@@ -62,6 +63,7 @@ async def load_whole_campaign_context(
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons_or_none(connection, campaign),
+        "square": await count_use_of_square(connection, campaign, now=now),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }
 

@@ -247,6 +247,9 @@ annotators = Table(
     Column("barred_reason", Text),
     Column("barred_by", Text),
     Column("barred_at", Time),
+    # The row of the square of conditions that they have, and since when; NULL: none yet, or the campaign has no square.
+    Column("square_row", Integer),
+    Column("square_row_at", Time),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),

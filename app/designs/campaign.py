@@ -11,6 +11,7 @@ from app.designs.playback import MustPlay, SoundSwitching
 from app.designs.remarks import RemarkTarget
 from app.errors import NotFound, join_names, shorten_echo, shortened_names_that_message_shows
 from app.inference.online.law import Law
+from app.selection.condition_squares import BlockOrder
 from app.selection.registry import SelectingCampaign
 
 CampaignStatus: TypeAlias = Literal["draft", "running", "paused", "finished"]
@@ -89,6 +90,11 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     fixed_set: Literal["none", "first", "mixed"] = field(default="none", metadata=GENERAL)
     fixed_items: list[str] = field(default_factory=list, metadata=GENERAL)
     fixed_random: int = field(default=0, metadata=GENERAL)
+    condition_column: str | None = field(default=None, metadata=GENERAL)
+    content_column: str | None = field(default=None, metadata=GENERAL)
+    block_order: BlockOrder = field(default="none", metadata=GENERAL)
+    tasks_per_block: int | None = field(default=None, metadata=GENERAL)
+    block_pause: str = field(default="", metadata=GENERAL)
     asked_by: str = field(default="", metadata=GENERAL)
     items_language: str = field(default="", metadata=GENERAL)
     source_language: str = field(default="", metadata=GENERAL)

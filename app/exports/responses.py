@@ -18,6 +18,7 @@ from app.designs.remarks import REMARKS_KEY as SAID_BESIDE
 from app.designs.remarks import WHOLE_HIT
 from app.designs.scale import competition_ranks_best_first
 from app.designs.unjudged import UNJUDGED_KEY
+from app.exports.condition_cells import CONDITION_COLUMNS, load_condition_cells_or_none
 from app.record import remarks as said_beside
 from app.record.responses import COUNTING_RESPONSES_CONDITION, FIND_EXCLUDED_ANNOTATORS, LAST_DECISION_SQL, Response
 from app.text.spreadsheets import guard_against_formula
@@ -54,8 +55,9 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
     an order there are no ranks. For systems there is also the segment, and the system under which a shared output was
     shown. With several criteria, there is a row per item by the first, then by the next, with the place in which it
     was asked. If a text was corrected, `item_version` is 1 for its first text. Remarks are included if the campaign
-    asks for them or has any, and plays if its items are recordings or videos or must be played. The last columns hold
-    the annotator's answers to profile questions.
+    asks for them or has any, and plays if its items are recordings or videos or must be played. If items have
+    conditions, there are the condition, its block and the annotator's list. The last columns hold the annotator's
+    answers to profile questions.
     """
     has_systems = campaign.segment_count > 0
 
@@ -64,7 +66,11 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
             result = await connection.stream(statement, {"campaign": campaign.id})
             async for rows in result.partitions(EXPORT_ROWS_PER_BATCH):
                 yield [
-                    (*cells[:width], *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names))
+                    (
+                        *cells[:width],
+                        *(conditions.cells(row.annotator_id, cells[item_place]) if conditions else ()),
+                        *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names),
+                    )
                     for row in rows
                     for criterion in campaign.criteria
                     for cells in iterate_response_export_rows(
@@ -81,13 +87,18 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
         has_reasons=campaign.cannot_be_judged,
         has_versions=bool(last_hits),
     )
+    conditions = await load_condition_cells_or_none(connection, campaign)
+    item_place = columns.index("item")
     width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
     entry_answers = await load_entry_answers_by_annotator(connection, campaign.id) if question_names else {}
     guarded_answers = {
         number: {name: guard_against_formula(text) for name, text in given.items()}
         for number, given in entry_answers.items()
     }
-    return TableStream((*columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks())
+    condition_columns = CONDITION_COLUMNS if conditions else ()
+    return TableStream(
+        (*columns, *condition_columns, *(ENTRY_ANSWER_PREFIX + name for name in question_names)), chunks()
+    )
 
 
 async def load_last_hits_of_former_texts_by_item(

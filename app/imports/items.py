@@ -13,6 +13,7 @@ from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
+from app.campaigns.conditions_check import refuse_added_items_outside_square
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
 from app.campaigns.media_checks import refuse_unshowable_media_of_items
 from app.database import tables
@@ -317,6 +318,7 @@ async def import_items_table(
     await media_of_items.store_media(connection, campaign.id, media)
     if campaign.status != "draft" and stored_count:
         await refuse_unshowable_media_of_items(connection, campaign)
+        await refuse_added_items_outside_square(connection, campaign, next_number)
         await revisions.block_writers(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
     receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))

@@ -25,6 +25,7 @@ from app.designs.file_format import ValueFormat
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Conflict, Refusal
+from app.exports.condition_cells import CONDITION_COLUMNS
 from app.exports.registry import open_export
 from app.exports.responses import (
     CRITERION_COLUMN,
@@ -34,6 +35,7 @@ from app.exports.responses import (
     RESPONSE_EXPORT_COLUMNS,
     SEGMENT_USE_COLUMNS,
     UNJUDGED_REASON_COLUMN,
+    VERSION_COLUMN,
 )
 from app.imports import responses_import
 from app.record.revisions import revise_posteriors
@@ -323,6 +325,8 @@ def test_every_column_of_an_export_is_known():
         LABEL_COLUMN,
         UNJUDGED_REASON_COLUMN,
         *REMARK_TEXT_COLUMNS,
+        VERSION_COLUMN,
+        *CONDITION_COLUMNS,
     )
     assert refuse_unread_columns_and_detect_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
 

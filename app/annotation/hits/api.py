@@ -151,6 +151,7 @@ async def request_next_hit(request: Request, now: Now, slug: str, request_body: 
         comment_on=assignment.comment_on,
         flag_on=assignment.flag_on,
         flag_reasons=assignment.flag_reasons if assignment.flag_on != "none" else None,
+        block_notice=next_hit.block_notice,
         expires_at=next_hit.hit.expires_at,
     )
     return NextHitSchema(hit=hit_schema, reason=None)

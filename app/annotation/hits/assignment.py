@@ -21,6 +21,7 @@ from app.annotation.hits.campaign_index import (
     needs_extended_query,
 )
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS
+from app.annotation.hits.item_conditions import NO_BLOCKS
 from app.annotation.hits.served_campaign import (
     CAMPAIGN_VERSION,
     SELECT_SERVED_CAMPAIGN,
@@ -150,11 +151,15 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
             item, or an item that every HIT shows. For systems: segments with an output that they could not judge.
         admitted: True if the annotator has passed all steps before the work.
         held_back: True if the annotator gets no further HIT.
-        items_of_others: Items that are only for other people; they are read before a draw, and for a held HIT.
+        square_row: Row of the square of conditions that the annotator has; None before the first HIT.
+        items_of_others: Items that are only for other people, or outside the annotator's block; they are read before a
+            draw, and for a held HIT.
+        place_in_blocks: Where the annotator is in the blocks of conditions, read together with these.
 
     """
 
     items_of_others = NO_ITEMS_OF_OTHERS  # without an annotation: no column
+    place_in_blocks = NO_BLOCKS
     place: int
     campaign_version: str
     assignment_id: int
@@ -165,6 +170,7 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
     one_hit: bool
     admitted: bool
     held_back: bool
+    square_row: int | None
     own_hits: list[int] | None
     own_items: list[int] | None
     answered_here: bool
@@ -261,7 +267,7 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
     )
     SELECT {CAMPAIGN_VERSION} AS campaign_version, c.revision, c.releases, standing.*, a.platform,
            a.{IS_ONE_HIT_PLATFORM} AS one_hit, a.admitted >= c.visit_version AS admitted,
-           a.barred IS NOT NULL AS held_back,
+           a.barred IS NOT NULL AS held_back, a.square_row,
            CASE WHEN NOT standing.known THEN
                ARRAY(SELECT r.hit_id FROM responses r
                      WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})

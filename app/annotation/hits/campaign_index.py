@@ -18,6 +18,7 @@ from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.annotation.hits.item_audiences import ItemAudiences
+from app.annotation.hits.item_conditions import ItemConditions
 from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver, Record, fetch_rows, integers_of_array
@@ -176,7 +177,8 @@ class CampaignIndex:
         annotator_ids: Annotators with a history, by assignment id.
         comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
         audiences: Items that are only for some people; None if they were not read.
-        audiences_lock: Held while they are read.
+        conditions: Conditions and contents of the items; None if they were not read.
+        audiences_lock: Held while audiences or conditions are read: no campaign has both.
 
     """
 
@@ -191,6 +193,7 @@ class CampaignIndex:
     open_hits: OpenHits | None = None
     comparisons_watermark: str | None = None
     audiences: ItemAudiences | None = None
+    conditions: ItemConditions | None = None
     audiences_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))

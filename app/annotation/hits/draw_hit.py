@@ -10,6 +10,7 @@ import numpy as np
 from app.annotation.hits.assigned_items import load_items_of_others
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
+from app.annotation.hits.condition_blocks import load_place_in_blocks
 from app.annotation.hits.draw_context import (
     load_implied_pair_filter_or_none,
     update_comparisons_if_rule_reads_them,
@@ -57,6 +58,8 @@ async def propose_hit_or_none(
         return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
     if assignment.assigned_column:
         assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
+    elif assignment.condition_column:
+        await load_place_in_blocks(connection, assignment, campaign_index, now=now)
     await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
     await update_comparisons_if_rule_reads_them(connection, assignment, campaign_index)
     return draw_streaming_hit_or_none(

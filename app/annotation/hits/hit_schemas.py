@@ -56,6 +56,9 @@ class HitSchema(BaseModel):
     flag_reasons: list[str] | None = Field(
         description="Reasons to choose from for a flag; empty if no reason is asked for; null if flags are off."
     )
+    block_notice: str = Field(
+        description="A text to show before the first task of a block of conditions, about a pause; else empty."
+    )
     expires_at: datetime = Field(description="The items are held for this annotator until this time.")
 
 

@@ -23,6 +23,7 @@ from app.annotation.hits.assignment import (
     load_changes_and_update_cache,
 )
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
+from app.annotation.hits.condition_blocks import load_place_in_blocks
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.held_hits import resume_or_close_held_hit, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
@@ -191,6 +192,9 @@ class LeaseBatch:
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
             if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
                 assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
+            elif assignment.condition_column:
+                campaign_index = campaign_index or await self.cache.load_current_index(connection, assignment)
+                await load_place_in_blocks(connection, assignment, campaign_index, now=now)
             return reply
         if assignment.begun_elsewhere and not assignment.one_hit and not pending.has_looked_elsewhere:
             pending.assignment, pending.has_looked_elsewhere = None, True

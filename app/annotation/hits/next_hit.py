@@ -66,6 +66,12 @@ class NextHit:
         return self.reason in {"seen_all", "wait", "all_done"}
 
     @property
+    def block_notice(self) -> str:
+        """Text above the first task of a block of conditions that follows another one; else empty."""
+        is_first = self.hit is not None and self.assignment.place_in_blocks.is_first_task
+        return (self.assignment.block_pause or "") if is_first else ""
+
+    @property
     def is_finished(self) -> bool:
         """True if this annotator can return to the platform."""
         return self.reason in ("all_done", "limit", "assignment_done", "held", "seen_all", "stopped")

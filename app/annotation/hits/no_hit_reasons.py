@@ -68,12 +68,19 @@ def has_hit_left_after_answering(
             rng=np.random.default_rng(0),  # not the campaign's: this draw is never shown
         )
         return trial_draw is not None
-    return campaign_index.index.has_open_items_left_after_hit(
-        answered_items,
-        seen=assignment.seen,
-        barred=assignment.not_judged or (),
-        allow_seen=assignment.repeat_items,
-        never_asked=assignment.items_of_others.mask,
+    place = assignment.place_in_blocks
+    blocks = (
+        [*place.later_blocks] if place.is_last_task and answered_items else [place.items_outside, *place.later_blocks]
+    )
+    return any(
+        campaign_index.index.has_open_items_left_after_hit(
+            answered_items,
+            seen=assignment.seen,
+            barred=assignment.not_judged or (),
+            allow_seen=assignment.repeat_items,
+            never_asked=items.mask,
+        )
+        for items in (blocks if assignment.condition_column else [assignment.items_of_others])
     )
 
 

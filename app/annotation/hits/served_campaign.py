@@ -9,6 +9,7 @@ from app.database.session import columns_of_row_class_sql
 from app.designs.criteria import ComparingCampaign, LabelledCampaign
 from app.designs.criteria_settings import CriterionSettings
 from app.designs.remarks import RemarkTarget
+from app.selection.condition_squares import BlockOrder
 
 
 class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
@@ -63,6 +64,11 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     gold_feedback: bool
     fixed_set: str | None
     assigned_column: str | None
+    condition_column: str | None
+    content_column: str | None
+    block_order: BlockOrder | None
+    tasks_per_block: int | None
+    block_pause: str | None
     must_play: str | None
     items_language: str | None
     source_language: str | None
@@ -85,6 +91,11 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             panel_title="crowd_settings ->> 'panel_title'",
             fixed_set="general_settings ->> 'fixed_set'",
             assigned_column="general_settings ->> 'assigned_column'",
+            condition_column="general_settings ->> 'condition_column'",
+            content_column="general_settings ->> 'content_column'",
+            block_order="general_settings ->> 'block_order'",
+            tasks_per_block="general_settings -> 'tasks_per_block'",
+            block_pause="general_settings ->> 'block_pause'",
             must_play="general_settings ->> 'must_play'",
             items_language="general_settings ->> 'items_language'",
             source_language="general_settings ->> 'source_language'",

@@ -25,7 +25,7 @@ UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "plays", "seconds_heard", "switches"),
-    *("shown_as", "criterion_position"),
+    *("shown_as", "criterion_position", "item_version", "condition", "block", "condition_list"),
     *("flag", "comment", "hit_flag", "hit_comment"),
 )
 ENTRY_ANSWER_PREFIX = "asked_"  # of export columns with answers to entry questions

@@ -150,6 +150,7 @@ def has_page_of_pieces(next_hit: NextHit, page_state: PageState) -> bool:
     return (
         hit is not None
         and not hit.draft
+        and not next_hit.block_notice
         and hit.source_and_reference is None
         and is_page_of_stored_answer(page_state)
         and has_plain_pages(next_hit.assignment.campaign)
@@ -216,7 +217,7 @@ def variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "token": marks[TOKEN],
         "progress": marks[PROGRESS],
-        "next_hit": SimpleNamespace(hit=SimpleNamespace(id=marks[HIT_ID], draft={})),
+        "next_hit": SimpleNamespace(hit=SimpleNamespace(id=marks[HIT_ID], draft={}), block_notice=""),
         "rendered": RenderedItems(texts, texts, is_always_wide=rendered.is_wide),
         "campaign": CampaignOfPieces(context["campaign"]),
     }

@@ -1,0 +1,116 @@
+"""Counts of annotators by list and order of conditions, and of judgments by condition."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.hits.condition_blocks import STAYS
+from app.designs.campaign import Campaign
+from app.selection.condition_squares import ConditionSquare, williams_orders
+
+SELECT_ROWS_OF_ANNOTATORS = text(f"""
+    SELECT a.id, a.square_row, ({STAYS}) AS stays FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
+    WHERE a.campaign_id = :campaign AND a.square_row IS NOT NULL
+      AND coalesce(a.barred, '') NOT IN ('excluded', 'erased')
+    ORDER BY a.id
+""")
+
+# Conditions in the order of their first items, which numbers them; see `item_conditions`.
+COUNT_JUDGMENTS_BY_CONDITION = text("""
+    SELECT btrim(i.fields ->> CAST(:column AS text)) AS condition, count(*) AS items,
+           coalesce(sum(p.judgments), 0) AS judgments
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    LEFT JOIN current_posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number AND p.criterion = 0
+    WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
+      AND btrim(i.fields ->> CAST(:column AS text)) <> ''
+    GROUP BY 1 ORDER BY min(i.number)
+""")
+
+
+@dataclass(frozen=True)
+class ConditionCount:
+    """A condition, with the number of its items and of their judgments."""
+
+    condition: str
+    items: int
+    judgments: int
+
+
+@dataclass(frozen=True)
+class ListCount:
+    """A list, numbered from 1, and how many annotators have it.
+
+    Attributes:
+        at_work_or_done: Annotators who are at work or have done their tasks.
+        left_early: Annotators who left; the next ones get their lists first.
+
+    """
+
+    number: int
+    at_work_or_done: int
+    left_early: int
+
+
+@dataclass(frozen=True)
+class OrderCount:
+    """An order of blocks, and how many annotators have it; as `ListCount`."""
+
+    conditions: Sequence[str]
+    at_work_or_done: int
+    left_early: int
+
+
+@dataclass(frozen=True)
+class SquareCounts:
+    """The conditions of a campaign, the lists if it has contents, and the orders if it has blocks."""
+
+    conditions: Sequence[ConditionCount]
+    lists: Sequence[ListCount]
+    orders: Sequence[OrderCount]
+
+
+async def count_use_of_square(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> SquareCounts | None:
+    """Return the counts of a campaign whose items have conditions; None if they have none."""
+    if campaign.condition_column is None:
+        return None
+    key = {"campaign": campaign.id, "column": campaign.condition_column}
+    rows = await connection.execute(COUNT_JUDGMENTS_BY_CONDITION, key)
+    conditions = [ConditionCount(row.condition, row.items, row.judgments) for row in rows]
+    if not conditions:
+        return SquareCounts((), (), ())
+    square = square_of_campaign(campaign, len(conditions))
+    annotators = (await connection.execute(SELECT_ROWS_OF_ANNOTATORS, {"campaign": campaign.id, "now": now})).all()
+    people_by_list = Counter((square.list_of_row(one.square_row), one.stays) for one in annotators)
+    people_by_order = Counter(
+        (square.block_order_of_row(one.square_row, (campaign.seed, one.id)), one.stays) for one in annotators
+    )
+    balanced = williams_orders(square.n) if square.block_order == "balanced" else ()
+    orders = balanced or sorted({order for order, _ in people_by_order})
+    return SquareCounts(
+        conditions,
+        [
+            ListCount(number + 1, people_by_list[number, True], people_by_list[number, False])
+            for number in range(square.n)
+        ]
+        if square.has_contents
+        else (),
+        [
+            OrderCount(
+                [conditions[one].condition for one in order],
+                people_by_order[order, True],
+                people_by_order[order, False],
+            )
+            for order in orders
+        ]
+        if square.block_order != "none"
+        else (),
+    )
+
+
+def square_of_campaign(campaign: Campaign, condition_count: int) -> ConditionSquare:
+    """Return the square of a campaign with so many conditions."""
+    return ConditionSquare(condition_count, campaign.block_order, has_contents=campaign.content_column is not None)

@@ -1,0 +1,198 @@
+"""Check at the launch that the conditions and contents of items make a Latin square, and that tasks fit its blocks."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.hits.item_conditions import NO_CONDITION, ItemConditions, build_item_conditions
+from app.designs.campaign import Campaign
+from app.errors import Conflict, pluralize, shorten_echo
+
+MAX_CONDITIONS = 24
+
+# Items that every task shows need no condition.
+SELECT_CELLS_OF_ITEMS = text("""
+    SELECT i.number, i.external_id, btrim(i.fields ->> CAST(:condition AS text)) AS condition,
+           btrim(i.fields ->> CAST(:content AS text)) AS content
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown) ORDER BY i.number
+""")
+
+
+async def refuse_items_that_make_no_square(connection: AsyncConnection, campaign: Campaign) -> None:
+    """Refuse a launch in which the columns of conditions and contents do not fit the settings.
+
+    The numbers of items that every task shows must be stored before.
+
+    Raises:
+        Conflict: `not_for_systems`, `condition_column_missing`, `condition_cell_missing`, `one_condition`,
+            `too_many_conditions`, `content_column_missing`, `content_cell_missing`, `content_incomplete`,
+            `too_few_items_in_block`, `too_few_tasks_for_blocks`.
+
+    """
+    if campaign.condition_column is None:
+        return
+    if campaign.segment_count:
+        raise Conflict(
+            f"“{campaign.name}” compares systems, which are its conditions already. Empty the column of conditions, "
+            "then launch.",
+            code="not_for_systems",
+        )
+    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    refuse_number_of_conditions(campaign, conditions)
+    if conditions.content is not None:
+        await refuse_incomplete_contents(connection, campaign, conditions)
+    refuse_blocks_without_tasks(campaign, conditions)
+
+
+async def refuse_added_items_outside_square(connection: AsyncConnection, campaign: Campaign, first_number: int) -> None:
+    """Refuse items, from the first number on, that would change the square of a launched campaign.
+
+    Raises:
+        Conflict: `condition_added`, and as `refuse_items_that_make_no_square`.
+
+    """
+    if campaign.condition_column is None:
+        return
+    await refuse_items_that_make_no_square(connection, campaign)
+    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    known_count = int(conditions.condition[:first_number].max()) + 1
+    if known_count < len(conditions.names):
+        raise Conflict(
+            f"The condition “{shorten_echo(conditions.names[known_count])}” is new, but the launch has fixed the "
+            "conditions. Nothing was imported.",
+            code="condition_added",
+        )
+
+
+async def load_conditions_or_refuse_cells(connection: AsyncConnection, campaign: Campaign) -> ItemConditions:
+    """Return the conditions of the items. Raises `Conflict` if a column or a cell is missing."""
+    assert campaign.condition_column is not None  # noqa: S101  (the caller checked)
+    key = {"campaign": campaign.id, "condition": campaign.condition_column, "content": campaign.content_column}
+    rows = (await connection.execute(SELECT_CELLS_OF_ITEMS, key)).all()
+    refuse_empty_condition_cells(campaign.condition_column, rows)
+    if campaign.content_column is not None:
+        refuse_empty_content_cells(campaign.content_column, rows)
+    return build_item_conditions(
+        [(row.number, row.condition, row.content) for row in rows],
+        1 + max(row.number for row in rows),
+        campaign.block_order,
+        has_contents=campaign.content_column is not None,
+    )
+
+
+def refuse_empty_condition_cells(column: str, rows: Sequence[Row[tuple[int, str, str, str]]]) -> None:
+    """Raise `Conflict` if the column of conditions, or a cell in it, is missing."""
+    empty = [row for row in rows if not row.condition]
+    if len(empty) == len(rows):
+        raise Conflict(
+            f"No item has a cell in the column “{shorten_echo(column)}”, which names its condition. Upload the items "
+            "with this column, or empty the setting, then launch.",
+            code="condition_column_missing",
+            setting="condition_column",
+        )
+    if empty:
+        raise Conflict(
+            f"The item “{shorten_echo(empty[0].external_id)}” has no cell in the column “{shorten_echo(column)}”, "
+            "which names its condition. Fill the column for every item, then try again.",
+            code="condition_cell_missing",
+            setting="condition_column",
+            items=[row.number for row in empty[:20]],
+        )
+
+
+def refuse_empty_content_cells(column: str, rows: Sequence[Row[tuple[int, str, str, str]]]) -> None:
+    """Raise `Conflict` if the column of contents, or a cell in it, is missing."""
+    empty = [row for row in rows if not row.content]
+    if len(empty) == len(rows):
+        raise Conflict(
+            f"No item has a cell in the column “{shorten_echo(column)}”, which names its content. Upload the items "
+            "with this column, or empty the setting, then launch.",
+            code="content_column_missing",
+            setting="content_column",
+        )
+    if empty:
+        raise Conflict(
+            f"The item “{shorten_echo(empty[0].external_id)}” has no cell in the column “{shorten_echo(column)}”, "
+            "which names its content. Fill the column for every item, then try again.",
+            code="content_cell_missing",
+            setting="content_column",
+            items=[row.number for row in empty[:20]],
+        )
+
+
+def refuse_number_of_conditions(campaign: Campaign, conditions: ItemConditions) -> None:
+    """Raise `Conflict` if there is one condition, or if they are too many."""
+    count, column = len(conditions.names), shorten_echo(campaign.condition_column or "")
+    if count == 1:
+        raise Conflict(
+            f"All items have the same condition in the column “{column}”. Blocks and lists need two or more.",
+            code="one_condition",
+            setting="condition_column",
+        )
+    if count > MAX_CONDITIONS:
+        raise Conflict(
+            f"The column “{column}” names {count:,} conditions, and at most {MAX_CONDITIONS} are possible. Choose "
+            "another column, then launch.",
+            code="too_many_conditions",
+            setting="condition_column",
+        )
+
+
+async def refuse_incomplete_contents(
+    connection: AsyncConnection, campaign: Campaign, conditions: ItemConditions
+) -> None:
+    """Raise `Conflict` (`content_incomplete`) if a content has no item under one of the conditions."""
+    assert conditions.content is not None  # noqa: S101  (the caller checked)
+    has_condition = np.flatnonzero(conditions.condition != NO_CONDITION)
+    content, condition = conditions.content[has_condition], conditions.condition[has_condition]
+    counts = np.zeros((int(content.max()) + 1, len(conditions.names)), np.int64)
+    np.add.at(counts, (content, condition), 1)
+    missing = np.argwhere(counts == 0)
+    if len(missing):
+        content_number, condition_number = missing[0].tolist()
+        item = int(has_condition[np.argmax(content == content_number)])
+        key = {"campaign": campaign.id, "number": item, "column": campaign.content_column}
+        name = await connection.scalar(SELECT_CONTENT_OF_ITEM, key)
+        raise Conflict(
+            f"The content “{shorten_echo(name)}” has no item under the condition "
+            f"“{shorten_echo(conditions.names[condition_number])}”. Each content needs an item under every condition.",
+            code="content_incomplete",
+            setting="content_column",
+        )
+
+
+SELECT_CONTENT_OF_ITEM = text("""
+    SELECT btrim(fields ->> CAST(:column AS text)) FROM items WHERE campaign_id = :campaign AND number = :number
+""")
+
+
+def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) -> None:
+    """Raise `Conflict` if a block, or a list without blocks, has fewer items than a task shows, or no task."""
+    square, has_blocks = conditions.square, campaign.block_order != "none"
+    needed = campaign.items_per_hit - len(campaign.design.always_shown)
+    for row in range(square.n if square.has_contents else 1):
+        shown = conditions.condition[conditions.mask_of_list(row)]
+        counts = np.bincount(shown, minlength=square.n) if has_blocks else np.array([len(shown)])
+        if counts.min() < needed:
+            where = (
+                f"The block of the condition “{shorten_echo(conditions.names[int(counts.argmin())])}”"
+                if has_blocks
+                else "A list"
+            )
+            raise Conflict(
+                f"{where} has {pluralize(int(counts.min()), 'item')} for one person, but a task shows {needed}. Show "
+                "fewer items per task, or upload more, then launch.",
+                code="too_few_items_in_block",
+                setting="items_per_hit",
+            )
+    limit = campaign.hits_per_annotator
+    if has_blocks and limit is not None and limit < square.n:
+        raise Conflict(
+            f"Each person gets {pluralize(int(limit), 'task')}, but there are {square.n} blocks. Allow more tasks per "
+            "annotator, then launch.",
+            code="too_few_tasks_for_blocks",
+            setting="hits_per_annotator",
+        )

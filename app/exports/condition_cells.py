@@ -1,0 +1,83 @@
+"""Cells of the export of responses about conditions: that of the item, its block, and the annotator's list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.annotation.hits.condition_counts import square_of_campaign
+from app.designs.campaign import Campaign
+from app.selection.condition_squares import ConditionSquare
+from app.text.spreadsheets import guard_against_formula
+from app.text.table_formats import RowCells
+
+CONDITION_COLUMNS = ("condition", "block", "condition_list")  # blocks and lists count from 1
+
+SELECT_CONDITION_BY_ITEM = text("""
+    SELECT external_id, btrim(fields ->> CAST(:column AS text)) AS condition FROM items
+    WHERE campaign_id = :campaign AND btrim(fields ->> CAST(:column AS text)) <> '' ORDER BY number
+""")
+
+# Without items that every task shows, as `item_conditions` numbers them.
+SELECT_CONDITIONS_IN_ORDER = text("""
+    SELECT btrim(i.fields ->> CAST(:column AS text)) AS condition FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
+      AND btrim(i.fields ->> CAST(:column AS text)) <> ''
+    GROUP BY 1 ORDER BY min(i.number)
+""")
+
+SELECT_ROW_BY_ANNOTATOR = text(
+    "SELECT id, square_row FROM annotators WHERE campaign_id = :campaign AND square_row IS NOT NULL"
+)
+
+
+@dataclass(frozen=True)
+class ConditionCells:
+    """Conditions of items and rows of annotators, for the cells of an export.
+
+    Attributes:
+        square: The rows.
+        seed: Seed of the campaign.
+        condition_by_item: Condition of each item by the item's id.
+        number_by_condition: The numbers of the conditions.
+        row_by_annotator: Row of the square by the annotator's id.
+
+    """
+
+    square: ConditionSquare
+    seed: int
+    condition_by_item: Mapping[str, str]
+    number_by_condition: Mapping[str, int]
+    row_by_annotator: Mapping[int, int]
+
+    def cells(self, annotator_id: int, item_id: str) -> RowCells:
+        """Return the cells of `CONDITION_COLUMNS`; None where the campaign has no blocks, no lists or no condition."""
+        condition, row = self.condition_by_item.get(item_id), self.row_by_annotator.get(annotator_id)
+        block = place_in_list = None
+        number = None if condition is None else self.number_by_condition.get(condition)
+        if row is not None and number is not None and self.square.block_order != "none":
+            block = 1 + self.square.block_order_of_row(row, (self.seed, annotator_id)).index(number)
+        if row is not None and self.square.has_contents:
+            place_in_list = 1 + self.square.list_of_row(row)
+        return guard_against_formula(condition), block, place_in_list
+
+
+async def load_condition_cells_or_none(connection: AsyncConnection, campaign: Campaign) -> ConditionCells | None:
+    """Return what the cells need, for a campaign whose items have conditions; None for another one."""
+    if campaign.condition_column is None or campaign.status == "draft":
+        return None
+    key = {"campaign": campaign.id, "column": campaign.condition_column}
+    condition_by_item = {
+        row.external_id: row.condition for row in await connection.execute(SELECT_CONDITION_BY_ITEM, key)
+    }
+    names = await connection.scalars(SELECT_CONDITIONS_IN_ORDER, key)
+    number_by_condition = {name: number for number, name in enumerate(names)}
+    rows = await connection.execute(SELECT_ROW_BY_ANNOTATOR, {"campaign": campaign.id})
+    return ConditionCells(
+        square_of_campaign(campaign, len(number_by_condition)),
+        campaign.seed,
+        condition_by_item,
+        number_by_condition,
+        {row.id: row.square_row for row in rows},
+    )

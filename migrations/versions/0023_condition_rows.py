@@ -1,0 +1,16 @@
+"""The row of a square of conditions that each annotator has."""
+
+from alembic import op
+
+revision = "0023_condition_rows"
+down_revision = "0021_work_and_progress"
+
+
+def upgrade() -> None:
+    """Add the row, and since when the annotator has it."""
+    op.execute("ALTER TABLE annotators ADD COLUMN square_row integer, ADD COLUMN square_row_at timestamptz")
+
+
+def downgrade() -> None:
+    """Take them away again."""
+    op.execute("ALTER TABLE annotators DROP COLUMN square_row, DROP COLUMN square_row_at")
