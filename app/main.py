@@ -67,6 +67,7 @@ from app.database.session import (
     PAGE_LIMITS,
     READING_LIMITS,
     SERVING_LIMITS,
+    PrimaryProof,
     ServingConnections,
     create_engine,
 )
@@ -159,7 +160,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
-    state.has_several_databases = len(parse_postgres_address(url).hosts) > 1
+    has_several_databases = len(parse_postgres_address(url).hosts) > 1
+    state.primary_proof = PrimaryProof(state.serving_connections) if has_several_databases else None
     state.utc_now = dependencies.utc_now  # the clock of routes without dependencies
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)

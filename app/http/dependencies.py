@@ -312,9 +312,9 @@ def campaign_path_or_none(request: Request, code: str) -> str | None:
 
 async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    if isinstance(error, NotFound) and request.app.state.has_several_databases:
+    if isinstance(error, NotFound) and (proof := request.app.state.primary_proof) is not None:
         try:
-            await session.require_current_primary(request.app.state.serving_connections)
+            await proof.require_current_primary()
         except session.DATABASE_ERRORS as problem:
             return handle_database_error(request, problem)
     response = refusal_response(request, error.status, error.code, error.message, error.details)
