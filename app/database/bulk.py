@@ -45,9 +45,10 @@ async def insert_text_lines_by_copy(
 ) -> None:
     """Insert rows as `insert_rows_by_copy` does, from lines that `format_copy_line` made, perhaps in another thread."""
     driver = await begin_transaction_returning_driver(connection)
-    source = BytesIO("".join(lines).encode())
-    async with closing_connection_on_timeout(driver):
-        await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
+    # Closed at once: the driver leaves it in a cycle of references, so that the lines of many calls would be kept.
+    with BytesIO("".join(lines).encode()) as source:
+        async with closing_connection_on_timeout(driver):
+            await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
 def format_copy_line(cells: Iterable[str | float | None]) -> str:
@@ -82,12 +83,12 @@ async def insert_number_arrays_as_rows_by_copy(
             rows[f"{name} bytes"], rows[name] = values.itemsize, values
         else:
             rows[name] = encode_float8_arrays(values)
-    source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
     names = list(columns)
-    async with closing_connection_on_timeout(driver):
-        await driver.copy_to_table(
-            table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
-        )
+    with BytesIO(COPY_HEAD + rows.tobytes() + COPY_END) as source:
+        async with closing_connection_on_timeout(driver):
+            await driver.copy_to_table(
+                table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
+            )
 
 
 async def fetch_array_by_column(

@@ -3,7 +3,7 @@
 The rows are read as an import reads them, so the preview shows the refusals that an import would raise.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -24,6 +24,7 @@ from app.imports.columns import (
     possible_meanings_of_output_columns,
     table_with_standard_column_names,
 )
+from app.imports.id_lines import IdLines
 from app.imports.item_text import find_obvious_shown_column
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
@@ -142,7 +143,7 @@ def read_upload_preview_or_refuse(
     *,
     content: Content,
     designs: CriterionDesigns,
-    existing_ids: Collection[str] = (),
+    id_lines: IdLines | None = None,
     max_mb: int,
     read_options: ReadOptions = UNICODE_OPTIONS,
 ) -> UploadPreview:
@@ -170,7 +171,7 @@ def read_upload_preview_or_refuse(
         upload_preview = build_preview_of_items_table(
             whole_upload,
             len(first_records),
-            ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
+            ItemReader(upload.columns, mapping, law, NamedMedia(content), id_lines),
             mapping,
             designs,
         )

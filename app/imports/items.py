@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import count, islice
@@ -35,6 +35,7 @@ from app.imports.columns import (
     require_prior_columns_of_law,
     table_with_standard_column_names,
 )
+from app.imports.id_lines import LINE_OF_STORED_ID, IdLines
 from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -101,9 +102,10 @@ class ItemImportReceipt(BaseModel):
 
 
 class ItemReader:
-    """Reads the rows of a table as items of a campaign that has the ids `existing_ids`.
+    """Reads the rows of a table as items of a campaign.
 
-    `named_media` collects the files that they name, and knows the columns that are shown next to them.
+    `named_media` collects the files that they name, and knows the columns that are shown next to them. `id_lines` has
+    the ids of the campaign, and gets those of the rows.
 
     Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`,
     `priors_missing`.
@@ -115,7 +117,7 @@ class ItemReader:
         mapping: ColumnMapping,
         law: Law,
         named_media: NamedMedia,
-        existing_ids: Collection[str] = (),
+        id_lines: IdLines | None = None,
     ) -> None:
         self.id_column = id_column_or_refusal(columns, mapping.identifier)
         self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
@@ -127,9 +129,8 @@ class ItemReader:
         self.prior_columns = require_prior_columns_of_law(columns, law) if mapping.priors else None
         self.prior_count = 0
         self.law = law
-        self.existing_ids = existing_ids
-        self.row_count = self.last_number = 0
-        self.line_by_id: dict[str, int] = {}
+        self.id_lines = IdLines() if id_lines is None else id_lines
+        self.row_count, self.last_number = 0, len(self.id_lines)
 
     def read_item(self, row: UploadedRow) -> ImportedItem:
         """Return the item of the next row.
@@ -152,8 +153,8 @@ class ItemReader:
 
     def take_next_free_number_id(self) -> str:
         """Return the next number that is no id yet, counted on from the present items."""
-        self.last_number = max(self.last_number, len(self.existing_ids)) + 1
-        while str(self.last_number) in self.existing_ids:
+        self.last_number += 1
+        while str(self.last_number) in self.id_lines:
             self.last_number += 1
         return str(self.last_number)
 
@@ -173,19 +174,18 @@ class ItemReader:
             raise_upload_refusal_at_line(
                 "id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters."
             )
-        if external_id in self.line_by_id:
-            shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
-            raise_upload_refusal_at_line(
-                "id_twice",
-                row.line,
-                f"the id “{shown_id}” already appeared on line {first_line}.",
-                first_line=first_line,
-            )
-        if external_id in self.existing_ids:
+        first_line = self.id_lines.add_or_return_first_line(external_id, row.line)
+        if first_line == LINE_OF_STORED_ID:
             raise_upload_refusal_at_line(
                 "id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”."
             )
-        self.line_by_id[external_id] = row.line
+        if first_line is not None:
+            raise_upload_refusal_at_line(
+                "id_twice",
+                row.line,
+                f"the id “{shorten_echo(external_id)}” already appeared on line {first_line}.",
+                first_line=first_line,
+            )
         return external_id
 
 
@@ -295,9 +295,9 @@ async def import_items_table(
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
         raise outputs.items_and_systems_mixed_error(campaign)
-    existing_ids, next_number = await load_existing_ids_and_next_free_number(connection, campaign.id)
+    id_lines, next_number = await load_existing_ids_and_next_free_number(connection, campaign.id, upload.row_count)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
-    reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, existing_ids)
+    reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, id_lines)
     checks: list[NewCheck] = []
     ignores_checks = CHECKS_MEANING in mapping.ignored
     rows = (
@@ -447,11 +447,14 @@ def format_prior_array(prior: Sequence[float]) -> str:
     return f"{{{','.join(map(repr, prior))}}}"
 
 
-async def load_existing_ids_and_next_free_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
-    """Return the ids of the campaign's items and checks, and the next free number."""
+async def load_existing_ids_and_next_free_number(
+    connection: AsyncConnection, campaign_id: int, new_count: int = 0
+) -> tuple[IdLines, int]:
+    """Return the ids of the campaign's items and checks, with room for `new_count` more, and the next free number."""
     next_number = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
-    ids: set[str] = set()
+    check_ids = await checks_import.load_external_ids_of_checks(connection, campaign_id)
+    id_lines = IdLines(check_ids, expected_count=next_number + len(check_ids) + new_count)
     statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
     async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
-        ids.update(id_batch)
-    return ids | await checks_import.load_external_ids_of_checks(connection, campaign_id), next_number
+        await asyncio.to_thread(id_lines.add_stored_ids, id_batch)
+    return id_lines, next_number
