@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import driver_of
+from app.database.session import Record, driver_of, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
@@ -24,6 +24,16 @@ LOCK_ITEM_POSTERIORS = text("""
     WHERE campaign_id = :campaign AND revision = :revision AND criterion = :criterion
     AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
 """)
+
+
+class LockedPosterior(Record):
+    subject: int
+    state: list[float]
+
+
+class CountedPosterior(Record):
+    number: int
+    judgments: int
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,8 @@ async def lock_and_load_posteriors_of_items(
 ) -> LockedPosteriors:
     """Lock and return the posteriors of these answers' items, in number order, unjudged items included."""
     item_numbers = sorted({number for answer in answers for number in (*answer.items, *answer.unjudged_items)})
-    rows = await connection.execute(LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": item_numbers})
+    parameters = {**revision.sql_parameters, "numbers": item_numbers}
+    rows = await fetch_rows(await driver_of(connection), LOCK_ITEM_POSTERIORS, parameters, LockedPosterior)
     return LockedPosteriors(revision, {row.subject: row.state for row in rows})
 
 
@@ -76,12 +87,10 @@ async def apply_answers_and_count_by_item(
     """
     if not answers:
         return {}
-    runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
+    driver = await driver_of(connection)
+    runner = LawRunner(driver, locked.revision, criterion.law, locked.posteriors)
     await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
-    judgment_counts = {
-        row.number: row.judgments
-        for row in await connection.execute(
-            UPDATE_POSTERIORS, await runner.store_law_state_and_return_posterior_parameters()
-        )
-    }
-    return {item: judgment_counts[item] for item in runner.judgment_counts}
+    parameters = await runner.store_law_state_and_return_posterior_parameters()
+    counts = await fetch_rows(driver, UPDATE_POSTERIORS, parameters, CountedPosterior)
+    judgments_by_item = {row.number: row.judgments for row in counts}
+    return {item: judgments_by_item[item] for item in runner.judgment_counts}

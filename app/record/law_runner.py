@@ -3,6 +3,8 @@
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from app.database.session import Driver
@@ -27,13 +29,13 @@ from app.inference.online.state_queries import (
     RunInThread,
     StateQuery,
     next_query_or_result_of_law_steps,
-    run_law_steps,
 )
 from app.record import law_storage
 from app.record.law_storage import Revision
 from app.record.posterior_storage import query_parameters_of_posterior_update
 
 T = TypeVar("T")
+MIN_ITEMS_IN_THREAD = 500  # fewer take less time than to start a thread
 StateReader = Callable[[Driver, Revision, Sequence[int]], Awaitable[dict[int, Any]]]
 
 
@@ -52,7 +54,7 @@ class LawRunner:
         self.item_tails: dict[int, Any] = {}
         self.law_changes = LawState(None, {}, {})
         self.judgment_counts: Counter[int] = Counter()
-        self.changed_items: dict[int, None] = {}  # in the order in which they first changed
+        self.changed_items: set[int] = set()
 
     async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs in their order. Raises ValueError for an impossible HIT."""
@@ -66,11 +68,14 @@ class LawRunner:
             )
 
     def apply_hits_without_reading_state(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
-        """Apply HITs by a law that needs nothing but the loaded posteriors."""
-        for hit in hits:
-            self.cache_changes_of_hit(
-                hit, run_law_steps(self.law.hit_change_querying_state(hit, parameters), self.read_posterior_columns)
-            )
+        """Apply HITs by a law that needs nothing but the loaded posteriors: in arrays, with the code of a replay."""
+        self.judgment_counts.update(chain.from_iterable(hit.items for hit in hits))
+        items = list(dict.fromkeys(chain.from_iterable(hit.items for hit in hits)))
+        place_by_item = {item: place for place, item in enumerate(items)}
+        beliefs = self.law.initial_beliefs(self.read_posterior_columns(ReadPosteriors(items)), parameters)
+        beliefs.apply_hits([hit._replace(items=[place_by_item[item] for item in hit.items]) for hit in hits])
+        self.posteriors |= zip(items, beliefs.state.T.tolist(), strict=True)
+        self.changed_items.update(items)
 
     def read_posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
@@ -145,7 +150,7 @@ class LawRunner:
         """Cache the changes of a HIT."""
         self.judgment_counts.update(hit.items)
         self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)
-        self.changed_items |= dict.fromkeys(change.items)
+        self.changed_items.update(change.items)
         self.campaign_state = change.law_state.campaign
         self.annotator_states |= change.law_state.annotators
         for number, (short, long) in change.law_state.items.items():
@@ -159,14 +164,12 @@ class LawRunner:
         """Store the law's state, and return the parameters of `UPDATE_POSTERIORS` for the posteriors that changed."""
         if self.law.layout and self.changed_items:
             await law_storage.store_law_states(self.driver, self.revision, self.law_changes, layout=self.law.layout)
-        changed_items = list(self.changed_items)
+        changed_items = sorted(self.changed_items)
         added_judgments = [self.judgment_counts[item] for item in changed_items]
-        return {
-            **self.revision.sql_parameters,
-            **query_parameters_of_posterior_update(
-                self.law, changed_items, self.read_posterior_columns(ReadPosteriors(changed_items)), added_judgments
-            ),
-        }
+        columns = self.read_posterior_columns(ReadPosteriors(changed_items))
+        update = partial(query_parameters_of_posterior_update, self.law, changed_items, columns, added_judgments)
+        is_short = len(changed_items) < MIN_ITEMS_IN_THREAD
+        return {**self.revision.sql_parameters, **(update() if is_short else await asyncio.to_thread(update))}
 
 
 def merge_earlier_and_later_law_changes(earlier: LawState, later: LawState) -> LawState:
