@@ -63,6 +63,11 @@ def format_copy_cell(cell: str | float) -> str:
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
 
 
+def format_array_for_copy(numbers: Iterable[float] | None) -> str | None:
+    """Return numbers as PostgreSQL writes an array, with all bits of floats; None for NULL."""
+    return None if numbers is None else f"{{{','.join(map(str, numbers))}}}"
+
+
 async def insert_number_arrays_as_rows_by_copy(
     connection: AsyncConnection, table: Table, columns: Mapping[str, NumberColumn]
 ) -> None:

@@ -1,8 +1,17 @@
 """Ids of the rows of a table and the line of each, in a few bytes an id."""
 
+import asyncio
 from array import array
 from collections.abc import Iterable, Iterator
 
+from sqlalchemy import select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.database import tables
+from app.database.campaign import number_of_items_sql
+from app.imports import checks_import
+
+IDS_PER_FETCH = 5_000
 FEWEST_SLOTS = 2**10  # a power of two
 LINE_OF_STORED_ID = 0  # of an id that the campaign has, and that no line of the file names
 
@@ -81,3 +90,16 @@ def is_too_full(id_count: int, slot_count: int) -> bool:
 def hash_without_zero(external_id: str) -> int:
     """Return the hash of an id in this process, 64 bits; a slot with 0 is free."""
     return hash(external_id) or 1
+
+
+async def load_id_lines_and_next_free_number(
+    connection: AsyncConnection, campaign_id: int, new_count: int = 0
+) -> tuple[IdLines, int]:
+    """Return the ids of the campaign's items and checks, with room for `new_count` more, and the next free number."""
+    next_number = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
+    check_ids = await checks_import.load_external_ids_of_checks(connection, campaign_id)
+    id_lines = IdLines(check_ids, expected_count=next_number + len(check_ids) + new_count)
+    statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
+    async for id_batch in (await connection.stream_scalars(statement)).partitions(IDS_PER_FETCH):
+        await asyncio.to_thread(id_lines.add_stored_ids, id_batch)
+    return id_lines, next_number

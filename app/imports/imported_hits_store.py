@@ -15,7 +15,13 @@ from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
-from app.database.bulk import insert_rows_by_copy, reserve_next_ids_of_column, reserve_next_record_numbers
+from app.database.bulk import (
+    format_array_for_copy,
+    format_copy_line,
+    insert_text_lines_by_copy,
+    reserve_next_ids_of_column,
+    reserve_next_record_numbers,
+)
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
@@ -254,25 +260,30 @@ async def store_closed_hits_unless_stored(
         StoredImportedHit(hit, hit_id, annotator_id_by_worker[hit.worker_id], assignment_id)
         for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True)
     ]
-    assignment_rows, hit_rows = await asyncio.to_thread(assignment_and_hit_rows, campaign.id, stored_hits, now)
-    await insert_rows_by_copy(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)
-    await insert_rows_by_copy(connection, tables.hits, hit_rows, *HIT_COPY_COLUMNS)
+    assignment_lines, hit_lines = await asyncio.to_thread(
+        assignment_and_hit_lines_for_copy, campaign.id, stored_hits, now
+    )
+    await insert_text_lines_by_copy(connection, tables.assignments, assignment_lines, *ASSIGNMENT_COPY_COLUMNS)
+    await insert_text_lines_by_copy(connection, tables.hits, hit_lines, *HIT_COPY_COLUMNS)
     return stored_hits
 
 
-def assignment_and_hit_rows(
+def assignment_and_hit_lines_for_copy(
     campaign_id: int, stored_hits: Sequence[StoredImportedHit], now: datetime
-) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+) -> tuple[list[str], list[str]]:
     """Return the rows of the HITs' assignments and of the HITs, closed when they were submitted."""
-    assignment_rows, hit_rows = [], []
+    assignment_lines, hit_lines = [], []
     for hit, hit_id, annotator_id, assignment_id in stored_hits:
-        end = hit.submitted_at or now
-        start = hit.accepted_at or end
+        end = (hit.submitted_at or now).isoformat()
+        start = hit.accepted_at.isoformat() if hit.accepted_at else end
         details = json.dumps(hit.details)
-        assignment_rows.append((campaign_id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
-        shown = hit.shown_items, hit.unscored_items or None, hit.segment, hit.shown_as
-        hit_rows.append((hit_id, campaign_id, annotator_id, assignment_id, *shown, start, end, end))
-    return assignment_rows, hit_rows
+        assignment_lines.append(
+            format_copy_line((campaign_id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
+        )
+        items, shown_as = format_array_for_copy(hit.shown_items), format_array_for_copy(hit.shown_as)
+        shown = items, format_array_for_copy(hit.unscored_items or None), hit.segment, shown_as
+        hit_lines.append(format_copy_line((hit_id, campaign_id, annotator_id, assignment_id, *shown, start, end, end)))
+    return assignment_lines, hit_lines
 
 
 async def store_responses_returning_judgment_counts(
@@ -299,8 +310,8 @@ async def store_responses_returning_judgment_counts(
         for criterion, answers, locked in zip(campaign.criteria, counting_answers, locked_posteriors, strict=True)
     ]
     seqs = await reserve_next_record_numbers(connection, len(stored_hits))
-    rows = await asyncio.to_thread(response_rows, campaign.id, seqs, stored_hits, now)
-    await insert_rows_by_copy(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
+    lines = await asyncio.to_thread(response_lines_for_copy, campaign.id, seqs, stored_hits, now)
+    await insert_text_lines_by_copy(connection, tables.responses, lines, *RESPONSE_COPY_COLUMNS)
     if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
         await unjudged.recount_and_store_unjudged_of_items(
             connection, locked_posteriors[0].revision, items=sorted(items)
@@ -308,18 +319,18 @@ async def store_responses_returning_judgment_counts(
     return judgments
 
 
-def response_rows(
+def response_lines_for_copy(
     campaign_id: int, seqs: Sequence[int], stored_hits: Sequence[StoredImportedHit], now: datetime
-) -> list[tuple[Any, ...]]:
-    return [
-        (
-            *(seq, campaign_id, stored.hit_id, stored.annotator_id, "import"),
-            *(stored.imported.scored_items, stored.imported.all_scores, stored.imported.segment),
-            stored.imported.submitted_at or now,
-            json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(stored.imported)}) if stored.imported.unjudged else None,
-        )
-        for seq, stored in zip(seqs, stored_hits, strict=True)
-    ]
+) -> list[str]:
+    """Return the rows of the responses to HITs, numbered by `seqs`."""
+    lines = []
+    for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
+        items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
+        received_at = (hit.submitted_at or now).isoformat()
+        extra = json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(hit)}) if hit.unjudged else None
+        cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra
+        lines.append(format_copy_line(cells))
+    return lines
 
 
 def unnumbered_responses_of_criterion(

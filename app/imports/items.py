@@ -9,7 +9,7 @@ from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import BaseModel, Field
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
@@ -17,8 +17,12 @@ from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
 from app.campaigns.media_checks import refuse_unshowable_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import format_copy_line, insert_text_lines_by_copy, iterate_prefetching_next
-from app.database.campaign import number_of_items_sql
+from app.database.bulk import (
+    format_array_for_copy,
+    format_copy_line,
+    insert_text_lines_by_copy,
+    iterate_prefetching_next,
+)
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
@@ -35,7 +39,7 @@ from app.imports.columns import (
     require_prior_columns_of_law,
     table_with_standard_column_names,
 )
-from app.imports.id_lines import LINE_OF_STORED_ID, IdLines
+from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
 from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -295,7 +299,7 @@ async def import_items_table(
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
         raise outputs.items_and_systems_mixed_error(campaign)
-    id_lines, next_number = await load_existing_ids_and_next_free_number(connection, campaign.id, upload.row_count)
+    id_lines, next_number = await load_id_lines_and_next_free_number(connection, campaign.id, upload.row_count)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
     reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, id_lines)
     checks: list[NewCheck] = []
@@ -433,7 +437,7 @@ def take_item_copy_lines_up_to_limit(
     lines: list[str] = []
     size = 0
     for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
-        prior_array = format_prior_array(prior) if prior else None
+        prior_array = format_array_for_copy(prior) if prior else None
         lines.append(
             format_copy_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
         )
@@ -441,20 +445,3 @@ def take_item_copy_lines_up_to_limit(
         if size > MAX_CHARACTERS_PER_COPY:
             break
     return lines
-
-
-def format_prior_array(prior: Sequence[float]) -> str:
-    return f"{{{','.join(map(repr, prior))}}}"
-
-
-async def load_existing_ids_and_next_free_number(
-    connection: AsyncConnection, campaign_id: int, new_count: int = 0
-) -> tuple[IdLines, int]:
-    """Return the ids of the campaign's items and checks, with room for `new_count` more, and the next free number."""
-    next_number = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
-    check_ids = await checks_import.load_external_ids_of_checks(connection, campaign_id)
-    id_lines = IdLines(check_ids, expected_count=next_number + len(check_ids) + new_count)
-    statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
-    async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
-        await asyncio.to_thread(id_lines.add_stored_ids, id_batch)
-    return id_lines, next_number

@@ -79,7 +79,9 @@ class LawRunner:
 
     def read_posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
-        return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
+        states = [self.posteriors[item] for item in query.items]
+        # To pass the states of thousands of items to `zip` would take many times as long.
+        return tuple([state[place] for state in states] for place in range(len(states[0]) if states else 0))
 
     async def run_law_steps_answering_their_queries(self, steps: Querying[T]) -> T:
         """Run the steps of a law to their result, answering each query."""

@@ -33,7 +33,7 @@ from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
-from app.imports.id_lines import IdLines
+from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
@@ -113,7 +113,7 @@ async def preview_items_upload(
         id_lines = (
             IdLines()
             if "replace" in form_data
-            else (await items.load_existing_ids_and_next_free_number(connection, campaign.id))[0]
+            else (await load_id_lines_and_next_free_number(connection, campaign.id))[0]
         )
         files_here = (
             await media_store.load_media_types_size_and_next_number(connection, campaign.id)
