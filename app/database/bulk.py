@@ -194,20 +194,20 @@ async def iterate_prefetching_next(produce: Callable[[], Awaitable[T | None]]) -
 
 async def reserve_next_ids_of_column(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
     """Reserve the next `count` numbers of an identity column, ascending, perhaps with gaps."""
-    numbers = await connection.execute(
+    numbers = await connection.scalar(
         text(
-            "SELECT nextval(pg_get_serial_sequence(CAST(:table AS text), CAST(:column AS text))) "
+            "SELECT array_agg(nextval(pg_get_serial_sequence(CAST(:table AS text), CAST(:column AS text)))) "
             "FROM generate_series(1, CAST(:count AS int))"
         ),
         {"table": column.table.name, "column": column.name, "count": count},
     )
-    return sorted(numbers.scalars())
+    return sorted(numbers or ())
 
 
 async def reserve_next_record_numbers(connection: AsyncConnection, count: int) -> list[int]:
     """Reserve the next `count` numbers of the record, ascending, perhaps with gaps."""
-    statement = text("SELECT nextval('record_seq') FROM generate_series(1, CAST(:count AS int))")
-    return sorted((await connection.execute(statement, {"count": count})).scalars())
+    statement = text("SELECT array_agg(nextval('record_seq')) FROM generate_series(1, CAST(:count AS int))")
+    return sorted(await connection.scalar(statement, {"count": count}) or ())
 
 
 @asynccontextmanager

@@ -14,7 +14,7 @@ from app.record import law_storage
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
-from app.record.posterior_storage import UPDATE_POSTERIORS
+from app.record.posterior_storage import UPDATE_POSTERIORS_SQL
 from app.record.responses import Response
 
 FIND_REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
@@ -26,14 +26,21 @@ LOCK_ITEM_POSTERIORS = text("""
 """)
 
 
+# As two arrays: a row for each of thousands of items takes longer to read than to update.
+UPDATE_POSTERIORS_RETURNING_ARRAYS = text(f"""
+    WITH updated AS ({UPDATE_POSTERIORS_SQL})
+    SELECT array_agg(number) AS numbers, array_agg(judgments) AS judgments FROM updated
+""")
+
+
 class LockedPosterior(Record):
     subject: int
     state: list[float]
 
 
-class CountedPosterior(Record):
-    number: int
-    judgments: int
+class JudgmentCountArrays(Record):
+    numbers: list[int]
+    judgments: list[int]
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,9 @@ async def apply_answers_and_count_by_item(
     driver = await driver_of(connection)
     runner = LawRunner(driver, locked.revision, criterion.law, locked.posteriors)
     await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
+    if not runner.changed_items:
+        return {}
     parameters = await runner.store_law_state_and_return_posterior_parameters()
-    counts = await fetch_rows(driver, UPDATE_POSTERIORS, parameters, CountedPosterior)
-    judgments_by_item = {row.number: row.judgments for row in counts}
+    (counts,) = await fetch_rows(driver, UPDATE_POSTERIORS_RETURNING_ARRAYS, parameters, JudgmentCountArrays)
+    judgments_by_item = dict(zip(counts.numbers, counts.judgments, strict=True))
     return {item: judgments_by_item[item] for item in runner.judgment_counts}
