@@ -50,17 +50,17 @@ from app.record.campaign import load_campaign_by_slug
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
-    MAX_UPLOAD_ROWS,
     UNICODE_OPTIONS,
     ReadOptions,
     UploadedRow,
     UploadedTable,
     format_cell,
     raise_upload_refusal_at_line,
-    read_table,
+    read_table_of_any_length,
 )
 
 ITEMS_PER_COPY = 5_000
+MAX_ITEMS_PER_CAMPAIGN = 1_000_000
 MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
 ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 LOAD_LAST_IMPORT_FACTS = text("""
@@ -261,12 +261,12 @@ async def import_items(
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and
+        Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media` and
         `import_outputs_of_systems_and_count`
             raise.
 
     """
-    read_upload = partial(read_table, file, name, max_mb=max_mb, read_options=read_options)
+    read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
     return await import_items_table(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )
@@ -421,9 +421,10 @@ async def store_items_and_count_them(
     async with aclosing(iterate_prefetching_next(next_chunk)) as chunks:
         async for lines in chunks:
             stored_count += len(lines)
-            if first_number + stored_count > MAX_UPLOAD_ROWS:
+            if first_number + stored_count > MAX_ITEMS_PER_CAMPAIGN:
                 raise TooLarge(
-                    f"A campaign has at most {MAX_UPLOAD_ROWS:,} items. Nothing was imported.", code="too_many_items"
+                    f"A campaign has at most {MAX_ITEMS_PER_CAMPAIGN:,} items. Nothing was imported.",
+                    code="too_many_items",
                 )
             await insert_text_lines_by_copy(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
             progress(stored_count)
