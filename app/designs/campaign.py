@@ -139,6 +139,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     panel_submission: str | None = field(default=None, metadata=CROWD)
     panel_key: str = field(default="", metadata=CROWD)
     frame_origins: list[str] = field(default_factory=list, metadata=CROWD)
+    form_origins: list[str] = field(default_factory=list, metadata=CROWD)
     return_completed: str | None = field(default=None, metadata=CROWD)
     return_failed_checks: str | None = field(default=None, metadata=CROWD)
     return_screened_out: str | None = field(default=None, metadata=CROWD)

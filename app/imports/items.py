@@ -263,8 +263,7 @@ async def import_items(
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
         Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media` and
-        `import_outputs_of_systems_and_count`
-            raise.
+            `import_outputs_of_systems_and_count` raise.
 
     """
     read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
@@ -304,10 +303,9 @@ async def import_items_table(
     media_of_items = NamedMedia(Content.from_campaign(campaign))
     reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, id_lines)
     checks: list[NewCheck] = []
-    ignores_checks = CHECKS_MEANING in mapping.ignored
     rows = (
         upload.rows
-        if ignores_checks
+        if CHECKS_MEANING in mapping.ignored
         else iterate_item_rows_appending_checks(
             upload.rows, checks, reader.read_check_id_with_text, campaign, mapping.check_kind
         )
