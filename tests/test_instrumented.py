@@ -102,7 +102,7 @@ def test_each_worker_makes_its_share_of_the_modules_without_importing_them(tmp_p
         path = tmp_path / "package" / f"{name}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("VALUE = 1\n")
-    made = []
+    made: list[set[str]] = []
     for place in (0, 1):
         subprocess.run([sys.executable, "-c", MAKE_SHARE, tmp_path, str(place)], cwd=ROOT, check=True)
         made.append({path.stem for path in (tmp_path / "kept").iterdir()}.difference(*made))
