@@ -139,7 +139,7 @@ async def end_calmly(study: Study) -> None:
     study.books.trouble = study.books.after = lambda _call: None
     study.books.is_slow = False
     study.books.fit_until_scores_settle()
-    while {*(await study.states()), *(state for _, state, _ in await study.rewards())} != {"sent"}:
+    while {*(await study.states())} != {"sent"} or [state for _, state, _ in await study.rewards()] != ["sent"] * 3:
         await study.work_again(minutes=31)
         await study.work_again(minutes=31)
         for (payment,) in await fetch_rows(study.engine, f"SELECT id FROM payments WHERE {UNCLEAR}"):

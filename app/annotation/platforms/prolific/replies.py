@@ -88,7 +88,7 @@ class CostReply(BaseModel):
 
 class TestStudyReply(BaseModel):
     study_id: str
-    study_url: str
+    study_url: str = Field(pattern=r"^https://")
 
 
 class SecretReply(BaseModel):
