@@ -311,18 +311,32 @@ def codes_in(tree: ast.Module) -> Iterator[tuple[str, str, str]]:
         yield from ((code, kind, message_of(node, assigned)) for code in found)
 
 
-def error_codes_page() -> str:
-    rows = [
+def error_code_rows(*, have_status: bool) -> list[tuple[str, str, str]]:
+    """Return code, HTTP statuses and message of the codes that have an HTTP status, or of those that have none."""
+    return [
         (f"`{code}`", ", ".join(map(str, sorted(known))), cell(EXPLANATIONS.get(code, message)))
         for code, (known, message) in sorted(codes(of_notes=False).items())
+        if bool(known) == have_status
     ]
+
+
+def error_codes_page() -> str:
     return (
         f"# Error codes\n\n{NOTE}\n"
         "Every refusal has a code, which does not change once it is released; its message may change. The API\n"
         'answers `{"error": {"code": ..., "message": ..., "details": {...}}}`; the command line prints the message.\n'
-        "Codes without an HTTP status occur within another refusal, or only on the command line. `…` stands for\n"
-        "a name or number, and `*` in a code for a word such as `annotator`.\n\n"
-        + table(("code", "HTTP", "message"), *rows)
+        "Codes without an HTTP status have [a page of their own](error-codes-within.md). `…` stands for a name or\n"
+        "number, and `*` in a code for a word such as `annotator`.\n\n"
+        + table(("code", "HTTP", "message"), *error_code_rows(have_status=True))
+    )
+
+
+def inner_error_codes_page() -> str:
+    rows = [(code, message) for code, _, message in error_code_rows(have_status=False)]
+    return (
+        f"# Codes within errors\n\n{NOTE}\n"
+        "These codes occur within another refusal, or only on the command line, so they have no HTTP status. All\n"
+        "others are on the page [Error codes](error-codes.md).\n\n" + table(("code", "message"), *rows)
     )
 
 
@@ -365,6 +379,7 @@ PAGES = {
     "reference/cli-campaign-options.md": campaign_options_page,
     "reference/api-addresses.md": addresses_page,
     "reference/error-codes.md": error_codes_page,
+    "reference/error-codes-within.md": inner_error_codes_page,
     "reference/analysis-notes.md": analysis_notes_page,
 }
 
