@@ -40,7 +40,7 @@ def draft_study_of_campaign(slug: str, url: str | None) -> None:
         connector = await load_service_connector(engine)
         return await draft_study(engine, connector, slug, given_or_likely_server_url(url), now=current_utc_time())
 
-    click.echo(f"Draft {run_with_engine(work)} made. It is not published yet.")
+    click.echo(f"Draft {run_with_engine(work)} created. It is not published yet.")
 
 
 @study.command("test")

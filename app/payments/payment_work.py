@@ -65,7 +65,7 @@ class PaymentWork:
         self.database = database
         self.connector = connector
         self.clock = clock
-        # Campaigns whose submissions could not be read for too many calls: they come before payments in the next turn.
+        # Campaigns whose submissions could not be read, such as for too many calls: they come first in the next turn.
         self.reconciles_first: set[int] = set()
 
     async def work_on_due_campaigns(self) -> None:

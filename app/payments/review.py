@@ -41,7 +41,7 @@ FINDING_SENTENCES = {
     "rejected_there": "All answers are here and nobody held the annotator, but it was rejected at the platform.",
     "open_there": "All answers are here, but the person has not entered the code at the platform yet.",
     "return_requested": "You asked the person to return it. If they do not, approve or reject it.",
-    "held": "The annotator is held or excluded. A person decides.",
+    "held": "The annotator is held or excluded. Decide yourself.",
     "approvable": "All answers are here. It can be approved.",
     "agrees": "",
 }

@@ -6,6 +6,7 @@ import io
 import re
 
 import pytest
+from fastapi.responses import PlainTextResponse
 from sqlalchemy import text
 
 from app.payments.connections import ConnectionSettings
@@ -329,3 +330,23 @@ async def test_a_list_may_begin_with_the_mark_of_its_encoding(researcher, page, 
 async def test_true_is_no_amount_of_money(program, path, body, study):
     assert (await program("POST", path, json=body)).status_code == 422
     assert await study.states() == []
+
+
+async def test_the_page_says_what_the_budget_covers(engine, researcher, page, study, prolific):
+    prolific.add("without", "APPROVED", person="a stranger")
+    await study.work_again(minutes=10)
+    shown = words(await researcher.get(page))
+    assert "Rewards waiting for review £1.80" in shown
+    assert "covers rewards and bonuses together" in shown
+    assert "1 paid submission is not in these amounts" in shown
+    await execute_sql(engine, "UPDATE payment_accounts SET budget_covers_rewards = false")
+    assert "covers bonuses alone. Save it again" in words(await researcher.get(page))
+
+
+async def test_the_page_warns_of_a_bonus_by_hand_where_a_person_decides(engine, researcher, page, study, prolific):
+    await study.add(("A1", 425))
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if "/pay/" in call else None
+    await study.send()
+    prolific.pay_by_hand("s1", 300)
+    await study.work_again(minutes=40)
+    assert "Did someone pay A1 exactly £4.25 on Prolific’s own page" in words(await researcher.get(page))

@@ -1,6 +1,7 @@
 """Rewards are money of the ledger: reserved while a submission waits, and settled by what the platform says of it."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
@@ -260,3 +261,35 @@ async def test_a_submission_that_the_service_no_longer_lists_needs_no_money(engi
     del prolific.submissions["s1"]
     await study.work_again(minutes=10)
     assert await study.rewards() == [("s1", "cancelled", 90), ("s2", "prepared", 90)]
+
+
+async def test_a_list_that_lags_behind_an_approval_pays_once(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await let_easel_approve(study)
+    await study.work_again(minutes=10)
+    outdated = {"results": [{"id": "s1", "participant_id": "p1", "status": "AWAITING REVIEW"}]}
+    prolific.after = lambda call: JSONResponse(outdated) if call.endswith("/studies/study-1/submissions/") else None
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "sent", 90)]
+    assert prolific.rewards_paid == ["s1"]
+
+
+async def test_an_unclear_reward_without_a_token_is_decided_by_a_person(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await let_easel_approve(study)
+    prolific.after = lambda call: PlainTextResponse("", 504) if "transition" in call else None
+    await study.work_again(minutes=10)
+    async with engine.begin() as connection:
+        await remove_token(connection, study.campaign, now=study.clock.now)
+    payment = await fetch_value(engine, "SELECT id FROM payments")
+
+    async def decide_after(minutes):
+        now = study.clock.now + timedelta(minutes=minutes)
+        async with engine.begin() as connection:
+            await decide_on_payment(connection, study.campaign, payment, "sent", now=now)
+
+    with pytest.raises(Conflict) as refused:
+        await decide_after(29)
+    assert refused.value.code == "too_early"
+    await decide_after(31)
+    assert await study.rewards() == [("s1", "sent", 90)]

@@ -312,7 +312,7 @@ async def test_the_command_drafts(engine, database_url, prolific, study, monkeyp
     monkeypatch.setenv("EASEL_SECRET_KEY", "a key of the server for tests, long enough")
     run = CliRunner().invoke
     words_ = ["study", "draft", "verbs", "--url", HTTPS]
-    assert (await asyncio.to_thread(run, easel, words_)).output == "Draft draft-1 made. It is not published yet.\n"
+    assert (await asyncio.to_thread(run, easel, words_)).output == "Draft draft-1 created. It is not published yet.\n"
     assert "study_exists" in (await asyncio.to_thread(run, easel, words_)).output
     tried = ["study", "test", "verbs", "--email", "ada@example.org"]
     url = "https://app.prolific.com/studies/test-of-draft-1\n"

@@ -17,7 +17,7 @@ StudyDevices = Literal["any", "desktop", "desktop and tablet", "mobile"]
 
 def validate_service_id(service_id: str) -> str:
     if not SERVICE_ID_PATTERN.fullmatch(service_id):
-        raise ValueError("this is not an id of the platform: it has other characters than letters, digits, _ and -")
+        raise ValueError("this is not an id of the platform: it may contain only letters, digits, _ and -")
     return service_id
 
 
