@@ -220,7 +220,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/submissions",
         f"POST {CAMPAIGN_API_PATH}/submissions",
         *(f"POST {CAMPAIGN_API_PATH}/submissions/{act}" for act in ("settings", "notices")),
-        f"DELETE {CAMPAIGN_API_PATH}/submissions/notices",
+        *(f"{method} {CAMPAIGN_API_PATH}/submissions/notices" for method in ("GET", "DELETE")),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/payments/{act}"
             for act in (

@@ -25,7 +25,7 @@ HELP_BY_SETTING = {
     "pay_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
     "prolific_completion_code": "/admin/help/researchers/visit#how-a-visit-ends",
     "panel_query": "/admin/help/researchers/paying-people#another-platform",
-    "recruiting_title": "/admin/help/researchers/prolific-studies",
+    "recruiting_title": "/admin/help/researchers/paying-people#links",
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
     "consent": "/admin/help/researchers/visit",
     "open_link": "/admin/help/researchers/visit",

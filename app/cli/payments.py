@@ -22,7 +22,11 @@ from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
 from app.payments.connections import load_account
 from app.payments.money import amount_text
-from app.payments.notice_subscription import end_notices, subscribe_to_notices
+from app.payments.notice_subscription import (
+    end_notices,
+    list_subscriptions_of_workspace,
+    subscribe_to_notices,
+)
 from app.payments.send_request import load_prepared_bonuses, request_sending
 from app.record.campaign import load_campaign_by_slug
 
@@ -113,21 +117,25 @@ def retry_failed_payments_of_campaign(slug: str) -> None:
 @payments.command("notices")
 @click.argument("slug")
 @click.option("--end", is_flag=True, help="End the notices instead.")
+@click.option("--list", "lists", is_flag=True, help="Only list the subscriptions of the workspace.")
 @url_option
-def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool) -> None:
+def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, lists: bool) -> None:
     """Let the platform tell the server at once when a submission changes. The server needs an https address."""
 
-    async def work(engine: AsyncEngine) -> None:
+    async def work(engine: AsyncEngine) -> list[str]:
         connector = await load_service_connector(engine)
         async with engine.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
+        if lists:
+            found, _ = await list_subscriptions_of_workspace(engine, connector, campaign)
+            return [f"{row.address} {'on' if row.is_enabled else 'disabled'}" for row in found] or ["No subscriptions."]
         if end:
             await end_notices(engine, connector, campaign)
-        else:
-            await subscribe_to_notices(engine, connector, campaign, given_or_likely_server_url(url))
+            return ["No more notices come."]
+        await subscribe_to_notices(engine, connector, campaign, given_or_likely_server_url(url))
+        return ["The platform sends notices now."]
 
-    run_with_engine(work)
-    click.echo("No more notices come." if end else "The platform sends notices now.")
+    click.echo("\n".join(run_with_engine(work)))
 
 
 @payments.command("decide")

@@ -13,6 +13,7 @@ from app.annotation.platforms.service import (
     PlatformService,
     ServiceFailure,
 )
+from app.payments.ledger import LOCK_ACCOUNT
 from app.payments.review import SUBMISSION_IS_APPROVABLE
 from app.payments.rewards import (
     RewardCall,
@@ -142,6 +143,7 @@ async def store_status_of_submission(context: ApprovalContext, submission: str, 
         "now": now,
     }
     async with context.database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": context.account.campaign_id})
         await connection.execute(STORE_STATUS_OF_SUBMISSION, parameters)
         await settle_rewards_by_status(connection, context.account.campaign_id, now=now)
 

@@ -118,6 +118,7 @@ async def decide_on_submission(
             code="service_unavailable",
         ) from None
     async with database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
         await connection.execute(STORE_DECISION, {**key, "decision": decided.decision, "now": now})
         await settle_rewards_by_status(connection, campaign.id, now=now)
         after = {"category": decided.category} if decided.decision == "reject" else None

@@ -10,7 +10,7 @@ from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.registry import PLATFORMS
-from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure
+from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure, Subscription
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
@@ -126,6 +126,23 @@ async def end_subscription_unless_it_is_gone(service: PlatformService, subscript
     except CallRefused as refused:
         if refused.status != 404:
             raise
+
+
+async def list_subscriptions_of_workspace(
+    database: AsyncEngine, connector: ServiceConnector, campaign: Campaign
+) -> tuple[list[Subscription], str]:
+    """Return the subscriptions of the campaign's workspace, and the id of the campaign's own; empty if it has none.
+
+    Raises:
+        Conflict: `no_budget`, `no_token`, `service_refused`.
+        BadGateway: `service_unavailable`.
+
+    """
+    async with database.begin() as connection:
+        account = await load_account_with_token(connection, campaign)
+    service = connector.connect_account(account)
+    found = await call_service_or_refuse(lambda: service.list_subscriptions(account.workspace), about=NOTICES)
+    return found, account.hook_subscription
 
 
 async def store_whether_notices_come(database: AsyncEngine, service: PlatformService, account: Row[Any]) -> None:

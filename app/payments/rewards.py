@@ -161,7 +161,10 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
 
 
 async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:
-    """Settle rewards by the stored status of their submissions, and cancel those of submissions that are gone."""
+    """Settle rewards by the stored status of their submissions, and cancel those of submissions that are gone.
+
+    Its caller holds the account, since several rewards are locked.
+    """
     parameters = {"campaign": campaign_id, "now": now}
     await connection.execute(SETTLE_REWARDS_BY_STATUS, parameters)
     await connection.execute(CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS, parameters | {"problem": SUBMISSION_IS_ABSENT})

@@ -138,6 +138,8 @@ async def test_the_page_and_programs_say_why_they_cannot_subscribe(researcher, p
 async def test_the_page_and_programs_end_notices(researcher, program, page, study, prolific):
     await subscribe(study)
     assert "End the notices" in words(await researcher.get(page))
+    (listed,) = (await program("GET", "/notices", part="submissions")).json()
+    assert (listed["is_enabled"], listed["is_of_campaign"]) == (True, True)
     assert (await program("DELETE", "/notices", part="submissions")).status_code == 204
     await subscribe(study)
     await researcher.post(f"{page}/notices", data={"end": "yes"})
@@ -152,6 +154,9 @@ async def test_the_command_subscribes_and_ends(database_url, study, prolific, mo
     run = CliRunner().invoke
     said = await asyncio.to_thread(run, easel, ["payments", "notices", "verbs", "--url", HTTPS])
     assert said.output == "The platform sends notices now.\n"
-    assert len(prolific.subscriptions) == 1
+    (row,) = prolific.subscriptions.values()
+    row["is_enabled"] = False
+    listed = await asyncio.to_thread(run, easel, ["payments", "notices", "verbs", "--list"])
+    assert listed.output == f"{row['target_url']} disabled\n"
     await asyncio.to_thread(run, easel, ["payments", "notices", "verbs", "--end"])
     assert prolific.subscriptions == {}

@@ -12,7 +12,11 @@ from app.http.dependencies import Database, Now, Transaction, openapi_descriptio
 from app.payments import review
 from app.payments.decisions import ReviewDecision, SubmissionDecision, decide_on_submission
 from app.payments.dependencies import Connector
-from app.payments.notice_subscription import end_notices, subscribe_to_notices
+from app.payments.notice_subscription import (
+    end_notices,
+    list_subscriptions_of_workspace,
+    subscribe_to_notices,
+)
 from app.record.campaign import load_campaign_by_slug
 
 router = program_router("/api/v1/campaigns/{slug}/submissions", "Payments", refusals={404: "`campaign_not_found`"})
@@ -105,6 +109,32 @@ async def decide_on_submission_from_api(
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
     await decide_on_submission(database, connector, campaign, SubmissionDecision(**body.model_dump()), now=now)
+
+
+class SubscriptionSchema(BaseModel):
+    """A subscription of the workspace to notices about submissions."""
+
+    id: str
+    address: str
+    is_enabled: bool = Field(description="False if the platform could not deliver notices for days.")
+    is_of_campaign: bool
+
+
+@router.get(
+    "/notices",
+    responses=openapi_description_of_refusals(
+        {409: "`no_budget`, `no_token`, `service_refused`", 502: "`service_unavailable`"}
+    ),
+)
+async def get_subscriptions(database: Database, connector: Connector, slug: str) -> list[SubscriptionSchema]:
+    """Return the workspace's subscriptions to notices about submissions."""
+    async with database.begin() as connection:
+        campaign = await load_campaign_by_slug(connection, slug)
+    found, own = await list_subscriptions_of_workspace(database, connector, campaign)
+    return [
+        SubscriptionSchema(id=row.id, address=row.address, is_enabled=row.is_enabled, is_of_campaign=row.id == own)
+        for row in found
+    ]
 
 
 @router.post(
