@@ -90,7 +90,8 @@ from app.maintenance.server_gauges import gauges_of_process
 from app.media import pages as media
 from app.palette import api as palette_api
 from app.palette import pages as palette
-from app.payments import api as payments_api
+from app.payments.api import ledger as payments_api
+from app.payments.api import submissions as submissions_api
 from app.payments.connections import ServiceConnector
 from app.payments.pages import ledger as payment_pages
 from app.payments.pages import notices as payment_notices
@@ -324,7 +325,7 @@ ROUTERS = (
         quality_api.router,
         privacy_api.router,
         payments_api.router,
-        payments_api.submissions_router,
+        submissions_api.router,
         recruiting_api.router,
         palette_api.router,
         remarks_api.router,

@@ -228,6 +228,8 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("study_controller", "study_contact", "study_purpose", "ethics_approval"),
         *("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
         *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
+        *("recruiting_title", "recruiting_description", "recruiting_minutes", "recruiting_filter_set"),
+        *("recruiting_groups", "recruiting_excluded_groups", "recruiting_labels"),
     }
 
 
