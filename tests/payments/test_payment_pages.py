@@ -349,4 +349,4 @@ async def test_the_page_warns_of_a_bonus_by_hand_where_a_person_decides(engine, 
     await study.send()
     prolific.pay_by_hand("s1", 300)
     await study.work_again(minutes=40)
-    assert "Did someone pay A1 exactly £4.25 on Prolific’s own page" in words(await researcher.get(page))
+    assert "A bonus of £4.25 that someone paid A1 on Prolific’s own page meanwhile" in words(await researcher.get(page))
