@@ -7,6 +7,7 @@ each condition.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ class RowUse(NamedTuple):
     total: int = 0
 
 
-def williams_orders(n: int) -> list[tuple[int, ...]]:
+@cache
+def williams_orders(n: int) -> Sequence[tuple[int, ...]]:
     """Return the orders of a Williams design of n >= 1 conditions, numbered from 0.
 
     Every condition is equally often at each place, and follows every other one equally often. There are n orders if n

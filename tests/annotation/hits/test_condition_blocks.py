@@ -18,6 +18,7 @@ from app.annotation.hits.condition_counts import count_use_of_square
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
+from app.dashboard.square_counts import RecentSquareCounts
 from app.errors import Conflict
 from app.imports.items import import_items
 from tests.annotation.hits.campaigns import (
@@ -406,6 +407,13 @@ async def test_exported_responses_have_the_condition_its_block_and_the_list(engi
     }
 
 
+async def test_a_condition_like_a_number_keeps_its_last_zero_in_an_export_for_spreadsheets(engine):
+    campaign = await create_campaign_with_conditions(engine, conditions=("1.1", "1.10"), **BLOCKS)
+    await judge(engine, await create_annotator(engine, campaign))
+    table = (await written(engine, campaign.slug, "responses", spreadsheet=True)).removeprefix("\ufeff")
+    assert {row["condition"] for row in csv.DictReader(table.splitlines())} == {"1.1", "'1.10"}
+
+
 async def export_rows(engine, slug):
     return [*csv.DictReader((await written(engine, slug, "responses")).splitlines())]
 
@@ -416,6 +424,7 @@ async def test_items_added_later_must_keep_the_square(engine):
         "voice,sentence\nhuman,s9\nneural,s9\nrules,s9": None,
         "voice,sentence\nhuman,s8\nneural,s8": "content_incomplete",
         "voice,sentence\nhuman,s8\nneural,s8\nrules,": "content_cell_missing",
+        "voice,sentence\nhuman,s8\nneural,s8\n,s8": "condition_cell_missing",
     }
     for number, (table, code) in enumerate(added.items()):
         lines = table.split("\n")
@@ -429,6 +438,14 @@ async def test_a_condition_added_later_is_refused(engine):
     campaign = await create_campaign_with_conditions(engine, contents=4, **BLOCKS)
     table = "id,text,voice\nx1,Hello.,whispered\nx2,Hello.,whispered\nx3,Hello.,whispered"
     assert await import_or_code(engine, campaign, table) == "condition_added"
+
+
+async def test_items_can_be_added_when_each_person_gets_fewer_tasks_than_there_are_blocks(engine):
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS | {"hits_per_annotator": 6})
+    await execute_sql(
+        engine, "UPDATE campaigns SET hits_per_annotator = 2 WHERE id = :campaign", campaign=campaign.id
+    )  # fmt: skip
+    assert await import_or_code(engine, campaign, "id,text,voice\nx1,Hello.,human") is None
 
 
 async def import_or_code(engine, campaign, table):
@@ -484,3 +501,26 @@ async def test_the_overview_shows_people_by_list_and_order(app, researcher):
     assert cells[cells.index("List 1") :][:3] == ["List 1", "1", "0"]
     assert cells[cells.index("human → neural → rules") :][:3] == ["human → neural → rules", "1", "0"]
     assert cells[cells.index("neural") :][:3] == ["neural", "6", "2"]
+
+
+async def test_the_overview_counts_people_again_after_some_seconds(engine):
+    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+    judgments = []
+    for name, seconds in (("a", 0), ("b", 5), ("c", 15)):
+        await judge(engine, await create_annotator(engine, campaign, name), hits=1)
+        async with engine.connect() as connection:
+            counts = await square_counts.load_counts_or_none(connection, campaign, now=NOW + timedelta(seconds=seconds))
+        assert counts is not None
+        judgments.append(sum(one.judgments for one in counts.conditions))
+    assert judgments == [2, 2, 6]
+
+
+async def test_viewers_of_the_overview_at_the_same_time_share_the_counts(engine):
+    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+
+    async def load():
+        async with engine.connect() as connection:
+            return await square_counts.load_counts_or_none(connection, campaign, now=NOW)
+
+    first, second = await asyncio.gather(load(), load())
+    assert first is second
