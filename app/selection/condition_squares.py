@@ -55,6 +55,12 @@ class ConditionSquare:
         lists = self.n if self.has_contents else 1
         return lists * len(williams_orders(self.n)) if self.block_order == "balanced" else lists
 
+    @property
+    def block_count(self) -> int:
+        """Number of blocks of all lists; without an order of conditions, a list is one block."""
+        lists = self.n if self.has_contents else 1
+        return lists if self.block_order == "none" else lists * self.n
+
     def list_of_row(self, row: int) -> int:
         """Return the list of a row: content c has the condition (c + list) mod n."""
         return row % self.n if self.has_contents else 0

@@ -1,24 +1,26 @@
 """Blocks of conditions: the row of the square that an annotator has, and the block that they are in.
 
 An annotator gets a row with the first HIT and keeps it. The rows are given out in balance: a row whose annotator left
-early is given again first. A block ends when the annotator has answered its tasks, or can be asked about no more of its
-items; earlier blocks do not come back.
+early is given again first. Who has left is counted once in a while, as that reads many answers. A block ends when the
+annotator has answered its tasks, or can be asked about no more of its items; earlier blocks do not come back.
 """
 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN, IS_FIRST_RESPONSE, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex
 from app.annotation.hits.item_audiences import ItemsOfOthers
-from app.annotation.hits.item_conditions import ItemConditions, PlaceInBlocks, build_item_conditions
+from app.annotation.hits.item_conditions import ItemConditions, LeaversByRow, PlaceInBlocks, build_item_conditions
 from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_rows, fetch_value
 from app.selection.condition_squares import RowUse, choose_least_used_row
+
+LEAVERS_COUNT_FOR = timedelta(minutes=1)  # before they are counted again
 
 SELECT_CONDITIONS_OF_ITEMS = text("""
     SELECT i.number, btrim(i.fields ->> CAST(:condition AS text)) AS condition,
@@ -54,6 +56,12 @@ COUNT_ROW_USE = text(f"""
     GROUP BY a.square_row
 """)
 
+COUNT_ANNOTATORS_BY_ROW = text("""
+    SELECT square_row AS row, count(*) AS total FROM annotators
+    WHERE campaign_id = :campaign AND square_row IS NOT NULL AND coalesce(barred, '') NOT IN ('excluded', 'erased')
+    GROUP BY square_row
+""")
+
 SELECT_ROW_OF_ANNOTATOR = text("SELECT square_row FROM annotators WHERE campaign_id = :campaign AND id = :annotator")
 
 STORE_ROW_OF_ANNOTATOR = text("""
@@ -73,6 +81,13 @@ class ConditionRow(Record):
     number: int
     condition: str
     content: str | None
+
+
+class RowTotal(Record):
+    """A row of the square, and how many annotators have it."""
+
+    row: int
+    total: int
 
 
 class RowUseRow(Record):
@@ -102,11 +117,11 @@ async def find_place_in_blocks(
     conditions = campaign_index.conditions or await load_item_conditions_once(connection, assignment, campaign_index)
     row = assignment.square_row
     if row is None:
-        row = await give_row_of_square(connection, assignment, conditions.square.row_count, now=now)
+        row = await give_row_of_square(connection, assignment, campaign_index, conditions.square.row_count, now=now)
     if conditions.block_order == "none":
-        return PlaceInBlocks(await compute_items_outside_block(conditions, row, None))
+        return PlaceInBlocks(await conditions.items_outside_block(row, None))
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
-    blocks = [await compute_items_outside_block(conditions, row, condition) for condition in order]
+    blocks = [await conditions.items_outside_block(row, condition) for condition in order]
     own_hits = await load_items_of_own_hits(connection, assignment)
     tasks = Counter(conditions.condition_of_hit_or_none(items) for items in own_hits)
     places_begun = [place for place, condition in enumerate(order) if tasks[condition]]
@@ -131,13 +146,6 @@ async def find_place_in_blocks(
     )
 
 
-async def compute_items_outside_block(conditions: ItemConditions, row: int, condition: int | None) -> ItemsOfOthers:
-    """Return the items outside a block, computed in a thread unless they were computed before."""
-    if conditions.is_block_remembered(row, condition):
-        return conditions.items_outside_block(row, condition)
-    return await asyncio.to_thread(conditions.items_outside_block, row, condition)
-
-
 def tasks_per_block_or_none(assignment: AssignmentState, block_count: int) -> int | None:
     """Return how many tasks a block has; None if it has as many as there are."""
     if assignment.tasks_per_block is not None or assignment.hits_per_annotator is None:
@@ -158,19 +166,36 @@ def can_ask_about_block(
     )
 
 
-async def give_row_of_square(connection: Driver, assignment: AssignmentState, row_count: int, *, now: datetime) -> int:
+async def give_row_of_square(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, row_count: int, *, now: datetime
+) -> int:
     """Store the least used row for an annotator and return it, or the row that they have already."""
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    leavers = await count_leavers_by_row_once_in_a_while(connection, assignment, campaign_index, now=now)
     async with connection.transaction():
         await execute_statement(connection, LOCK_SQUARE, {"campaign": assignment.campaign_id})
         row: int | None = await fetch_value(connection, SELECT_ROW_OF_ANNOTATOR, key)
         if row is None:
-            use = await fetch_rows(
-                connection, COUNT_ROW_USE, {"campaign": assignment.campaign_id, "now": now}, RowUseRow
+            totals = await fetch_rows(
+                connection, COUNT_ANNOTATORS_BY_ROW, {"campaign": assignment.campaign_id}, RowTotal
             )
-            row = choose_least_used_row(row_count, {one.row: RowUse(one.staying, one.total) for one in use})
+            use = {one.row: RowUse(max(0, one.total - leavers.get(one.row, 0)), one.total) for one in totals}
+            row = choose_least_used_row(row_count, use)
             await execute_statement(connection, STORE_ROW_OF_ANNOTATOR, key | {"row": row, "now": now})
     return row
+
+
+async def count_leavers_by_row_once_in_a_while(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
+) -> Mapping[int, int]:
+    """Return how many annotators with each row have left early, as of at most `LEAVERS_COUNT_FOR` ago."""
+    remembered = campaign_index.leavers_by_row
+    if remembered is None or abs(now - remembered.counted_at) >= LEAVERS_COUNT_FOR:
+        key = {"campaign": assignment.campaign_id, "now": now}
+        use = await fetch_rows(connection, COUNT_ROW_USE, key, RowUseRow)
+        remembered = LeaversByRow({one.row: one.total - one.staying for one in use}, now)
+        campaign_index.leavers_by_row = remembered
+    return remembered.counts
 
 
 async def load_items_of_own_hits(connection: Driver, assignment: AssignmentState) -> Sequence[Sequence[int]]:

@@ -84,6 +84,14 @@ def has_hit_left_after_answering(
     )
 
 
+def has_surely_block_for_others(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
+    """Return whether so many items with conditions are open that some block of some list has enough for a task."""
+    if campaign_index.conditions is None:
+        return False
+    items_too_few_for_tasks = campaign_index.conditions.square.block_count * (assignment.fewest_items - 1)
+    return campaign_index.index.open_item_count > items_too_few_for_tasks
+
+
 async def finish_if_done_and_name_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
@@ -97,6 +105,8 @@ async def finish_if_done_and_name_no_hit_reason(
         and has_hit_left_after_answering(assignment, campaign_index, ())
     ):
         return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
+    if campaign_index is not None and has_surely_block_for_others(assignment, campaign_index):
+        return "seen_all"
     parameters = {
         "campaign": assignment.campaign_id,
         "wanted": assignment.judgments_per_item,

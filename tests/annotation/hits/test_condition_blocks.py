@@ -291,6 +291,28 @@ async def test_the_row_of_a_person_who_left_early_is_given_again_first(engine):
     assert rows["g"] == rows["d"]
 
 
+async def test_who_has_left_is_counted_once_a_minute_and_not_for_each_newcomer(engine):
+    campaign, cache = await create_campaign_with_conditions(engine, **BLOCKS), PosteriorCache()
+    later = NOW + timedelta(hours=2)
+    leaves_at = later + timedelta(seconds=30)
+    for name in "abcdef":
+        one = await create_annotator(engine, campaign, name)
+        if name == "d":
+            await judge(engine, one, hits=1, cache=cache, now=leaves_at - timedelta(minutes=campaign.lease_minutes))
+        else:
+            await judge(engine, one, cache=cache)
+    for name, seconds in (("g", 0), ("h", 45), ("i", 61)):
+        await judge(
+            engine,
+            await create_annotator(engine, campaign, name),
+            hits=1,
+            cache=cache,
+            now=later + timedelta(seconds=seconds),
+        )
+    rows = await rows_by_name(engine)
+    assert (rows["g"], rows["h"], rows["i"]) == (rows["a"], rows["b"], rows["d"])
+
+
 async def test_a_person_at_work_and_one_who_comes_back_keep_their_row(engine):
     campaign = await create_campaign_with_conditions(engine, **BLOCKS)
     assignment = await create_annotator(engine, campaign, "a")
