@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.condition_blocks import has_group_for_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
@@ -39,7 +40,7 @@ SELECT_OPEN_ITEMS = text(f"""
       AND p.subject <> ALL(CAST(:always AS int[]))
 """)
 
-# For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
+# For campaigns whose open items cannot be compared. In another revision, further items may have joined.
 FINISH_INCOMPARABLE = finish_campaign_where_sql("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
@@ -87,7 +88,10 @@ def has_hit_left_after_answering(
 async def finish_if_done_and_name_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
-    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
+    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign.
+
+    With conditions, it is also finished if no list or block has as many open items as a task needs.
+    """
     campaign_index = cache.indexes.get(assignment.campaign_id)
     is_all_implied = campaign_index is not None and has_only_implied_pairs_left(assignment, campaign_index)
     if (
@@ -106,6 +110,13 @@ async def finish_if_done_and_name_no_hit_reason(
     open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
+        return "all_done"
+    if (
+        campaign_index is not None
+        and campaign_index.conditions is not None
+        and not has_group_for_task(campaign_index.conditions, open_items, assignment.fewest_items)
+    ):
+        await finish_incomparable(connection, assignment, now=now)
         return "all_done"
     if assignment.segment_count:
         return await finish_if_done_and_name_no_systems_reason(
@@ -138,9 +149,14 @@ async def finish_if_done_and_name_no_systems_reason(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
+    await finish_incomparable(connection, assignment, now=now)
+    return "all_done"
+
+
+async def finish_incomparable(connection: Driver, assignment: AssignmentState, *, now: datetime) -> None:
+    """Finish a campaign whose open items are in no task together, unless it has another revision meanwhile."""
     key = {"campaign": assignment.campaign_id, "revision": assignment.revision, "now": now}
     await execute_statement(connection, FINISH_INCOMPARABLE, key)
-    return "all_done"
 
 
 def has_only_implied_pairs_left(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:
