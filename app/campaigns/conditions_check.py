@@ -218,11 +218,50 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
                 code="too_few_items_in_block",
                 setting="items_per_hit",
             )
-    limit = campaign.hits_per_annotator
-    if has_blocks and limit is not None and limit < square.n:
+    if has_blocks:
+        refuse_limit_before_last_block(campaign, square.n, campaign.hits_per_annotator)
+
+
+def refuse_limit_before_last_block(campaign: Campaign, condition_count: int, limit: float | None) -> None:
+    """Raise `Conflict` (`too_few_tasks_for_blocks`) if a limit of tasks per annotator cuts a block off."""
+    needed = condition_count * (campaign.tasks_per_block or 1)
+    if limit is not None and limit < needed:
+        of_tasks = f" of {pluralize(campaign.tasks_per_block, 'task')}" if campaign.tasks_per_block else ""
         raise Conflict(
-            f"Each person gets {pluralize(int(limit), 'task')}, but there are {square.n} blocks. Allow more tasks per "
-            "annotator, then launch.",
+            f"Each person gets {pluralize(int(limit), 'task')}, but there are {condition_count} blocks{of_tasks}. "
+            f"Set the tasks per annotator to at least {needed:,}, or leave them empty.",
             code="too_few_tasks_for_blocks",
             setting="hits_per_annotator",
+            least=needed,
         )
+
+
+COUNT_CONDITIONS = text("""
+    SELECT count(DISTINCT btrim(i.fields ->> CAST(:condition AS text)))
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
+      AND btrim(i.fields ->> CAST(:condition AS text)) <> ''
+""")
+
+
+async def refuse_limit_that_moves_blocks(
+    connection: AsyncConnection, campaign: Campaign, new_limit: float | None
+) -> None:
+    """Refuse a new limit of tasks per annotator that would change where blocks of a launched campaign end.
+
+    Raises:
+        Conflict: `blocks_are_fixed` if the limit divides the tasks among the blocks, `too_few_tasks_for_blocks`.
+
+    """
+    if campaign.block_order == "none" or campaign.status == "draft" or new_limit == campaign.hits_per_annotator:
+        return
+    if campaign.tasks_per_block is None:
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}, and the tasks per annotator decide where its blocks end, so "
+            "people at work would have blocks of different lengths. Nothing was changed. To change the limit, copy the "
+            "campaign.",
+            code="blocks_are_fixed",
+            setting="hits_per_annotator",
+        )
+    key = {"campaign": campaign.id, "condition": campaign.condition_column}
+    refuse_limit_before_last_block(campaign, await connection.scalar(COUNT_CONDITIONS, key) or 0, new_limit)

@@ -151,15 +151,15 @@ async def test_blocks_and_lists_hold_together(engine):
 
 
 @pytest.mark.parametrize(
-    ("design", "items_per_hit", "laws"),
-    [("pairwise", 2, {}), ("ranking", 3, {}), ("categories", 1, {"design_settings": {"labels": ["a", "b"]}})],
+    ("design", "items_per_hit", "more"),
+    [("rating", 3, {}), ("magnitude", 2, {}), ("categories", 1, {"design_settings": {"labels": ["a", "b"]}})],
 )
-async def test_blocks_hold_for_comparisons_rankings_and_labels(engine, design, items_per_hit, laws):
-    settings = BLOCKS | {"design": design, "items_per_hit": items_per_hit} | laws
+async def test_blocks_hold_for_ratings_magnitudes_and_labels(engine, design, items_per_hit, more):
+    settings = BLOCKS | {"design": design, "items_per_hit": items_per_hit} | more
     campaign = await create_campaign_with_conditions(engine, contents=6, **settings)
     assignment = await create_annotator(engine, campaign)
     shown = []
-    values = {"pairwise": [1.0, 2.0], "ranking": [1.0, 2.0, 3.0], "categories": [0.0]}[design]
+    values = {"rating": [1.0, 2.0, 3.0], "magnitude": [1.0, 2.0], "categories": [0.0]}[design]
     while (next_hit := await find_or_lease_next_hit(engine, assignment)).hit is not None:
         shown.append(next_hit.hit.items)
         await submit_scores(engine, assignment, next_hit.hit, scores=values)
