@@ -67,6 +67,7 @@ from app.database.session import (
     PAGE_LIMITS,
     READING_LIMITS,
     SERVING_LIMITS,
+    PrimaryProof,
     ServingConnections,
     create_engine,
 )
@@ -89,7 +90,8 @@ from app.maintenance.server_gauges import gauges_of_process
 from app.media import pages as media
 from app.palette import api as palette_api
 from app.palette import pages as palette
-from app.payments import api as payments_api
+from app.payments.api import ledger as payments_api
+from app.payments.api import submissions as submissions_api
 from app.payments.connections import ServiceConnector
 from app.payments.pages import ledger as payment_pages
 from app.payments.pages import notices as payment_notices
@@ -159,7 +161,8 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
-    state.has_several_databases = len(parse_postgres_address(url).hosts) > 1
+    has_several_databases = len(parse_postgres_address(url).hosts) > 1
+    state.primary_proof = PrimaryProof(state.serving_connections) if has_several_databases else None
     state.utc_now = dependencies.utc_now  # the clock of routes without dependencies
     state.names = CampaignNames()
     state.posterior_cache = PosteriorCache(settings.campaign_memory_mb * MB)
@@ -322,7 +325,7 @@ ROUTERS = (
         quality_api.router,
         privacy_api.router,
         payments_api.router,
-        payments_api.submissions_router,
+        submissions_api.router,
         recruiting_api.router,
         palette_api.router,
         remarks_api.router,

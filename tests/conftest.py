@@ -37,6 +37,7 @@ from app.main import create_app
 from app.settings import Settings
 from tests.clusters import make_once
 from tests.engines import Engines
+from tests.lanes import order_for_processes
 from tests.servers import easel_serving
 
 # The same examples on every run, and no stopwatch: a busy machine is not a failure.
@@ -132,14 +133,10 @@ def pytest_collection() -> Iterator[Any]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the lane `slow` last in the share of each process: pytest-xdist gives each an equal part of the list."""
-    processes = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-    lanes = [[item for item in items if bool(item.get_closest_marker("slow")) is slow] for slow in (False, True)]
-    items[:] = [item for place in range(processes) for lane in lanes for item in share_of(lane, place, processes)]
-
-
-def share_of(items: list[pytest.Item], place: int, processes: int) -> list[pytest.Item]:
-    return items[len(items) * place // processes : len(items) * (place + 1) // processes]
+    slow, quick = ([item for item in items if bool(item.get_closest_marker("slow")) is lane] for lane in (True, False))
+    # The test that may take longest begins first, or the last process would run it alone at the end.
+    slow.sort(key=lambda item: item.get_closest_marker("timeout") is None)
+    items[:] = order_for_processes(slow, quick, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

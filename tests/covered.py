@@ -13,6 +13,7 @@ import json
 import os
 import sys
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,7 +28,13 @@ SEEN: list[dict[str, Any]] = []  # in the controller: by each worker
 if WORKER := "PYTEST_XDIST_WORKER" in os.environ:
     # Before anything of ours is imported: pytest reads this plugin before it reads conftest.py.
     WATCHED = slipcover.Slipcover(immediate=True, branch=True, source=["app"], exclude_also=NEVER_RUN)
-    sys.meta_path.insert(0, WatchingFinder(WATCHED, "app"))
+    FINDER = WatchingFinder(WATCHED, "app")
+    PLACE, PLACES = (
+        int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw")),
+        int(os.environ["PYTEST_XDIST_WORKER_COUNT"]),
+    )
+    FINDER.make_share(Path(__file__).resolve().parents[1] / "app", PLACE, PLACES)
+    sys.meta_path.insert(0, FINDER)
 
 
 def pytest_configure(config: pytest.Config) -> None:

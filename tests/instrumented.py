@@ -45,6 +45,16 @@ class WatchingFinder:
             spec.loader = WatchedLoader(name, spec.loader.path, self)
         return spec
 
+    def make_share(self, folder: Path, place: int, places: int) -> None:
+        """Make and keep the code of this worker's share of the modules in `folder`, which is the package's.
+
+        Workers that import the same modules at the same time would each make all of them.
+        """
+        for path in sorted(folder.rglob("*.py"))[place::places]:
+            parts = path.relative_to(folder.parent).with_suffix("").parts
+            name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+            WatchedLoader(name, str(path), self).read_or_make()
+
 
 class WatchedLoader(SourceFileLoader):
     """Loads a module whose lines and branches SlipCover counts."""
@@ -55,14 +65,17 @@ class WatchedLoader(SourceFileLoader):
         self.file = finder.kept / f"{name}.bin"
 
     def get_code(self, fullname: str) -> CodeType:
-        source = self.get_data(self.path)
-        key = hashlib.sha256(f"{MADE_BY} {self.path} ".encode() + source).digest()
-        code, lines, branches = self.read(key) or self.make_and_keep(key, source)
+        code, lines, branches = self.read_or_make()
         if not HAS_PROBES:  # Python itself tells which lines run, and SlipCover which lines there are
             return self.watched.instrument(code)  # type: ignore[no-any-return]
         self.watched.code_lines[self.path].update(lines)
         self.watched.code_branches[self.path].update(branches)
         return with_probes(code, self.watched)
+
+    def read_or_make(self) -> Made:
+        source = self.get_data(self.path)
+        key = hashlib.sha256(f"{MADE_BY} {self.path} ".encode() + source).digest()
+        return self.read(key) or self.make_and_keep(key, source)
 
     def read(self, key: bytes) -> Made | None:
         """Return what is kept of this source, if anything is."""

@@ -39,6 +39,17 @@ print(json.dumps(counted))
 """
 
 
+MAKE_SHARE = """
+import sys
+from pathlib import Path
+import slipcover
+from tests.instrumented import WatchingFinder
+finder = WatchingFinder(slipcover.Slipcover(immediate=True, branch=True), "package", Path(sys.argv[1], "kept"))
+finder.make_share(Path(sys.argv[1], "package"), int(sys.argv[2]), 2)
+assert "package" not in sys.modules
+"""
+
+
 @pytest.fixture
 def executed(tmp_path):
     """Return what SlipCover counts in the example while `parity` is called."""
@@ -84,3 +95,15 @@ def test_a_file_that_is_spoilt_or_cut_off_is_made_again(executed, tmp_path, spoi
     file = kept_file(tmp_path)
     file.write_bytes(file.read_bytes()[:-40] if spoilt is None else spoilt)
     assert executed(1) == made_now
+
+
+def test_each_worker_makes_its_share_of_the_modules_without_importing_them(tmp_path):
+    for name in ("__init__", "first", "second", "deep/third"):
+        path = tmp_path / "package" / f"{name}.py"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("VALUE = 1\n")
+    made: list[set[str]] = []
+    for place in (0, 1):
+        subprocess.run([sys.executable, "-c", MAKE_SHARE, tmp_path, str(place)], cwd=ROOT, check=True)
+        made.append({path.stem for path in (tmp_path / "kept").iterdir()}.difference(*made))
+    assert made == [{"package", "package.first"}, {"package.deep.third", "package.second"}]

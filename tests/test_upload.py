@@ -116,9 +116,9 @@ def test_the_size_is_looked_at_first():
     assert problem.value.code == "file_too_large"
 
 
-def test_more_rows_than_a_campaign_can_have_are_refused_while_reading():
+def test_more_rows_than_may_be_held_in_memory_are_refused_while_reading():
     record = table("id\n1\n")[1][0]
-    endless = iterate_rows_up_to_limit(record for _ in range(MAX_UPLOAD_ROWS + 1))
+    endless = iterate_rows_up_to_limit((record for _ in range(MAX_UPLOAD_ROWS + 1)), MAX_UPLOAD_ROWS)
     with pytest.raises(TooLarge) as problem:
         for _ in endless:
             pass

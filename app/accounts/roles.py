@@ -213,15 +213,15 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
         *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("payments", "payments.csv", "submissions", "study")),
         f"POST {CAMPAIGN_PAGES_PATH}/study",
-        f"POST {CAMPAIGN_PAGES_PATH}/study/draft",
+        *(f"POST {path}/study/{act}" for path in (CAMPAIGN_PAGES_PATH, CAMPAIGN_API_PATH) for act in ("draft", "test")),
         f"GET {CAMPAIGN_API_PATH}/study",
         f"POST {CAMPAIGN_API_PATH}/study",
-        f"POST {CAMPAIGN_API_PATH}/study/draft",
         f"POST {CAMPAIGN_PAGES_PATH}/submissions",
-        f"POST {CAMPAIGN_PAGES_PATH}/submissions/settings",
+        *(f"POST {CAMPAIGN_PAGES_PATH}/submissions/{act}" for act in ("settings", "notices")),
         f"GET {CAMPAIGN_API_PATH}/submissions",
         f"POST {CAMPAIGN_API_PATH}/submissions",
-        f"POST {CAMPAIGN_API_PATH}/submissions/settings",
+        *(f"POST {CAMPAIGN_API_PATH}/submissions/{act}" for act in ("settings", "notices")),
+        *(f"{method} {CAMPAIGN_API_PATH}/submissions/notices" for method in ("GET", "DELETE")),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/payments/{act}"
             for act in (

@@ -34,7 +34,14 @@ QUALITY_PRESET_TITLES = {
 }
 CURRENCY_TITLES = {code: code for code in get_args(Currency)}
 CRITERIA_LAYOUT_TITLES = {"in turn": "One after another", "grid": "Side by side, in a grid"}
+STUDY_DEVICE_TITLES = {
+    "any": "Any device",
+    "desktop": "Computers",
+    "desktop and tablet": "Computers and tablets",
+    "mobile": "Phones",
+}
 CHOICE_TITLES_BY_SETTING = {
+    "recruiting_devices": STUDY_DEVICE_TITLES,
     "open_platforms": {
         "": "Automatic: on if the open link is on and has no passphrase",
         "yes": "Open",

@@ -17,6 +17,7 @@ from app.alerts.settings import AlertSettings
 from app.annotation.onboarding.practice_sets import PracticeFormat, parse_practice_sets
 from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
+from app.annotation.platforms.study_settings import StudySettings
 from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
 from app.campaigns.setting_types import (
     ColumnName,
@@ -74,6 +75,7 @@ JOINT_ERROR_TYPE = "of_field"  # an error of several settings, shown at the fiel
 class CampaignSettings(
     WhoJudgesSettings,
     CrowdSettings,
+    StudySettings,
     VisitSettings,
     PresentationSettings,
     UnjudgedSettings,

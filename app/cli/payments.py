@@ -5,16 +5,29 @@ from pathlib import Path
 from typing import get_args
 
 import click
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
+from app.cli.run_command import (
+    current_utc_time,
+    given_or_likely_server_url,
+    json_option,
+    print_json,
+    run_in_transaction,
+    run_with_engine,
+)
+from app.cli.study import load_service_connector, url_option
 from app.cli.text_table import print_text_table
 from app.errors import pluralize
 from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
 from app.payments.connections import load_account
 from app.payments.money import amount_text
-from app.payments.send_request import request_sending
+from app.payments.notice_subscription import (
+    end_notices,
+    list_subscriptions_of_workspace,
+    subscribe_to_notices,
+)
+from app.payments.send_request import load_prepared_bonuses, request_sending
 from app.record.campaign import load_campaign_by_slug
 
 
@@ -35,6 +48,7 @@ def print_payments(slug: str, *, as_json: bool) -> None:
             {
                 "id": str(row.id),
                 "annotator": row.name,
+                "kind": row.kind,
                 "amount": amount_text(row.amount),
                 "currency": row.currency,
                 "state": row.state,
@@ -49,8 +63,8 @@ def print_payments(slug: str, *, as_json: bool) -> None:
     elif not rows:
         click.echo("No payments.")
     else:
-        titles = ["Id", "Annotator", "Amount", "Currency", "State", "Reason"]
-        print_text_table(titles, [list(row.values()) for row in rows], right_columns={0, 2})
+        titles = ["Id", "Annotator", "Kind", "Amount", "Currency", "State", "Reason"]
+        print_text_table(titles, [list(row.values()) for row in rows], right_columns={0, 3})
 
 
 @payments.command("add")
@@ -82,8 +96,8 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
         campaign = await load_campaign_by_slug(connection, slug)
         await request_sending(connection, campaign, now=current_utc_time())
         account = await load_account(connection, campaign)
-        totals = await ledger.load_totals(connection, campaign.id, account.budget)
-        return f"{amount_text(totals.amounts.get('prepared', 0))} {account.currency}"
+        prepared = await load_prepared_bonuses(connection, campaign.id)
+        return f"{amount_text(prepared.amount)} {account.currency}"
 
     click.echo(f"The server sends {run_in_transaction(work)}. `easel payments list {slug}` shows what became of it.")
 
@@ -98,6 +112,30 @@ def retry_failed_payments_of_campaign(slug: str) -> None:
         return await ledger.retry_failed_payments(connection, campaign, now=current_utc_time())
 
     click.echo(f"The server sends {pluralize(run_in_transaction(work), 'payment')} again.")
+
+
+@payments.command("notices")
+@click.argument("slug")
+@click.option("--end", is_flag=True, help="End the notices instead.")
+@click.option("--list", "lists", is_flag=True, help="Only list the subscriptions of the workspace.")
+@url_option
+def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, lists: bool) -> None:
+    """Let the platform tell the server at once when a submission changes. The server needs an https address."""
+
+    async def work(engine: AsyncEngine) -> list[str]:
+        connector = await load_service_connector(engine)
+        async with engine.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+        if lists:
+            found, _ = await list_subscriptions_of_workspace(engine, connector, campaign)
+            return [f"{row.address} {'on' if row.is_enabled else 'disabled'}" for row in found] or ["No subscriptions."]
+        if end:
+            await end_notices(engine, connector, campaign)
+            return ["No more notices come."]
+        await subscribe_to_notices(engine, connector, campaign, given_or_likely_server_url(url))
+        return ["The platform sends notices now."]
+
+    click.echo("\n".join(run_with_engine(work)))
 
 
 @payments.command("decide")

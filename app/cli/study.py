@@ -8,28 +8,49 @@ from app.cli.run_command import current_utc_time, given_or_likely_server_url, ru
 from app.payments.connections import ServiceConnector
 from app.payments.token_encryption import TokenCipher
 from app.recruiting.studies import draft_study
+from app.recruiting.study_trial import create_test_study_of_campaign
 from app.settings import read_settings
+
+url_option = click.option("--url", help="Address of the server, if it is not the default.")
+
+
+async def load_service_connector(engine: AsyncEngine) -> ServiceConnector:
+    """Return what calls platforms with the tokens that are stored in the database."""
+    settings = read_settings()
+    if settings.secret_key is not None:
+        key = settings.secret_key.get_secret_value()
+    else:
+        async with engine.begin() as connection:
+            key = await load_or_create_installation_key(connection)
+    return ServiceConnector(settings, TokenCipher(key))
 
 
 @click.group()
 def study() -> None:
-    """Study of a campaign on its platform: make a draft from the campaign's settings and plan."""
+    """Study of a campaign on its platform: make a draft from the campaign's settings and plan, and test it."""
 
 
 @study.command("draft")
 @click.argument("slug")
-@click.option("--url", help="Address of the server, if it is not the default.")
+@url_option
 def draft_study_of_campaign(slug: str, url: str | None) -> None:
     """Make an unpublished study on the platform. It costs nothing until it is published."""
-    settings = read_settings()
 
     async def work(engine: AsyncEngine) -> str:
-        if settings.secret_key is not None:
-            key = settings.secret_key.get_secret_value()
-        else:
-            async with engine.begin() as connection:
-                key = await load_or_create_installation_key(connection)
-        connector = ServiceConnector(settings, TokenCipher(key))
+        connector = await load_service_connector(engine)
         return await draft_study(engine, connector, slug, given_or_likely_server_url(url), now=current_utc_time())
 
     click.echo(f"Draft {run_with_engine(work)} created. It is not published yet.")
+
+
+@study.command("test")
+@click.argument("slug")
+@click.option("--email", default="", help="Address of a test participant, to add one first.")
+def print_address_of_test_study(slug: str, email: str) -> None:
+    """Make a test study of the draft, on which a test participant works without pay, and print its address."""
+
+    async def work(engine: AsyncEngine) -> str:
+        connector = await load_service_connector(engine)
+        return (await create_test_study_of_campaign(engine, connector, slug, email=email)).url
+
+    click.echo(run_with_engine(work))

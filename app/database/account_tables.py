@@ -39,7 +39,7 @@ exclusive_work = Table(
     Column("deadline", Time, nullable=False),  # moved while the holder works; then another process may take it over
 )
 
-# Number of judgments that a campaign had at a watermark, so that a list of campaigns counts only later ones.
+# Number of judgments of drawn items that a campaign had at a watermark: a list of campaigns counts only later ones.
 # A new revision, a decision or a restart of the server makes the count invalid.
 counted_judgments = Table(
     "counted_judgments",

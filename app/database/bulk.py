@@ -45,9 +45,10 @@ async def insert_text_lines_by_copy(
 ) -> None:
     """Insert rows as `insert_rows_by_copy` does, from lines that `format_copy_line` made, perhaps in another thread."""
     driver = await begin_transaction_returning_driver(connection)
-    source = BytesIO("".join(lines).encode())
-    async with closing_connection_on_timeout(driver):
-        await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
+    # Closed at once: the driver leaves it in a cycle of references, so that the lines of many calls would be kept.
+    with BytesIO("".join(lines).encode()) as source:
+        async with closing_connection_on_timeout(driver):
+            await driver.copy_to_table(table.name, source=source, columns=columns, timeout=COPY_TIMEOUT_SECONDS)
 
 
 def format_copy_line(cells: Iterable[str | float | None]) -> str:
@@ -60,6 +61,11 @@ def format_copy_cell(cell: str | float) -> str:
         return repr(cell)
     # Several times faster than `str.translate`.
     return cell.replace("\\", r"\\").replace("\t", r"\t").replace("\n", r"\n").replace("\r", r"\r")
+
+
+def format_array_for_copy(numbers: Iterable[float] | None) -> str | None:
+    """Return numbers as PostgreSQL writes an array, with all bits of floats; None for NULL."""
+    return None if numbers is None else f"{{{','.join(map(str, numbers))}}}"
 
 
 async def insert_number_arrays_as_rows_by_copy(
@@ -82,12 +88,12 @@ async def insert_number_arrays_as_rows_by_copy(
             rows[f"{name} bytes"], rows[name] = values.itemsize, values
         else:
             rows[name] = encode_float8_arrays(values)
-    source = BytesIO(COPY_HEAD + rows.tobytes() + COPY_END)
     names = list(columns)
-    async with closing_connection_on_timeout(driver):
-        await driver.copy_to_table(
-            table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
-        )
+    with BytesIO(COPY_HEAD + rows.tobytes() + COPY_END) as source:
+        async with closing_connection_on_timeout(driver):
+            await driver.copy_to_table(
+                table.name, source=source, columns=names, format="binary", timeout=COPY_TIMEOUT_SECONDS
+            )
 
 
 async def fetch_array_by_column(
@@ -188,20 +194,20 @@ async def iterate_prefetching_next(produce: Callable[[], Awaitable[T | None]]) -
 
 async def reserve_next_ids_of_column(connection: AsyncConnection, column: Column[int], count: int) -> list[int]:
     """Reserve the next `count` numbers of an identity column, ascending, perhaps with gaps."""
-    numbers = await connection.execute(
+    numbers = await connection.scalar(
         text(
-            "SELECT nextval(pg_get_serial_sequence(CAST(:table AS text), CAST(:column AS text))) "
+            "SELECT array_agg(nextval(pg_get_serial_sequence(CAST(:table AS text), CAST(:column AS text)))) "
             "FROM generate_series(1, CAST(:count AS int))"
         ),
         {"table": column.table.name, "column": column.name, "count": count},
     )
-    return sorted(numbers.scalars())
+    return sorted(numbers or ())
 
 
 async def reserve_next_record_numbers(connection: AsyncConnection, count: int) -> list[int]:
     """Reserve the next `count` numbers of the record, ascending, perhaps with gaps."""
-    statement = text("SELECT nextval('record_seq') FROM generate_series(1, CAST(:count AS int))")
-    return sorted((await connection.execute(statement, {"count": count})).scalars())
+    statement = text("SELECT array_agg(nextval('record_seq')) FROM generate_series(1, CAST(:count AS int))")
+    return sorted(await connection.scalar(statement, {"count": count}) or ())
 
 
 @asynccontextmanager

@@ -43,6 +43,11 @@ payment_accounts = Table(
     Column("problem", Text, nullable=False, server_default=""),  # of the last try
     Column("connected_by", Text, nullable=False),
     Column("connected_at", Time, nullable=False),
+    Column(
+        "budget_covers_rewards", Boolean, nullable=False, server_default=text("false")
+    ),  # false: it was set before rewards were counted, and is for bonuses alone
+    Column("hook_subscription", Text, nullable=False, server_default=""),  # the service's id of it; empty: none
+    Column("hook_problem", Text, nullable=False, server_default=""),  # why notices no longer come
     CheckConstraint("token IS NULL OR token_variable IS NULL", name="one_token"),
     CheckConstraint(
         "workspace <> '' OR (token IS NULL AND token_variable IS NULL)", name="workspace"
@@ -52,7 +57,10 @@ payment_accounts = Table(
 
 PAYMENT_STATES = ("prepared", "sending", "sent", "failed", "unknown", "cancelled")
 
-# Payments to annotators. `sending` is committed before the call that pays.
+PAYMENT_KINDS = ("bonus", "reward")
+
+# Payments to annotators: bonuses, and the rewards of approved submissions. `sending` is committed before the call that
+# pays.
 payments = Table(
     "payments",
     metadata,
@@ -78,6 +86,7 @@ payments = Table(
     Column("created_by", Text, nullable=False),
     Column("created_at", Time, nullable=False),
     Column("decided_by", Text),  # who said what became of it
+    Column("kind", Text, nullable=False, server_default="bonus"),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "request_key", "line"),
     cascading_foreign_key("annotators", "annotator_id", from_table="payments"),
@@ -86,7 +95,9 @@ payments = Table(
     index_where_condition_holds(
         "state IN ('prepared', 'sending', 'unknown')", "payments_open_idx", "campaign_id", "state", "id"
     ),
+    index_where_condition_holds("kind = 'reward'", "payments_one_reward_idx", "campaign_id", "submission", unique=True),
     CheckConstraint(f"state IN {PAYMENT_STATES}", name="state"),
+    CheckConstraint(f"kind IN {PAYMENT_KINDS}", name="kind"),
     CheckConstraint("amount > 0", name="amount"),
 )
 
@@ -110,6 +121,8 @@ submissions = Table(
     Column("status", Text, nullable=False),
     Column("seen_at", Time, nullable=False),
     Column("problem", Text, nullable=False, server_default=""),  # of the last try to approve it
+    Column("reward", Integer),  # what its approval pays or paid, in hundredths; NULL: the service did not say
+    Column("return_requested_at", Time),  # when a person asked the annotator here to return it; NULL: never
     PrimaryKeyConstraint("campaign_id", "external_id"),
     cascading_foreign_key("annotators", "annotator_id", from_table="submissions"),
     Index("submissions_annotator_id_idx", "campaign_id", "annotator_id"),

@@ -371,14 +371,29 @@ class ServingConnections:
             await connection.close()
 
 
-async def require_current_primary(connections: ServingConnections) -> None:
-    """Make sure that the database knows all committed data. Raises one of `DATABASE_ERRORS` if it may be outdated.
+class PrimaryProof:
+    """Proof that the database knows all committed data, for addresses that name several servers.
 
     A primary that hung while another was elected answers reads for some seconds once it goes on. Only a commit tells:
-    it waits for a synchronous standby, and that one has left.
+    with synchronous replication it waits for a standby, and that one has left. Concurrent callers share a commit.
     """
-    async with connections.borrow_autocommit_connection() as driver:
-        await driver.execute("SELECT pg_logical_emit_message(true, 'easel', '')")
+
+    FRESH_SECONDS = 0.5  # so many refusals in a row do not become as many commits
+
+    def __init__(self, connections: ServingConnections) -> None:
+        self._connections = connections
+        self._proved_at = -math.inf
+        self._lock = asyncio.Lock()
+
+    async def require_current_primary(self) -> None:
+        """Return if the database is the current primary. Raises one of `DATABASE_ERRORS` if it may be outdated."""
+        asked_at = time.monotonic()
+        async with self._lock:
+            if self._proved_at < asked_at - self.FRESH_SECONDS:
+                began = time.monotonic()
+                async with self._connections.borrow_autocommit_connection() as driver:
+                    await driver.execute("SELECT pg_logical_emit_message(true, 'easel', '')")
+                self._proved_at = began
 
 
 @cache

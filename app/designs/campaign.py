@@ -139,11 +139,20 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     panel_submission: str | None = field(default=None, metadata=CROWD)
     panel_key: str = field(default="", metadata=CROWD)
     frame_origins: list[str] = field(default_factory=list, metadata=CROWD)
+    form_origins: list[str] = field(default_factory=list, metadata=CROWD)
     return_completed: str | None = field(default=None, metadata=CROWD)
     return_failed_checks: str | None = field(default=None, metadata=CROWD)
     return_screened_out: str | None = field(default=None, metadata=CROWD)
     return_quota_full: str | None = field(default=None, metadata=CROWD)
     return_nothing_left: str | None = field(default=None, metadata=CROWD)
+    recruiting_title: str = field(default="", metadata=CROWD)
+    recruiting_description: str = field(default="", metadata=CROWD)
+    recruiting_minutes: int | None = field(default=None, metadata=CROWD)
+    recruiting_devices: Literal["any", "desktop", "desktop and tablet", "mobile"] = field(default="any", metadata=CROWD)
+    recruiting_filter_set: str | None = field(default=None, metadata=CROWD)
+    recruiting_groups: list[str] = field(default_factory=list, metadata=CROWD)
+    recruiting_excluded_groups: list[str] = field(default_factory=list, metadata=CROWD)
+    recruiting_labels: list[str] = field(default_factory=list, metadata=CROWD)
     open_link: bool
     open_platforms: bool | None
     passphrase: str

@@ -29,7 +29,7 @@ from app.database import session
 from app.errors import Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
-from app.http.middleware import FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
+from app.http.middleware import FORM_ORIGINS_STATE_KEY, FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
 from app.http.templating import LANGUAGE_PARAMETER, template_environment
 from app.settings import Settings
 
@@ -165,6 +165,8 @@ class FramedPageSettings(PageSettings, Protocol):
 
     @property
     def frame_origins(self) -> list[str] | None: ...
+    @property
+    def form_origins(self) -> list[str] | None: ...
 
 
 def set_request_language(request: Request, campaign: PageSettings | None = None) -> None:
@@ -187,10 +189,12 @@ def allow_https_media_if_campaign_does(request: Request, campaign: PageSettings)
 
 
 def allow_campaign_sources_and_frames(request: Request, campaign: FramedPageSettings) -> None:
-    """Let an annotator's page load what its campaign allows, and let the campaign's sites show it in a frame."""
+    """Let an annotator's page load what its campaign allows, and let its sites show it in a frame or take its form."""
     allow_https_media_if_campaign_does(request, campaign)
     if campaign.frame_origins:
         request.scope["state"][FRAME_ORIGINS_STATE_KEY] = tuple(campaign.frame_origins)
+    if campaign.form_origins:
+        request.scope["state"][FORM_ORIGINS_STATE_KEY] = tuple(campaign.form_origins)
 
 
 def request_base_url(request: Request) -> str:
@@ -312,9 +316,9 @@ def campaign_path_or_none(request: Request, code: str) -> str | None:
 
 async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    if isinstance(error, NotFound) and request.app.state.has_several_databases:
+    if isinstance(error, NotFound) and (proof := request.app.state.primary_proof) is not None:
         try:
-            await session.require_current_primary(request.app.state.serving_connections)
+            await proof.require_current_primary()
         except session.DATABASE_ERRORS as problem:
             return handle_database_error(request, problem)
     response = refusal_response(request, error.status, error.code, error.message, error.details)

@@ -118,6 +118,8 @@ def should_compress(scope: Scope) -> bool:
 LOADS_HTTPS_STATE_KEY = "loads_https"
 # Set in the state of a request whose page these other sites may show in a frame.
 FRAME_ORIGINS_STATE_KEY = "frame_origins"
+FORM_ORIGINS_STATE_KEY = "form_origins"
+FORM_ACTION_DIRECTIVE = "form-action 'self'"
 
 # Paths that search engines must not index.
 UNINDEXED_PATHS = ("/admin", "/shared/", "/invitation", "/login")
@@ -152,7 +154,7 @@ class SecurityHeaders:
         self.framed_paths = framed_paths
         policy = (
             "default-src 'self'; base-uri 'none'; object-src 'none'; img-src 'self' data:; "
-            f"form-action 'self' {' '.join(form_targets)}; frame-ancestors "
+            f"{FORM_ACTION_DIRECTIVE} {' '.join(form_targets)}; frame-ancestors "
         )
         self.frame_ancestors = frame_ancestors
         self.policy_before_ancestors = policy
@@ -180,6 +182,9 @@ class SecurityHeaders:
                 # Browsers apply the first of repeated directives.
                 origins: tuple[str, ...] = scope["state"].get(FRAME_ORIGINS_STATE_KEY, ())
                 page_policy = self.policy_of_framed_page(origins, framed=framed) if origins else policy
+                if form_origins := scope["state"].get(FORM_ORIGINS_STATE_KEY):
+                    allowed = f"{FORM_ACTION_DIRECTIVE} {' '.join(form_origins)}"
+                    page_policy = page_policy.replace(FORM_ACTION_DIRECTIVE, allowed)
                 extra_sources = self.loads_more if scope["state"].get(LOADS_HTTPS_STATE_KEY) else ""
                 headers.setdefault("Content-Security-Policy", extra_sources + page_policy)
                 headers["X-Content-Type-Options"] = "nosniff"

@@ -27,7 +27,7 @@ from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
 from app.record.campaign import load_campaign_by_slug
-from app.uploads import ReadOptions, UploadedTable, format_cell, read_table, table_from_objects
+from app.uploads import ReadOptions, UploadedTable, format_cell, read_table_of_any_length, table_from_objects
 
 FILE_ID_COLUMN = "id"
 FILE_SHOWN_COLUMN = "shown"  # the column of texts that no column has
@@ -62,7 +62,9 @@ def items_file_name_with_reader_or_none(
     items_of_file, table = sent.parsed_file.content.items or ItemsOfFile.model_construct(), sent.table
     if table is not None:
         options = ReadOptions(items_of_file.encoding, items_of_file.quotes, items_of_file.sheet)
-        return table.name, partial(read_table, table.file, table.name, max_mb=max_mb, read_options=options)
+        return table.name, partial(
+            read_table_of_any_length, table.file, table.name, max_mb=max_mb, read_options=options
+        )
     if items_of_file.rows:
         document = sent.parsed_file.document
         lines = [document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]

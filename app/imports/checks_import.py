@@ -96,15 +96,19 @@ async def insert_check_items(connection: AsyncConnection, campaign: Campaign, ch
     if not checks:
         return
     existing_count: int = (await connection.execute(COUNT_CHECK_ITEMS, parameters)).scalar_one()
-    if existing_count + len(checks) > MAX_CHECKS_PER_CAMPAIGN:
-        raise Invalid(
-            f"A campaign has at most {MAX_CHECKS_PER_CAMPAIGN} checks. Nothing was imported.", code="too_many_checks"
-        )
+    refuse_too_many_checks(existing_count + len(checks))
     rows = [
         {**parameters, "number": number, **check._asdict()} for number, check in enumerate(checks, start=existing_count)
     ]
     await connection.execute(INSERT_CHECK_ITEM, rows)
     await connection.execute(UPDATE_HAS_CHECKS, parameters)
+
+
+def refuse_too_many_checks(count: int) -> None:
+    if count > MAX_CHECKS_PER_CAMPAIGN:
+        raise Invalid(
+            f"A campaign has at most {MAX_CHECKS_PER_CAMPAIGN} checks. Nothing was imported.", code="too_many_checks"
+        )
 
 
 async def load_check_items(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
@@ -137,5 +141,6 @@ def iterate_item_rows_appending_checks(
             if not checks:
                 refuse_if_hits_cannot_show_checks(campaign)
             checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), designs))
+            refuse_too_many_checks(len(checks))
         else:
             yield record

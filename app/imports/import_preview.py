@@ -3,7 +3,7 @@
 The rows are read as an import reads them, so the preview shows the refusals that an import would raise.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
@@ -24,6 +24,7 @@ from app.imports.columns import (
     possible_meanings_of_output_columns,
     table_with_standard_column_names,
 )
+from app.imports.id_lines import IdLines
 from app.imports.item_text import find_obvious_shown_column
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
@@ -31,13 +32,15 @@ from app.inference.online.law import Law
 from app.quality.check_expectations import CriterionDesigns
 from app.uploads import (
     INDEX_COLUMN,
+    MAX_UPLOAD_ROWS,
     UNICODE_OPTIONS,
     ReadOptions,
     UploadedRow,
     UploadedTable,
     format_cell,
+    iterate_rows_up_to_limit,
     parse_finite_number_or_none,
-    read_table,
+    read_table_of_any_length,
 )
 
 PREVIEW_ROWS = 5
@@ -142,18 +145,21 @@ def read_upload_preview_or_refuse(
     *,
     content: Content,
     designs: CriterionDesigns,
-    existing_ids: Collection[str] = (),
+    id_lines: IdLines | None = None,
     max_mb: int,
     read_options: ReadOptions = UNICODE_OPTIONS,
 ) -> UploadPreview:
-    """Read a whole file without importing it. Raises what `read_table` and `ItemReader` raise, and `file_empty`."""
+    """Read a whole file without importing it.
+
+    Raises what `read_table_of_any_length` and `ItemReader` raise, and `file_empty`.
+    """
     requested_mapping = ColumnMapping(
         ColumnMapping.identifier if chosen_columns.identifier is None else id_column_or_none(chosen_columns.identifier),
         priors=chosen_columns.priors,
         ignored=chosen_columns.ignored,
     )
     upload = table_with_standard_column_names(
-        read_table(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
+        read_table_of_any_length(file, name, max_mb=max_mb, read_options=read_options), content, law, requested_mapping
     )
     first_records = list(islice(upload.rows, PREVIEW_ROWS))
     if not first_records:
@@ -170,7 +176,7 @@ def read_upload_preview_or_refuse(
         upload_preview = build_preview_of_items_table(
             whole_upload,
             len(first_records),
-            ItemReader(upload.columns, mapping, law, NamedMedia(content), existing_ids),
+            ItemReader(upload.columns, mapping, law, NamedMedia(content), id_lines),
             mapping,
             designs,
         )
@@ -247,7 +253,7 @@ def build_preview_of_outputs_table(
     """Return the preview of a table of systems' outputs, whose column names are fixed."""
     collected_outputs, problems, row_count = outputs.CollectedOutputs(NamedMedia(content)), dict[str, InvalidRows](), 0
     preview_rows: list[PreviewRow] = []
-    for record in upload.rows:
+    for record in iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS):
         row_count += 1
         read_row_or_none_noting_problem(collected_outputs.add_row, record, problems)
         if len(preview_rows) < preview_row_count:

@@ -5,17 +5,23 @@ import json
 import math
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.result_format import ANONYMOUS_ID_PREFIX
 from app.database import tables
-from app.database.bulk import insert_rows_by_copy, reserve_next_ids_of_column, reserve_next_record_numbers
+from app.database.bulk import (
+    format_array_for_copy,
+    format_copy_line,
+    insert_text_lines_by_copy,
+    reserve_next_ids_of_column,
+    reserve_next_record_numbers,
+)
 from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
@@ -37,14 +43,18 @@ RESPONSE_COPY_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class StoredImportedHit:
-    """A HIT that was stored as closed, with its id and the id of its annotator."""
+class StoredImportedHit(NamedTuple):
+    """A HIT that was stored as closed, with its id and those of its annotator and its assignment."""
 
     imported: ImportedHit
     hit_id: int
     annotator_id: int
+    assignment_id: int
 
+
+ARE_ANNOTATORS_AT_WORK = text(f"""
+    SELECT EXISTS (SELECT FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+""")
 
 # One batch at a time, so that two imports of the same file cannot both find its assignments unknown.
 LOCK_RESPONSE_IMPORTS = text("SELECT pg_advisory_xact_lock(hashtext('campaign.results'), CAST(:campaign AS int))")
@@ -242,63 +252,85 @@ async def store_closed_hits_unless_stored(
     hits = hits_without_stored_row_or_refuse(hits, platform, stored_rows_by_key, campaign.name, outcome_sentence)
     hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
     annotator_id_by_worker = await find_or_create_annotator_id_by_worker(connection, campaign, platform, hits, now=now)
-    assignment_rows, hit_rows, stored_hits = [], [], []
     reserved_ids = [
         await reserve_next_ids_of_column(connection, table.c.id, len(hits))
         for table in (tables.assignments, tables.hits)
     ]
-    for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True):
-        annotator_id = annotator_id_by_worker[hit.worker_id]
-        end = hit.submitted_at or now
-        start = hit.accepted_at or end
-        details = json.dumps(hit.details)
-        assignment_rows.append((campaign.id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
-        unscored_items = hit.unscored_items or None
-        shown = hit.shown_items, unscored_items, hit.segment, hit.shown_as
-        hit_rows.append((hit_id, campaign.id, annotator_id, assignment_id, *shown, start, end, end))
-        stored_hits.append(StoredImportedHit(hit, hit_id, annotator_id))
-    await insert_rows_by_copy(connection, tables.assignments, assignment_rows, *ASSIGNMENT_COPY_COLUMNS)
-    await insert_rows_by_copy(connection, tables.hits, hit_rows, *HIT_COPY_COLUMNS)
+    stored_hits = [
+        StoredImportedHit(hit, hit_id, annotator_id_by_worker[hit.worker_id], assignment_id)
+        for hit, assignment_id, hit_id in zip(hits, *reserved_ids, strict=True)
+    ]
+    assignment_lines, hit_lines = await asyncio.to_thread(
+        assignment_and_hit_lines_for_copy, campaign.id, stored_hits, now
+    )
+    await insert_text_lines_by_copy(connection, tables.assignments, assignment_lines, *ASSIGNMENT_COPY_COLUMNS)
+    await insert_text_lines_by_copy(connection, tables.hits, hit_lines, *HIT_COPY_COLUMNS)
     return stored_hits
+
+
+def assignment_and_hit_lines_for_copy(
+    campaign_id: int, stored_hits: Sequence[StoredImportedHit], now: datetime
+) -> tuple[list[str], list[str]]:
+    """Return the rows of the HITs' assignments and of the HITs, closed when they were submitted."""
+    assignment_lines, hit_lines = [], []
+    for hit, hit_id, annotator_id, assignment_id in stored_hits:
+        end = (hit.submitted_at or now).isoformat()
+        start = hit.accepted_at.isoformat() if hit.accepted_at else end
+        details = json.dumps(hit.details)
+        assignment_lines.append(
+            format_copy_line((campaign_id, assignment_id, annotator_id, hit.assignment_id, details, start, end))
+        )
+        items, shown_as = format_array_for_copy(hit.shown_items), format_array_for_copy(hit.shown_as)
+        shown = items, format_array_for_copy(hit.unscored_items or None), hit.segment, shown_as
+        hit_lines.append(format_copy_line((hit_id, campaign_id, annotator_id, assignment_id, *shown, start, end, end)))
+    return assignment_lines, hit_lines
 
 
 async def store_responses_returning_judgment_counts(
     connection: AsyncConnection,
     campaign: Campaign,
     stored_hits: Sequence[StoredImportedHit],
+    answers_by_criterion: Sequence[Sequence[Response]],
     locked_posteriors: Sequence[LockedPosteriors],
     *,
     now: datetime,
 ) -> dict[int, int]:
     """Store responses to closed HITs with scores and update the posteriors; return the judgments of the HITs' items.
 
-    `locked_posteriors` has the locked posteriors of each criterion. Responses are numbered under the locks, so `seq` is
-    the order of the updates.
+    Each criterion has its answers in `answers_by_criterion` and its locked posteriors in `locked_posteriors`. Responses
+    are numbered under the locks, so `seq` is the order of the updates.
     """
     excluded_annotators = await responses.load_excluded_annotator_ids(connection, campaign.id)
-    counting_hits = [stored for stored in stored_hits if stored.annotator_id not in excluded_annotators]
+    counting_answers = [
+        [answer for answer in answers if answer.annotator not in excluded_annotators]
+        for answers in answers_by_criterion
+    ]
     judgments, *_ = [
-        await apply_answers_and_count_by_item(
-            connection, criterion, unnumbered_responses_of_criterion(counting_hits, criterion.number), locked
-        )
-        for criterion, locked in zip(campaign.criteria, locked_posteriors, strict=True)
+        await apply_answers_and_count_by_item(connection, criterion, answers, locked)
+        for criterion, answers, locked in zip(campaign.criteria, counting_answers, locked_posteriors, strict=True)
     ]
     seqs = await reserve_next_record_numbers(connection, len(stored_hits))
-    rows = [
-        (
-            *(seq, campaign.id, stored.hit_id, stored.annotator_id, "import"),
-            *(stored.imported.scored_items, stored.imported.all_scores, stored.imported.segment),
-            stored.imported.submitted_at or now,
-            json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(stored.imported)}) if stored.imported.unjudged else None,
-        )
-        for seq, stored in zip(seqs, stored_hits, strict=True)
-    ]
-    await insert_rows_by_copy(connection, tables.responses, rows, *RESPONSE_COPY_COLUMNS)
+    lines = await asyncio.to_thread(response_lines_for_copy, campaign.id, seqs, stored_hits, now)
+    await insert_text_lines_by_copy(connection, tables.responses, lines, *RESPONSE_COPY_COLUMNS)
     if items := {item for stored in stored_hits for item, _ in stored.imported.unjudged}:
         await unjudged.recount_and_store_unjudged_of_items(
             connection, locked_posteriors[0].revision, items=sorted(items)
         )
     return judgments
+
+
+def response_lines_for_copy(
+    campaign_id: int, seqs: Sequence[int], stored_hits: Sequence[StoredImportedHit], now: datetime
+) -> list[str]:
+    """Return the rows of the responses to HITs, numbered by `seqs`."""
+    lines = []
+    for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
+        items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
+        received_at = (hit.submitted_at or now).isoformat()
+        extra = json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(hit)}) if hit.unjudged else None
+        cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra
+        lines.append(format_copy_line(cells))
+    return lines
 
 
 def unnumbered_responses_of_criterion(

@@ -2,14 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 from itertools import count, islice
 from typing import Any, BinaryIO, NamedTuple
 
 from pydantic import BaseModel, Field
-from sqlalchemy import select, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.background.progress_stream import ReportRowCount
@@ -18,8 +18,12 @@ from app.campaigns.lifecycle import lock_and_load_draft_or_refuse, require_draft
 from app.campaigns.media_checks import refuse_unshowable_media_of_items
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.bulk import format_copy_line, insert_text_lines_by_copy, iterate_prefetching_next
-from app.database.campaign import number_of_items_sql
+from app.database.bulk import (
+    format_array_for_copy,
+    format_copy_line,
+    insert_text_lines_by_copy,
+    iterate_prefetching_next,
+)
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.designs.field_flags import is_blank
@@ -36,6 +40,7 @@ from app.imports.columns import (
     require_prior_columns_of_law,
     table_with_standard_column_names,
 )
+from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
 from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -46,17 +51,17 @@ from app.record.campaign import load_campaign_by_slug
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
-    MAX_UPLOAD_ROWS,
     UNICODE_OPTIONS,
     ReadOptions,
     UploadedRow,
     UploadedTable,
     format_cell,
     raise_upload_refusal_at_line,
-    read_table,
+    read_table_of_any_length,
 )
 
 ITEMS_PER_COPY = 5_000
+MAX_ITEMS_PER_CAMPAIGN = 1_000_000
 MAX_CHARACTERS_PER_COPY = 2_000_000  # limited by characters because single rows may be long
 ITEM_COPY_COLUMNS = ("campaign_id", "number", "external_id", "shown", "fields", "prior")
 LOAD_LAST_IMPORT_FACTS = text("""
@@ -102,9 +107,10 @@ class ItemImportReceipt(BaseModel):
 
 
 class ItemReader:
-    """Reads the rows of a table as items of a campaign that has the ids `existing_ids`.
+    """Reads the rows of a table as items of a campaign.
 
-    `named_media` collects the files that they name, and knows the columns that are shown next to them.
+    `named_media` collects the files that they name, and knows the columns that are shown next to them. `id_lines` has
+    the ids of the campaign, and gets those of the rows.
 
     Raises `Invalid`: `column_unknown`, `shown_not_chosen`, `template_invalid`, `prior_of_another_law`,
     `priors_missing`.
@@ -116,7 +122,7 @@ class ItemReader:
         mapping: ColumnMapping,
         law: Law,
         named_media: NamedMedia,
-        existing_ids: Collection[str] = (),
+        id_lines: IdLines | None = None,
     ) -> None:
         self.id_column = id_column_or_refusal(columns, mapping.identifier)
         self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
@@ -128,9 +134,8 @@ class ItemReader:
         self.prior_columns = require_prior_columns_of_law(columns, law) if mapping.priors else None
         self.prior_count = 0
         self.law = law
-        self.existing_ids = existing_ids
-        self.row_count = self.last_number = 0
-        self.line_by_id: dict[str, int] = {}
+        self.id_lines = IdLines() if id_lines is None else id_lines
+        self.row_count, self.last_number = 0, len(self.id_lines)
 
     def read_item(self, row: UploadedRow) -> ImportedItem:
         """Return the item of the next row.
@@ -153,8 +158,8 @@ class ItemReader:
 
     def take_next_free_number_id(self) -> str:
         """Return the next number that is no id yet, counted on from the present items."""
-        self.last_number = max(self.last_number, len(self.existing_ids)) + 1
-        while str(self.last_number) in self.existing_ids:
+        self.last_number += 1
+        while str(self.last_number) in self.id_lines:
             self.last_number += 1
         return str(self.last_number)
 
@@ -174,19 +179,18 @@ class ItemReader:
             raise_upload_refusal_at_line(
                 "id_too_long", row.line, f"the id has more than {MAX_ID_CHARACTERS} characters."
             )
-        if external_id in self.line_by_id:
-            shown_id, first_line = shorten_echo(external_id), self.line_by_id[external_id]
-            raise_upload_refusal_at_line(
-                "id_twice",
-                row.line,
-                f"the id “{shown_id}” already appeared on line {first_line}.",
-                first_line=first_line,
-            )
-        if external_id in self.existing_ids:
+        first_line = self.id_lines.add_or_return_first_line(external_id, row.line)
+        if first_line == LINE_OF_STORED_ID:
             raise_upload_refusal_at_line(
                 "id_taken", row.line, f"the campaign already has “{shorten_echo(external_id)}”."
             )
-        self.line_by_id[external_id] = row.line
+        if first_line is not None:
+            raise_upload_refusal_at_line(
+                "id_twice",
+                row.line,
+                f"the id “{shorten_echo(external_id)}” already appeared on line {first_line}.",
+                first_line=first_line,
+            )
         return external_id
 
 
@@ -258,12 +262,11 @@ async def import_items(
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `read_table`, `ItemReader`, `NamedMedia.store_media` and
-        `import_outputs_of_systems_and_count`
-            raise.
+        Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media` and
+            `import_outputs_of_systems_and_count` raise.
 
     """
-    read_upload = partial(read_table, file, name, max_mb=max_mb, read_options=read_options)
+    read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
     return await import_items_table(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )
@@ -296,14 +299,13 @@ async def import_items_table(
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
         raise outputs.items_and_systems_mixed_error(campaign)
-    existing_ids, next_number = await load_existing_ids_and_next_free_number(connection, campaign.id)
+    id_lines, next_number = await load_id_lines_and_next_free_number(connection, campaign.id, upload.row_count)
     media_of_items = NamedMedia(Content.from_campaign(campaign))
-    reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, existing_ids)
+    reader = ItemReader(upload.columns, mapping, campaign.law, media_of_items, id_lines)
     checks: list[NewCheck] = []
-    ignores_checks = CHECKS_MEANING in mapping.ignored
     rows = (
         upload.rows
-        if ignores_checks
+        if CHECKS_MEANING in mapping.ignored
         else iterate_item_rows_appending_checks(
             upload.rows, checks, reader.read_check_id_with_text, campaign, mapping.check_kind
         )
@@ -419,9 +421,10 @@ async def store_items_and_count_them(
     async with aclosing(iterate_prefetching_next(next_chunk)) as chunks:
         async for lines in chunks:
             stored_count += len(lines)
-            if first_number + stored_count > MAX_UPLOAD_ROWS:
+            if first_number + stored_count > MAX_ITEMS_PER_CAMPAIGN:
                 raise TooLarge(
-                    f"A campaign has at most {MAX_UPLOAD_ROWS:,} items. Nothing was imported.", code="too_many_items"
+                    f"A campaign has at most {MAX_ITEMS_PER_CAMPAIGN:,} items. Nothing was imported.",
+                    code="too_many_items",
                 )
             await insert_text_lines_by_copy(connection, tables.items, lines, *ITEM_COPY_COLUMNS)
             progress(stored_count)
@@ -435,7 +438,7 @@ def take_item_copy_lines_up_to_limit(
     lines: list[str] = []
     size = 0
     for (external_id, shown, fields, prior), number in zip(items, numbers, strict=False):
-        prior_array = format_prior_array(prior) if prior else None
+        prior_array = format_array_for_copy(prior) if prior else None
         lines.append(
             format_copy_line((campaign_id, number, external_id, shown, ITEM_FIELDS_ENCODER.encode(fields), prior_array))
         )
@@ -443,17 +446,3 @@ def take_item_copy_lines_up_to_limit(
         if size > MAX_CHARACTERS_PER_COPY:
             break
     return lines
-
-
-def format_prior_array(prior: Sequence[float]) -> str:
-    return f"{{{','.join(map(repr, prior))}}}"
-
-
-async def load_existing_ids_and_next_free_number(connection: AsyncConnection, campaign_id: int) -> tuple[set[str], int]:
-    """Return the ids of the campaign's items and checks, and the next free number."""
-    next_number = (await connection.execute(select(number_of_items_sql(campaign_id)))).scalar_one()
-    ids: set[str] = set()
-    statement = select(tables.items.c.external_id).where(tables.items.c.campaign_id == campaign_id)
-    async for id_batch in (await connection.stream_scalars(statement)).partitions(ITEMS_PER_COPY):
-        ids.update(id_batch)
-    return ids | await checks_import.load_external_ids_of_checks(connection, campaign_id), next_number

@@ -41,9 +41,11 @@ from app.record.campaign import load_campaign_by_slug
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
+    MAX_UPLOAD_ROWS,
     UploadedRow,
     UploadedTable,
     format_cell,
+    iterate_rows_up_to_limit,
     raise_upload_refusal_at_line,
 )
 
@@ -211,7 +213,8 @@ async def import_outputs_of_systems_and_count(
     )
     collected = await load_stored_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
-    new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in upload.rows])
+    rows = iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS)
+    new_outputs = await asyncio.to_thread(lambda: [collected.add_row(row) for row in rows])
     if not new_outputs:
         raise Invalid("This file has a header and no outputs. Nothing was imported.", code="file_empty")
     refuse_too_many_outputs(collected)

@@ -33,6 +33,7 @@ from app.designs.file_format import CriterionValueFormat, ValueFormat
 from app.errors import Conflict, pluralize
 from app.imports.imported_hits import ImportedHit, convert_rows_to_hits_or_refuse
 from app.imports.imported_hits_store import (
+    ARE_ANNOTATORS_AT_WORK,
     drop_hits_of_erased_people,
     load_new_hits_or_refuse_changed,
     store_closed_hits_unless_stored,
@@ -45,8 +46,9 @@ from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_s
 from app.record.campaign import load_campaign_by_slug
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
-MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 2_000
+MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 5_000
 TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
+TARGET_QUIET_TRANSACTION_SECONDS = 1.0  # while none has a HIT: one who comes then may have to wait so long, once
 TABLES_OF_ANSWERS = (tables.assignments, tables.hits, tables.responses)
 
 
@@ -238,10 +240,9 @@ async def store_hits_yielding_each_batch(
 ) -> AsyncIterator[tuple[list[ImportedHit], dict[int, int]]]:
     """Store HITs in batches, and yield each batch with the number of judgments that its items have then.
 
-    The batch size is adapted so that a transaction takes `TARGET_TRANSACTION_SECONDS`. Between two batches annotators
-    get as much time, so that those who waited need not wait again. Takes the HITs from `hits`: freeing a million at
-    once
-    would block this process.
+    The batch size is adapted so that a transaction takes `TARGET_TRANSACTION_SECONDS` while annotators have HITs, and
+    `TARGET_QUIET_TRANSACTION_SECONDS` while none has. Between two batches annotators get as much time, so that those
+    who waited need not wait again. Takes the HITs from `hits`: freeing a million at once would block this process.
     """
     hits.reverse()
     batch_size, fixed_seconds, hit_count = MIN_HITS_PER_TRANSACTION, math.inf, len(hits)
@@ -252,26 +253,32 @@ async def store_hits_yielding_each_batch(
                 await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
             stored_hits = await store_closed_hits_unless_stored(connection, campaign, platform, batch, now=now)
             scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
+            answers_by_criterion = [
+                await asyncio.to_thread(unnumbered_responses_of_criterion, scored_hits, criterion.number)
+                for criterion in campaign.criteria
+            ]
             locked_posteriors = await lock_and_load_posteriors_by_criterion(
-                connection, campaign, unnumbered_responses_of_criterion(scored_hits, 0)
+                connection, campaign, answers_by_criterion[0]
             )
             start_time = time.monotonic()  # excludes the wait for locks, which is no reason to store fewer
             counts = (
                 await store_responses_returning_judgment_counts(
-                    connection, campaign, scored_hits, locked_posteriors, now=now
+                    connection, campaign, scored_hits, answers_by_criterion, locked_posteriors, now=now
                 )
                 if scored_hits
                 else {}
             )
+            has_annotators = await connection.scalar(ARE_ANNOTATORS_AT_WORK, {"campaign": campaign.id})
         held_seconds = time.monotonic() - start_time
         yield [stored.imported for stored in stored_hits], counts
+        target_seconds = TARGET_TRANSACTION_SECONDS if has_annotators else TARGET_QUIET_TRANSACTION_SECONDS
         # The time that any batch takes, such as the commit, is no reason to store fewer.
         fixed_seconds = min(fixed_seconds, held_seconds)
-        row_seconds = max(held_seconds - fixed_seconds, 0.01 * TARGET_TRANSACTION_SECONDS)
+        row_seconds = max(held_seconds - fixed_seconds, 0.01 * target_seconds)
         batch_size = min(
-            max(round(batch_size * TARGET_TRANSACTION_SECONDS / row_seconds), MIN_HITS_PER_TRANSACTION),
+            max(round(batch_size * target_seconds / row_seconds), MIN_HITS_PER_TRANSACTION),
             2 * batch_size,
             MAX_HITS_PER_TRANSACTION,
         )
-        if campaign.status == "running":
+        if has_annotators:
             await asyncio.sleep(held_seconds)

@@ -20,16 +20,16 @@ from app.payments.sending import cancel_payments_of_erased_people
 TAKE_PREPARED_PAYMENTS_BY_HAND = text("""
     UPDATE payments p SET state = 'unknown', bulk_id = :by_hand, batch = :batch, sending_at = :now, problem = '',
         paid_before = NULL, looked_at = NULL, amounts_seen = NULL
-    WHERE p.campaign_id = :campaign AND p.study = :study AND p.state = 'prepared'
+    WHERE p.campaign_id = :campaign AND p.study = :study AND p.kind = 'bonus' AND p.state = 'prepared'
     AND NOT EXISTS (
         SELECT 1 FROM payments u WHERE u.campaign_id = p.campaign_id AND u.submission = p.submission
-        AND u.amount = p.amount AND u.state IN ('sending', 'unknown'))
+        AND u.kind = 'bonus' AND u.amount = p.amount AND u.state IN ('sending', 'unknown'))
     RETURNING p.id, p.submission, p.amount
 """)
 
 LIST_STUDIES_TO_PAY_BY_HAND = text("""
     SELECT study, count(*) AS number, sum(amount) AS amount FROM payments p
-    WHERE campaign_id = :campaign AND state = 'prepared' GROUP BY study ORDER BY study
+    WHERE campaign_id = :campaign AND kind = 'bonus' AND state = 'prepared' GROUP BY study ORDER BY study
 """)
 
 LIST_DOWNLOADED_LISTS = text("""

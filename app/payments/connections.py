@@ -22,6 +22,10 @@ TOKEN_PATTERN = re.compile(r"[!-~]{8,500}")
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
 MAX_STUDIES = 20
 
+# SQL of a submission u: a person drafted or entered its study.
+STUDY_IS_READ = """u.study IN (SELECT unnest(c.study || c.other_studies) FROM payment_accounts c
+    WHERE c.campaign_id = u.campaign_id)"""
+
 LOAD_ACCOUNT = text("SELECT * FROM payment_accounts WHERE campaign_id = :campaign")
 FIND_ACCOUNT_BY_HOOK_KEY = text("SELECT * FROM payment_accounts WHERE hook_key = :key AND platform = :platform")
 MAKE_ACCOUNT_DUE = text("""
@@ -32,23 +36,31 @@ MAKE_ACCOUNT_DUE = text("""
 # checked is stored: another person may have entered the token meanwhile.
 STORE_ACCOUNT = text("""
     INSERT INTO payment_accounts AS a (campaign_id, platform, token, token_variable, workspace, currency, budget,
-        hook_key, due_at, connected_by, connected_at)
+        hook_key, due_at, connected_by, connected_at, budget_covers_rewards)
     VALUES (:campaign, :platform, :token, CAST(:variable AS text), :workspace, :currency, :budget, :hook_key,
-        CAST(:due_at AS timestamptz), :by, :now)
+        CAST(:due_at AS timestamptz), :by, :now, true)
     ON CONFLICT (campaign_id) DO UPDATE SET
         token = CASE WHEN :has_new_token THEN excluded.token ELSE a.token END,
         token_variable = CASE WHEN :has_new_token THEN excluded.token_variable ELSE a.token_variable END,
         workspace = excluded.workspace, budget = excluded.budget,
         due_at = CASE WHEN :has_new_token OR a.token IS NOT NULL OR a.token_variable IS NOT NULL THEN :now END,
-        problem = '', connected_by = excluded.connected_by, connected_at = excluded.connected_at
+        problem = '', budget_covers_rewards = true, connected_by = excluded.connected_by,
+        connected_at = excluded.connected_at
     WHERE a.currency = excluded.currency AND (
         :is_checked OR a.workspace = excluded.workspace OR (a.token IS NULL AND a.token_variable IS NULL))
     RETURNING campaign_id
 """)
 
 REMOVE_TOKEN = text("""
-    UPDATE payment_accounts SET token = NULL, token_variable = NULL, hook_secret = NULL, due_at = NULL, problem = ''
+    UPDATE payment_accounts SET token = NULL, token_variable = NULL, hook_secret = NULL, due_at = NULL, problem = '',
+        hook_subscription = '', hook_problem = ''
     WHERE campaign_id = :campaign AND (token IS NOT NULL OR token_variable IS NOT NULL)
+""")
+
+# Without a token, Easel neither approves submissions nor learns what became of them.
+CANCEL_PREPARED_REWARDS = text("""
+    UPDATE payments SET state = 'cancelled', settled_at = :now, problem = 'Easel has no token any more.'
+    WHERE campaign_id = :campaign AND kind = 'reward' AND state = 'prepared'
 """)
 
 # Without a token, nothing would tell Easel that the service no longer lists them.
@@ -312,8 +324,11 @@ def logged_facts(account: Row[Any]) -> dict[str, Any]:
     return {"budget": account.budget, "currency": account.currency, "workspace": account.workspace, "token": token}
 
 
-async def remove_token(connection: AsyncConnection, campaign: Campaign) -> None:
-    """Forget a campaign's token, and submissions of people who never came; its budget and payments stay."""
+async def remove_token(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> None:
+    """Forget a campaign's token, and submissions of people who never came; its budget and payments stay, but for
+    reserved rewards.
+    """
     if (await connection.execute(REMOVE_TOKEN, {"campaign": campaign.id})).rowcount:
         await connection.execute(DELETE_SUBMISSIONS_OF_STRANGERS, {"campaign": campaign.id})
+        await connection.execute(CANCEL_PREPARED_REWARDS, {"campaign": campaign.id, "now": now})
         await log_change(connection, "payments.disconnected", campaign)

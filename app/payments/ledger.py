@@ -1,4 +1,4 @@
-"""The ledger: payments as rows, added within the campaign's budget, and decisions of people about them.
+"""The ledger: bonuses and rewards as rows, added within the campaign's budget, and decisions of people about them.
 
 Whether a payment fits into the budget is decided by the statement that stores it, while the campaign's account is
 locked.
@@ -28,8 +28,11 @@ MADE_BY_HAND = "by hand"  # instead of the service's id of a call
 
 DecisionOnPayment = Literal["sent", "again", "cancel"]
 
-# SQL: states in which money is spent or may be.
-COUNTS_AGAINST_BUDGET = "state IN ('prepared', 'sending', 'sent', 'unknown')"
+STATES_WITHIN_BUDGET = ("prepared", "sending", "sent", "unknown")  # in which money is spent or may be
+
+# SQL of a payment: it counts against the campaign's budget. A budget from before rewards were counted is for bonuses.
+COUNTS_AGAINST_BUDGET = f"""state IN {STATES_WITHIN_BUDGET} AND (kind = 'bonus' OR (
+            SELECT c.budget_covers_rewards FROM payment_accounts c WHERE c.campaign_id = :campaign))"""
 
 # Holds the account until the end of the transaction, so that the next statement sees all payments before it.
 LOCK_ACCOUNT = text("SELECT 1 FROM payment_accounts WHERE campaign_id = :campaign FOR NO KEY UPDATE")
@@ -54,7 +57,8 @@ INSERT_PAYMENTS_WITHIN_BUDGET = text(f"""
 """)
 
 LOAD_TOTALS = text("""
-    SELECT state, count(*) AS number, sum(amount) AS amount FROM payments WHERE campaign_id = :campaign GROUP BY state
+    SELECT kind, state, count(*) AS number, sum(amount) AS amount FROM payments WHERE campaign_id = :campaign
+    GROUP BY kind, state
 """)
 
 LIST_PAYMENTS = text("""
@@ -74,7 +78,7 @@ SETTLE_PAYMENT_BY_PERSON = text("""
 RETRY_FAILED_PAYMENTS = text("""
     UPDATE payments SET state = 'prepared', settled_at = NULL, decided_by = :by, problem = '', batch = NULL,
         bulk_id = NULL
-    WHERE campaign_id = :campaign AND state = 'failed' AND NOT starts_with(submission, 'erased:')
+    WHERE campaign_id = :campaign AND kind = 'bonus' AND state = 'failed' AND NOT starts_with(submission, 'erased:')
     RETURNING amount
 """)
 FITS_INTO_BUDGET = text(f"""
@@ -86,15 +90,32 @@ FITS_INTO_BUDGET = text(f"""
 
 @dataclass(frozen=True)
 class LedgerTotals:
-    """Money in hundredths, and numbers of payments."""
+    """Money in hundredths, and numbers of bonuses.
 
-    amounts: dict[str, int]
-    counts: dict[str, int]
+    Attributes:
+        bonuses: Money for bonuses, by state.
+        rewards: Money for rewards, by state.
+        bonus_counts: Number of bonuses, by state.
+        budget_covers_rewards: Whether rewards count against the budget, too.
+
+    """
+
+    bonuses: dict[str, int]
+    rewards: dict[str, int]
+    bonus_counts: dict[str, int]
     budget: int
+    budget_covers_rewards: bool
+
+    @property
+    def amounts(self) -> dict[str, int]:
+        """Money for bonuses and rewards together, by state."""
+        states = [*dict.fromkeys([*self.bonuses, *self.rewards])]
+        return {state: self.bonuses.get(state, 0) + self.rewards.get(state, 0) for state in states}
 
     @property
     def committed(self) -> int:
-        return sum(self.amounts.get(state, 0) for state in ("prepared", "sending", "sent", "unknown"))
+        counted = self.amounts if self.budget_covers_rewards else self.bonuses
+        return sum(counted.get(state, 0) for state in STATES_WITHIN_BUDGET)
 
     @property
     def left(self) -> int:
@@ -213,9 +234,7 @@ async def insert_bonuses(
         "now": now,
     }
     if not (await connection.execute(INSERT_PAYMENTS_WITHIN_BUDGET, parameters)).all():
-        raise over_budget_error(
-            account, sum(amounts), (await load_totals(connection, campaign.id, account.budget)).left
-        )
+        raise over_budget_error(account, sum(amounts), (await load_totals(connection, campaign.id, account)).left)
     await log_change(
         connection,
         "payments.added",
@@ -235,10 +254,14 @@ def over_budget_error(account: Row[Any], amount: int, left: int) -> Conflict:
     )
 
 
-async def load_totals(connection: AsyncConnection, campaign_id: int, budget: int) -> LedgerTotals:
+async def load_totals(connection: AsyncConnection, campaign_id: int, account: Row[Any]) -> LedgerTotals:
     rows = (await connection.execute(LOAD_TOTALS, {"campaign": campaign_id})).all()
     return LedgerTotals(
-        {row.state: int(row.amount) for row in rows}, {row.state: int(row.number) for row in rows}, budget
+        bonuses={row.state: int(row.amount) for row in rows if row.kind == "bonus"},
+        rewards={row.state: int(row.amount) for row in rows if row.kind == "reward"},
+        bonus_counts={row.state: int(row.number) for row in rows if row.kind == "bonus"},
+        budget=account.budget,
+        budget_covers_rewards=account.budget_covers_rewards,
     )
 
 
@@ -257,7 +280,7 @@ async def decide_on_payment(
 
     Raises:
         NotFound: `payment_not_found`.
-        Conflict: `payment_decided`, `too_early`, `over_budget`, `recipient_erased`.
+        Conflict: `payment_decided`, `payment_is_reward`, `too_early`, `over_budget`, `recipient_erased`.
         Invalid: `invalid`.
 
     """
@@ -271,7 +294,7 @@ async def decide_on_payment(
     if decision == "again" and payment.state == "failed":
         fits = await connection.execute(FITS_INTO_BUDGET, {"campaign": campaign.id, "amount": payment.amount})
         if not fits.scalar_one():
-            totals = await load_totals(connection, campaign.id, account.budget)
+            totals = await load_totals(connection, campaign.id, account)
             raise over_budget_error(account, payment.amount, totals.left)
     state = {"sent": "sent", "again": "prepared", "cancel": "cancelled"}[decision]
     parameters = {
@@ -306,7 +329,7 @@ async def retry_failed_payments(connection: AsyncConnection, campaign: Campaign,
     rows = (await connection.execute(RETRY_FAILED_PAYMENTS, {"campaign": campaign.id, "by": by})).all()
     if not rows:
         raise Conflict("No payment failed that could be sent again. Nothing was changed.", code="nothing_to_pay")
-    totals = await load_totals(connection, campaign.id, account.budget)
+    totals = await load_totals(connection, campaign.id, account)
     if totals.committed > account.budget:
         amount = sum(row.amount for row in rows)
         left = account.budget - (totals.committed - amount)
@@ -323,6 +346,12 @@ def refuse_decision_unless_possible(payment: Row[Any], decision: str, *, is_conn
     """Raise a refusal if the decision is not possible, or not yet."""
     if decision not in STATES_BY_DECISION:
         raise Invalid(f"“{shorten_echo(decision)}” is no decision: sent, again or cancel.", code="invalid")
+    if payment.kind == "reward" and (decision == "again" or payment.state != "unknown"):
+        raise Conflict(
+            f"Payment {payment.id} is the reward of a submission. Approve or reject the submission instead. Nothing "
+            "was changed.",
+            code="payment_is_reward",
+        )
     if payment.state not in STATES_BY_DECISION[decision]:
         raise Conflict(
             f"Payment {payment.id} is {payment.state} now, so this is not possible. Nothing was changed.",

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure
 from app.payments.connections import ServiceConnector, service_of_account
+from app.payments.notice_subscription import store_whether_notices_come
 from app.payments.reading_back import read_back_unclear_payments
 from app.payments.reconciliation import (
     forget_strangers_if_identifiers_were_erased,
@@ -26,6 +27,7 @@ log = logging.getLogger(__name__)
 
 PAYMENT_WORK_PAUSE_SECONDS = 5.0
 TIME_BETWEEN_TURNS = timedelta(minutes=10)
+MIN_TIME_AFTER_TOO_MANY_CALLS = timedelta(seconds=10)
 # Each of a turn's three steps makes no call after its time, and one call takes at most half a minute.
 TIME_OF_STEP_SECONDS = 120.0
 MAX_TIME_OF_TURN = timedelta(minutes=10)
@@ -41,7 +43,8 @@ TAKE_DUE_ACCOUNT = text("""
 """)
 NOTE_TURN = text("""
     UPDATE payment_accounts SET checked_at = :now, problem = :problem,
-        due_at = CASE WHEN :goes_on AND due_at IS NOT NULL THEN least(due_at, :now) ELSE due_at END,
+        due_at = CASE WHEN due_at IS NOT NULL
+            THEN least(due_at, CAST(:now AS timestamptz) + CAST(:goes_on_after AS interval)) END,
         held_until = CASE WHEN held_until <> :held_until THEN held_until END
     WHERE campaign_id = :campaign
 """)
@@ -49,10 +52,10 @@ NOTE_TURN = text("""
 
 @dataclass
 class Turn:
-    """Outcome of a turn: problems, and whether it ran out of time and goes on in the next."""
+    """Outcome of a turn: problems, and when the next turn goes on with the rest; None: at its usual time."""
 
     problems: list[str] = field(default_factory=list)
-    goes_on: bool = False
+    goes_on_after: timedelta | None = None
 
 
 class PaymentWork:
@@ -62,6 +65,8 @@ class PaymentWork:
         self.database = database
         self.connector = connector
         self.clock = clock
+        # Campaigns whose submissions could not be read, such as for too many calls: they come first in the next turn.
+        self.reconciles_first: set[int] = set()
 
     async def work_on_due_campaigns(self) -> None:
         """Work on each campaign that is due now, one after the other."""
@@ -86,14 +91,14 @@ class PaymentWork:
                 "campaign": account.campaign_id,
                 "now": await self.clock(),
                 "problem": " ".join(dict.fromkeys(turn.problems)),
-                "goes_on": turn.goes_on,
+                "goes_on_after": turn.goes_on_after,
                 "held_until": account.held_until,
             }
             await connection.execute(NOTE_TURN, parameters)
 
     async def take_turn(self, account: Row[Any], turn: Turn) -> None:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
-        submissions. A step that fails or runs out of time does not hold up the next.
+        submissions. A step that fails, runs out of time or makes too many calls does not hold up the next.
 
         Raises:
             ServiceFailure: The service cannot be reached, or the token cannot be read or is not accepted.
@@ -102,22 +107,29 @@ class PaymentWork:
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
         await forget_strangers_if_identifiers_were_erased(self.database, account.campaign_id)
         service = self.connector.connect_account(account)
-        for step in (self.read_back, self.send, self.reconcile):
+        steps = [self.read_back, self.send, self.reconcile]
+        if account.campaign_id in self.reconciles_first:
+            steps = [self.reconcile, self.read_back, self.send]
+        for step in steps:
             async with service.session(seconds=TIME_OF_STEP_SECONDS) as session:
                 try:
                     await step(session, account, turn)
                 except ServiceFailure as failure:
                     self.note_failure_or_raise(account, failure, turn, is_cut_short=session.is_cut_short)
-                turn.goes_on |= session.is_cut_short
+                if session.is_cut_short:
+                    turn.goes_on_after = timedelta(0)
 
     def note_failure_or_raise(
         self, account: Row[Any], failure: ServiceFailure, turn: Turn, *, is_cut_short: bool
     ) -> None:
         if is_cut_short:
             return
+        if failure.is_about_rate and failure.retry_after_seconds is not None and turn.goes_on_after is None:
+            wait = timedelta(seconds=min(failure.retry_after_seconds, TIME_BETWEEN_TURNS.total_seconds()))
+            turn.goes_on_after = max(wait, MIN_TIME_AFTER_TOO_MANY_CALLS)
         if not isinstance(failure, CallRefused):
             log.warning("payments of campaign %d: the service failed: %s", account.campaign_id, failure.message)
-        if is_about_whole_account(failure):
+        if is_about_whole_account(failure) and not failure.is_about_rate:
             raise failure
         turn.problems.append(failure.message)
 
@@ -138,4 +150,7 @@ class PaymentWork:
         )
 
     async def reconcile(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
+        self.reconciles_first.add(account.campaign_id)
         turn.problems += await reconcile_submissions(self.database, service, account, self.clock)
+        self.reconciles_first.discard(account.campaign_id)
+        await store_whether_notices_come(self.database, service, account)

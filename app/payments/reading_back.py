@@ -12,12 +12,13 @@ from app.payments.sending import MAX_UNREADABLE_SUBMISSIONS, Clock, load_bonus_a
 
 LIST_SUBMISSIONS_OF_UNCLEAR_PAYMENTS = text("""
     SELECT DISTINCT submission FROM payments
-    WHERE campaign_id = :campaign AND state = 'unknown' AND NOT starts_with(submission, 'erased:') ORDER BY 1
+    WHERE campaign_id = :campaign AND state = 'unknown' AND kind = 'bonus' AND NOT starts_with(submission, 'erased:')
+    ORDER BY 1
 """)
 
 LOCK_PAYMENTS_OF_SUBMISSION = text("""
     SELECT id, amount, state, paid_before FROM payments WHERE campaign_id = :campaign AND submission = :submission
-    AND state IN ('sent', 'unknown') ORDER BY id FOR NO KEY UPDATE
+    AND kind = 'bonus' AND state IN ('sent', 'unknown') ORDER BY id FOR NO KEY UPDATE
 """)
 
 MARK_PAYMENTS_AS_FOUND = text("""
@@ -27,12 +28,12 @@ MARK_PAYMENTS_AS_FOUND = text("""
 
 STORE_AMOUNTS_SEEN = text("""
     UPDATE payments SET looked_at = :now, amounts_seen = CAST(:amounts AS int[])
-    WHERE campaign_id = :campaign AND submission = :submission AND state = 'unknown'
+    WHERE campaign_id = :campaign AND submission = :submission AND kind = 'bonus' AND state = 'unknown'
 """)
 
 STORE_THAT_NOTHING_WAS_SHOWN = text("""
     UPDATE payments SET problem = :problem
-    WHERE campaign_id = :campaign AND submission = :submission AND state = 'unknown'
+    WHERE campaign_id = :campaign AND submission = :submission AND kind = 'bonus' AND state = 'unknown'
 """)
 SUBMISSION_IS_NOT_SHOWN = "The platform does not show this submission to this token."
 BONUSES_ARE_NOT_SHOWN = "The platform’s reply about this submission could not be read."

@@ -15,13 +15,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.annotation.platforms.service import (
     ENDED_STATUSES,
     CallNotMade,
-    CallRefused,
     PlatformService,
     ServiceFailure,
     Submission,
 )
-from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, studies_of_account
-from app.payments.review import STUDY_IS_READ, SUBMISSION_IS_APPROVABLE
+from app.payments.approving import ApprovalContext, approve_submissions
+from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, studies_of_account
+from app.payments.rewards import book_rewards, reward_of_submission
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
 
@@ -43,13 +43,15 @@ LOCK_ANNOTATORS = text("""
 # A submission belongs to the annotator with the platform's id of the person. What was decided after the service was
 # asked is newer than its reply.
 STORE_SUBMISSIONS = text("""
-    INSERT INTO submissions AS u (campaign_id, external_id, annotator_id, study, status, seen_at)
-    SELECT :campaign, given.id, a.id, :study, given.status, :now
-    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:statuses AS text[])) AS given (id, person, status)
+    INSERT INTO submissions AS u (campaign_id, external_id, annotator_id, study, status, seen_at, reward)
+    SELECT :campaign, given.id, a.id, :study, given.status, :now, given.reward
+    FROM unnest(CAST(:ids AS text[]), CAST(:people AS text[]), CAST(:statuses AS text[]), CAST(:rewards AS int[]))
+        AS given (id, person, status, reward)
     LEFT JOIN annotators a ON a.campaign_id = :campaign AND a.platform = :platform AND a.worker_id = given.person
     ORDER BY given.id
     ON CONFLICT (campaign_id, external_id) DO UPDATE SET annotator_id = excluded.annotator_id,
         status = excluded.status, study = excluded.study, seen_at = excluded.seen_at,
+        reward = coalesce(excluded.reward, CASE WHEN u.status = excluded.status THEN u.reward END),
         problem = CASE WHEN u.status = excluded.status THEN u.problem ELSE '' END
     WHERE u.seen_at <= excluded.seen_at
 """)
@@ -70,24 +72,11 @@ FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
         AND h.closed_at IS NULL AND h.expires_at > statement_timestamp() ORDER BY h.id FOR NO KEY UPDATE OF h))
 """)
 
-LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE = text(f"""
-    SELECT u.external_id, u.study FROM submissions u
-    JOIN annotators a ON a.campaign_id = u.campaign_id AND a.id = u.annotator_id
-    JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
-        AND s.external_id = u.external_id
-    WHERE u.campaign_id = :campaign AND {SUBMISSION_IS_APPROVABLE} AND u.problem = ''
-    AND u.external_id = coalesce(CAST(:submission AS text), u.external_id) ORDER BY u.external_id
-""")
-STORE_STATUS_OF_SUBMISSION = text("""
-    UPDATE submissions SET status = :status, problem = :problem, seen_at = :now
-    WHERE campaign_id = :campaign AND external_id = :submission AND status = 'awaiting'
-""")
-
 
 async def reconcile_submissions(
     database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
 ) -> list[str]:
-    """Read all submissions, free HITs of those that ended, and approve those that may be.
+    """Read all submissions, free HITs of those that ended, book rewards, and approve those that may be.
 
     Returns:
         Problems of single studies, which do not hold up the others.
@@ -103,17 +92,19 @@ async def reconcile_submissions(
         now = await clock()  # before the call: a change after it is seen the next time
         try:
             submissions = [submission async for submission in service.iterate_submissions(study)]
+            study_reward = (await service.load_study(study)).reward if submissions else None
         except ServiceFailure as failure:
             if is_about_whole_account(failure):
                 raise
             problems.append(f"Study {study}: {failure.message}")
             continue
-        await store_submissions(database, account, study, submissions, now=now)
+        await store_submissions(database, account, study, submissions, study_reward, now=now)
     async with database.begin() as connection:
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
+    problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
-        problems += await approve_submissions(database, service, account, clock)
+        problems += await approve_submissions(ApprovalContext(database, service, account, clock))
     return problems
 
 
@@ -133,7 +124,13 @@ async def forget_strangers_if_identifiers_were_erased(database: AsyncEngine, cam
 
 
 async def store_submissions(
-    database: AsyncEngine, account: Row[Any], study: str, submissions: Sequence[Submission], *, now: datetime
+    database: AsyncEngine,
+    account: Row[Any],
+    study: str,
+    submissions: Sequence[Submission],
+    study_reward: int | None,
+    *,
+    now: datetime,
 ) -> None:
     """Store all submissions of a study, but for people who were erased, and delete those that are no longer there.
 
@@ -159,6 +156,7 @@ async def store_submissions(
                 "ids": [submission.id for submission in part],
                 "people": [submission.participant for submission in part],
                 "statuses": [submission.status for submission in part],
+                "rewards": [reward_of_submission(submission, study_reward) for submission in part],
             }
             await connection.execute(STORE_SUBMISSIONS, parameters)
         await connection.execute(DELETE_ABSENT_SUBMISSIONS, key | {"ids": [submission.id for submission in kept]})
@@ -174,77 +172,3 @@ async def lock_if_study_is_read(connection: AsyncConnection, key: Mapping[str, A
         return None
     were_erased = (await connection.execute(WERE_IDENTIFIERS_ERASED, key)).scalar_one()
     return None if were_erased else str(link_key)
-
-
-async def approve_submissions(
-    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
-) -> list[str]:
-    """Approve the submissions that may be, one after the other. One that is refused waits for a person.
-
-    A second approval is refused by the service, so an interrupted one can be repeated. If the refusal is not about the
-    submission, the next turn tries again: the balance is too low, or the token may not approve in a study.
-
-    Returns:
-        Problems that are not about one submission.
-
-    Raises:
-        ServiceFailure: The service cannot be reached, does not accept the token, or did not reply.
-
-    """
-    problems: dict[str, str] = {}  # by study
-    for submission, study in await list_approvable_submissions(database, account.campaign_id):
-        if study in problems:
-            continue
-        if not await list_approvable_submissions(database, account.campaign_id, submission):
-            continue  # the annotator was held meanwhile
-        status, problem = "approved", ""
-        try:
-            await service.approve_submission(submission)
-        except CallRefused as refused:
-            if refused.status == 401:
-                raise
-            status = await load_submission_status_or_awaiting(service, submission)
-            if status == "awaiting":
-                if refused.status == 403 or await is_balance_too_low(service, account, study):
-                    problems[study] = f"Approvals in study {study} wait: {refused.message}"
-                    continue
-                problem = refused.message
-        async with database.begin() as connection:
-            parameters = {
-                "campaign": account.campaign_id,
-                "submission": submission,
-                "status": status,
-                "problem": problem,
-                "now": await clock(),
-            }
-            await connection.execute(STORE_STATUS_OF_SUBMISSION, parameters)
-    return [*problems.values()]
-
-
-async def load_submission_status_or_awaiting(service: PlatformService, submission: str) -> str:
-    """Return the status of a submission whose approval was refused, as another may have decided; `awaiting` if it
-    cannot be read.
-    """
-    try:
-        return (await service.load_submission(submission)).status
-    except ServiceFailure:
-        return "awaiting"
-
-
-async def is_balance_too_low(service: PlatformService, account: Row[Any], study: str) -> bool:
-    """Return whether the workspace may lack the money for one reward of a study, with fees and taxes."""
-    try:
-        balance = await service.load_balance(account.workspace)
-        return balance.available < 2 * (await service.load_study(study)).reward
-    except ServiceFailure:
-        return False
-
-
-async def list_approvable_submissions(
-    database: AsyncEngine, campaign_id: int, submission: str | None = None
-) -> list[tuple[str, str]]:
-    """Return the submissions that may be approved without a person, and their studies; of one, whether it may be."""
-    async with database.begin() as connection:
-        parameters = {"campaign": campaign_id, "submission": submission}
-        rows = await connection.execute(LIST_APPROVABLE_SUBMISSIONS_AT_SERVICE, parameters)
-        return [(row.external_id, row.study) for row in rows]

@@ -6,9 +6,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 RESTORED_PROBLEM = "Restored from a backup: check at the platform whether this was paid."
 
 # Whatever can still be sent, by a turn of the background work or by a person. `sending` may have been paid since.
+# Rewards are settled by the status of their submissions, so no person has to look.
 HOLD_PAYMENTS = text("""
     UPDATE payments SET problem = :problem, state = CASE state WHEN 'sending' THEN 'unknown' ELSE state END
-    WHERE state IN ('prepared', 'sending', 'unknown', 'failed') RETURNING id
+    WHERE CASE kind WHEN 'bonus' THEN state IN ('prepared', 'sending', 'unknown', 'failed') ELSE state = 'sending' END
+    RETURNING id
 """)
 
 # Approving pays, too, and the backup does not know whom researchers excluded after it.

@@ -10,13 +10,13 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.payments.connections import has_token, load_account
-from app.payments.ledger import LOCK_ACCOUNT, load_totals
+from app.payments.ledger import LOCK_ACCOUNT
 from app.payments.money import amount_text
 from app.payments.sending import cancel_payments_of_erased_people
 
-LOAD_PREPARED_PAYMENTS = text("""
-    SELECT coalesce(max(id), 0) AS through, coalesce(sum(amount), 0) AS amount FROM payments
-    WHERE campaign_id = :campaign AND state = 'prepared'
+LOAD_PREPARED_BONUSES = text("""
+    SELECT coalesce(max(id), 0) AS through, coalesce(sum(amount), 0) AS amount, count(*) AS number FROM payments
+    WHERE campaign_id = :campaign AND kind = 'bonus' AND state = 'prepared'
 """)
 REQUEST_SENDING = text("""
     UPDATE payment_accounts SET due_at = :now, send_through = greatest(send_through, CAST(:through AS bigint))
@@ -26,16 +26,23 @@ REQUEST_SENDING = text("""
 
 @dataclass(frozen=True)
 class ShownPayments:
-    """The prepared payments that a person saw: the highest id, and the total in hundredths."""
+    """The prepared bonuses that a person saw: the highest id, and the total in hundredths."""
 
     through: int
     amount: int
 
 
+@dataclass(frozen=True)
+class PreparedBonuses(ShownPayments):
+    """The prepared bonuses as they are now."""
+
+    count: int
+
+
 async def request_sending(
     connection: AsyncConnection, campaign: Campaign, *, shown: ShownPayments | None = None, now: datetime
 ) -> None:
-    """Let the background work send all payments that are prepared now.
+    """Let the background work send all bonuses that are prepared now.
 
     Args:
         connection: A connection in a transaction.
@@ -54,8 +61,8 @@ async def request_sending(
         )
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     await cancel_payments_of_erased_people(connection, campaign.id, now=now)
-    prepared = await load_prepared_payments(connection, campaign.id)
-    if shown is not None and shown != prepared:
+    prepared = await load_prepared_bonuses(connection, campaign.id)
+    if shown is not None and (shown.through, shown.amount) != (prepared.through, prepared.amount):
         raise Conflict(
             "The payments have changed since you loaded the page, so nothing was sent. Look at them again: "
             f"{amount_text(prepared.amount)} {account.currency} can be sent now.",
@@ -63,18 +70,17 @@ async def request_sending(
             through=prepared.through,
             amount=prepared.amount,
         )
-    totals = await load_totals(connection, campaign.id, account.budget)
     parameters = {"campaign": campaign.id, "now": now, "through": prepared.through}
     await connection.execute(REQUEST_SENDING, parameters)
     await log_change(
         connection,
         "payments.send",
         campaign,
-        about=str(totals.counts.get("prepared", 0)),
+        about=str(prepared.count),
         after={"amount": f"{amount_text(prepared.amount)} {account.currency}"},
     )
 
 
-async def load_prepared_payments(connection: AsyncConnection, campaign_id: int) -> ShownPayments:
-    row = (await connection.execute(LOAD_PREPARED_PAYMENTS, {"campaign": campaign_id})).one()
-    return ShownPayments(row.through, int(row.amount))
+async def load_prepared_bonuses(connection: AsyncConnection, campaign_id: int) -> PreparedBonuses:
+    row = (await connection.execute(LOAD_PREPARED_BONUSES, {"campaign": campaign_id})).one()
+    return PreparedBonuses(row.through, int(row.amount), row.number)

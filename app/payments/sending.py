@@ -46,22 +46,24 @@ STATE_AFTER_FAILED_CALL: dict[type[ServiceFailure], str] = {
 # could not tell the two apart.
 FIND_PAYMENTS_TO_SEND = text("""
     SELECT DISTINCT ON (p.submission) p.id, p.submission, p.study, p.amount FROM payments p
-    WHERE p.campaign_id = :campaign AND p.state = 'prepared' AND p.id <= :through
+    WHERE p.campaign_id = :campaign AND p.kind = 'bonus' AND p.state = 'prepared' AND p.id <= :through
     AND p.id <> ALL(CAST(:waiting AS bigint[])) AND NOT starts_with(p.submission, 'erased:') AND p.study = (
-        SELECT o.study FROM payments o WHERE o.campaign_id = :campaign AND o.state = 'prepared' AND o.id <= :through
-        AND o.id <> ALL(CAST(:waiting AS bigint[])) AND NOT starts_with(o.submission, 'erased:') AND NOT EXISTS (
+        SELECT o.study FROM payments o WHERE o.campaign_id = :campaign AND o.kind = 'bonus' AND o.state = 'prepared'
+        AND o.id <= :through AND o.id <> ALL(CAST(:waiting AS bigint[])) AND NOT starts_with(o.submission, 'erased:')
+        AND NOT EXISTS (
             SELECT 1 FROM payments u WHERE u.campaign_id = o.campaign_id AND u.submission = o.submission
-            AND u.amount = o.amount AND u.state IN ('sending', 'unknown'))
+            AND u.kind = 'bonus' AND u.amount = o.amount AND u.state IN ('sending', 'unknown'))
         ORDER BY o.id LIMIT 1)
     AND NOT EXISTS (
         SELECT 1 FROM payments u WHERE u.campaign_id = p.campaign_id AND u.submission = p.submission
-        AND u.amount = p.amount AND u.state IN ('sending', 'unknown'))
+        AND u.kind = 'bonus' AND u.amount = p.amount AND u.state IN ('sending', 'unknown'))
     ORDER BY p.submission, p.id LIMIT :most
 """)
 
 COUNT_SENT_PAYMENTS = text("""
     SELECT count(*) AS ours, coalesce(max(paid_before), 0) AS others FROM payments
     WHERE campaign_id = :campaign AND submission = :submission AND amount = :amount AND state = 'sent'
+    AND kind = 'bonus'
 """)
 EARLIER_PAYMENT_IS_NOT_LISTED = "An earlier payment of this amount is not in the platform’s list yet."
 LET_PAYMENT_WAIT = text("""
@@ -83,7 +85,7 @@ MARK_PAYMENTS_AS_SENDING = text("""
         AS given (id, paid_before, ours)
     WHERE p.campaign_id = :campaign AND p.id = given.id AND p.state = 'prepared' AND given.ours = (
         SELECT count(*) FROM payments o WHERE o.campaign_id = p.campaign_id AND o.submission = p.submission
-        AND o.amount = p.amount AND o.state IN ('sending', 'sent', 'unknown'))
+        AND o.kind = 'bonus' AND o.amount = p.amount AND o.state IN ('sending', 'sent', 'unknown'))
     AND p.id <= (SELECT send_through FROM payment_accounts WHERE campaign_id = :campaign)
     AND NOT starts_with(p.submission, 'erased:')
     RETURNING p.id, p.submission, p.amount
@@ -109,7 +111,7 @@ FAIL_PAYMENT = text("""
 """)
 
 SETTLE_INTERRUPTED_PAYMENTS = text("""
-    UPDATE payments SET state = CASE WHEN bulk_id IS NULL THEN 'prepared' ELSE 'unknown' END,
+    UPDATE payments SET state = CASE WHEN bulk_id IS NULL AND kind = 'bonus' THEN 'prepared' ELSE 'unknown' END,
         problem = 'Easel was interrupted while it sent this payment.'
     WHERE campaign_id = :campaign AND state = 'sending' AND sending_at <= CAST(:began_before AS timestamptz)
 """)

@@ -183,5 +183,5 @@ def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | No
         for number in sorted(chosen - named)
     ]
     if periods[0] is None and facts.everything_days is None:
-        warnings.append("Ids and names are never erased: no retention is set.")
+        warnings.append("Ids and names are kept without a time limit: no retention is set.")
     return warnings

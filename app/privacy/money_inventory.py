@@ -31,7 +31,9 @@ MONEY_TABLES = (
                 retention="free_text",
             ),
             personal_column("created_by decided_by", "who paid", "technical", withheld=NAMES_RESEARCHER),
-            personal_column("amount currency state created_at sending_at settled_at", "what they were paid", "conduct"),
+            personal_column(
+                "kind amount currency state created_at sending_at settled_at", "what they were paid", "conduct"
+            ),
             personal_column(
                 "campaign_id id annotator_id study request_key line batch bulk_id paid_before looked_at amounts_seen",
                 "how it was paid",
@@ -59,7 +61,9 @@ MONEY_TABLES = (
                 fate="replaced by a random one",
                 retention="identifiers",
             ),
-            personal_column("status seen_at", "what became of the submission at the platform", "conduct"),
+            personal_column(
+                "status seen_at reward return_requested_at", "what became of the submission at the platform", "conduct"
+            ),
             personal_column(
                 "problem",
                 "why it was not approved, as the platform says it",

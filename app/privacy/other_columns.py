@@ -52,7 +52,8 @@ OTHER_TABLES = {
     "payment_accounts": other_table(
         "connections to platforms",
         "campaign_id platform token token_variable workspace study other_studies currency budget approves hook_key "
-        "hook_secret send_through due_at held_until checked_at problem connected_by connected_at",
+        "hook_secret send_through due_at held_until checked_at problem connected_by connected_at budget_covers_rewards "
+        "hook_subscription hook_problem",
     ),
     "payment_calls": other_table("calls that pay", "workspace batch held_until"),
     "service_notices": other_table("notices of platforms", "campaign_id event_id received_at"),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.session import driver_of
+from app.database.session import Record, driver_of, fetch_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.inference.online.law import StateFloats
@@ -14,7 +14,7 @@ from app.record import law_storage
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
-from app.record.posterior_storage import UPDATE_POSTERIORS
+from app.record.posterior_storage import UPDATE_POSTERIORS_SQL
 from app.record.responses import Response
 
 FIND_REVISION = text("SELECT revision FROM campaigns WHERE id = :campaign")
@@ -24,6 +24,23 @@ LOCK_ITEM_POSTERIORS = text("""
     WHERE campaign_id = :campaign AND revision = :revision AND criterion = :criterion
     AND subject = ANY(CAST(:numbers AS int[])) ORDER BY subject FOR NO KEY UPDATE
 """)
+
+
+# As two arrays: a row for each of thousands of items takes longer to read than to update.
+UPDATE_POSTERIORS_RETURNING_ARRAYS = text(f"""
+    WITH updated AS ({UPDATE_POSTERIORS_SQL})
+    SELECT array_agg(number) AS numbers, array_agg(judgments) AS judgments FROM updated
+""")
+
+
+class LockedPosterior(Record):
+    subject: int
+    state: list[float]
+
+
+class JudgmentCountArrays(Record):
+    numbers: list[int]
+    judgments: list[int]
 
 
 @dataclass(frozen=True)
@@ -61,7 +78,8 @@ async def lock_and_load_posteriors_of_items(
 ) -> LockedPosteriors:
     """Lock and return the posteriors of these answers' items, in number order, unjudged items included."""
     item_numbers = sorted({number for answer in answers for number in (*answer.items, *answer.unjudged_items)})
-    rows = await connection.execute(LOCK_ITEM_POSTERIORS, {**revision.sql_parameters, "numbers": item_numbers})
+    parameters = {**revision.sql_parameters, "numbers": item_numbers}
+    rows = await fetch_rows(await driver_of(connection), LOCK_ITEM_POSTERIORS, parameters, LockedPosterior)
     return LockedPosteriors(revision, {row.subject: row.state for row in rows})
 
 
@@ -76,12 +94,12 @@ async def apply_answers_and_count_by_item(
     """
     if not answers:
         return {}
-    runner = LawRunner(await driver_of(connection), locked.revision, criterion.law, locked.posteriors)
+    driver = await driver_of(connection)
+    runner = LawRunner(driver, locked.revision, criterion.law, locked.posteriors)
     await runner.apply_hits(convert_judging_responses_to_hits_of_law(criterion, answers), criterion.law_parameters)
-    judgment_counts = {
-        row.number: row.judgments
-        for row in await connection.execute(
-            UPDATE_POSTERIORS, await runner.store_law_state_and_return_posterior_parameters()
-        )
-    }
-    return {item: judgment_counts[item] for item in runner.judgment_counts}
+    if not runner.changed_items:
+        return {}
+    parameters = await runner.store_law_state_and_return_posterior_parameters()
+    (counts,) = await fetch_rows(driver, UPDATE_POSTERIORS_RETURNING_ARRAYS, parameters, JudgmentCountArrays)
+    judgments_by_item = dict(zip(counts.numbers, counts.judgments, strict=True))
+    return {item: judgments_by_item[item] for item in runner.judgment_counts}

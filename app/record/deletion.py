@@ -27,7 +27,8 @@ async def refuse_deletion_while_payments_are_unsettled(connection: AsyncConnecti
     if await has_unsettled_payments(connection, campaign_id):
         raise Conflict(
             "Payments of this campaign are not sent yet, or it is unclear whether they were. Send or cancel them on "
-            "the Payments page, then delete the campaign. Nothing was changed.",
+            "the Payments page, and approve or reject the submissions that wait, then delete the campaign. Nothing "
+            "was changed.",
             code="payments_unsettled",
         )
 

@@ -1,8 +1,11 @@
 """Run an update law on stored state: read what the law asks for, cache its changes, and store them at the end."""
 
 import asyncio
+from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from app.database.session import Driver
@@ -27,13 +30,14 @@ from app.inference.online.state_queries import (
     RunInThread,
     StateQuery,
     next_query_or_result_of_law_steps,
-    run_law_steps,
 )
 from app.record import law_storage
 from app.record.law_storage import Revision
 from app.record.posterior_storage import query_parameters_of_posterior_update
 
 T = TypeVar("T")
+HITS_PER_STEP = 10  # of the event loop
+MIN_ITEMS_IN_THREAD = 500  # fewer take less time than to start a thread
 StateReader = Callable[[Driver, Revision, Sequence[int]], Awaitable[dict[int, Any]]]
 
 
@@ -50,31 +54,40 @@ class LawRunner:
         self.annotator_states: dict[int, StateFloats | None] = {}
         self.item_heads: dict[int, tuple[Sequence[float], int] | None] = {}
         self.item_tails: dict[int, Any] = {}
-        self.law_changes = LawState(None, {}, {})
+        self.changed_annotator_states: dict[int, StateFloats] = {}
+        self.changed_item_states: dict[int, tuple[Sequence[float], Any]] = {}
+        self.changed_item_numbers: list[int] = []  # those of `changed_item_states`, ascending
         self.judgment_counts: Counter[int] = Counter()
-        self.changed_items: dict[int, None] = {}  # in the order in which they first changed
+        self.changed_items: set[int] = set()
 
     async def apply_hits(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
         """Apply HITs in their order. Raises ValueError for an impossible HIT."""
         if not self.law.layout and len(hits) > 1:  # such a law asks for posteriors only, which are loaded
             await asyncio.to_thread(self.apply_hits_without_reading_state, hits, parameters)
             return
-        for hit in hits:
+        for number, hit in enumerate(hits, start=1):
             self.cache_changes_of_hit(
                 hit,
                 await self.run_law_steps_answering_their_queries(self.law.hit_change_querying_state(hit, parameters)),
             )
+            if number % HITS_PER_STEP == 0:
+                await asyncio.sleep(0)  # all that the law asks for may be in memory: let other requests take their turn
 
     def apply_hits_without_reading_state(self, hits: Sequence[AnsweredHit], parameters: LawParameters) -> None:
-        """Apply HITs by a law that needs nothing but the loaded posteriors."""
-        for hit in hits:
-            self.cache_changes_of_hit(
-                hit, run_law_steps(self.law.hit_change_querying_state(hit, parameters), self.read_posterior_columns)
-            )
+        """Apply HITs by a law that needs nothing but the loaded posteriors: in arrays, with the code of a replay."""
+        self.judgment_counts.update(chain.from_iterable(hit.items for hit in hits))
+        items = list(dict.fromkeys(chain.from_iterable(hit.items for hit in hits)))
+        place_by_item = {item: place for place, item in enumerate(items)}
+        beliefs = self.law.initial_beliefs(self.read_posterior_columns(ReadPosteriors(items)), parameters)
+        beliefs.apply_hits([hit._replace(items=[place_by_item[item] for item in hit.items]) for hit in hits])
+        self.posteriors |= zip(items, beliefs.state.T.tolist(), strict=True)
+        self.changed_items.update(items)
 
     def read_posterior_columns(self, query: StateQuery) -> Columns:
         assert isinstance(query, ReadPosteriors)  # noqa: S101  (a law that keeps nothing asks for nothing else)
-        return tuple(map(list, zip(*(self.posteriors[item] for item in query.items), strict=True)))
+        states = [self.posteriors[item] for item in query.items]
+        # To pass the states of thousands of items to `zip` would take many times as long.
+        return tuple([state[place] for state in states] for place in range(len(states[0]) if states else 0))
 
     async def run_law_steps_answering_their_queries(self, steps: Querying[T]) -> T:
         """Run the steps of a law to their result, answering each query."""
@@ -137,7 +150,11 @@ class LawRunner:
         heads_by_number: dict[int, tuple[Sequence[float], int]] = {
             number: (short, long) for number, short, long in stored
         }
-        heads_by_number |= {number: item for number, item in self.item_heads.items() if item is not None}
+        changed_numbers = self.changed_item_numbers
+        first = bisect_right(changed_numbers, last_number)
+        for number in (*changed_numbers[first : first + limit], *changed_numbers[: min(first, limit)]):
+            if (head := self.item_heads[number]) is not None:
+                heads_by_number[number] = head
         next_numbers = sorted(heads_by_number, key=lambda number: (number <= last_number, number))[:limit]
         return [(number, *heads_by_number[number]) for number in next_numbers]
 
@@ -145,33 +162,28 @@ class LawRunner:
         """Cache the changes of a HIT."""
         self.judgment_counts.update(hit.items)
         self.posteriors |= zip(change.items, map(list, zip(*change.state, strict=True)), strict=True)
-        self.changed_items |= dict.fromkeys(change.items)
+        self.changed_items.update(change.items)
         self.campaign_state = change.law_state.campaign
         self.annotator_states |= change.law_state.annotators
+        self.changed_annotator_states |= change.law_state.annotators
         for number, (short, long) in change.law_state.items.items():
             if long is not None:
                 self.item_tails[number] = long
+            if number not in self.changed_item_states:
+                insort(self.changed_item_numbers, number)
+            _, earlier_long = self.changed_item_states.get(number, (short, None))
+            self.changed_item_states[number] = short, earlier_long if long is None else long
             before = self.item_heads[number]
             self.item_heads[number] = short, len(long) if long is not None else before[1] if before else 0
-        self.law_changes = merge_earlier_and_later_law_changes(self.law_changes, change.law_state)
 
     async def store_law_state_and_return_posterior_parameters(self) -> dict[str, Any]:
         """Store the law's state, and return the parameters of `UPDATE_POSTERIORS` for the posteriors that changed."""
         if self.law.layout and self.changed_items:
-            await law_storage.store_law_states(self.driver, self.revision, self.law_changes, layout=self.law.layout)
-        changed_items = list(self.changed_items)
+            changes = LawState(self.campaign_state, self.changed_annotator_states, self.changed_item_states)
+            await law_storage.store_law_states(self.driver, self.revision, changes, layout=self.law.layout)
+        changed_items = sorted(self.changed_items)
         added_judgments = [self.judgment_counts[item] for item in changed_items]
-        return {
-            **self.revision.sql_parameters,
-            **query_parameters_of_posterior_update(
-                self.law, changed_items, self.read_posterior_columns(ReadPosteriors(changed_items)), added_judgments
-            ),
-        }
-
-
-def merge_earlier_and_later_law_changes(earlier: LawState, later: LawState) -> LawState:
-    """Return the earlier changes, updated with the later ones."""
-    items = dict(earlier.items)
-    for number, (short, long) in later.items.items():
-        items[number] = short, items[number][1] if long is None and number in items else long
-    return LawState(later.campaign, {**earlier.annotators, **later.annotators}, items)
+        columns = self.read_posterior_columns(ReadPosteriors(changed_items))
+        update = partial(query_parameters_of_posterior_update, self.law, changed_items, columns, added_judgments)
+        is_short = len(changed_items) < MIN_ITEMS_IN_THREAD
+        return {**self.revision.sql_parameters, **(update() if is_short else await asyncio.to_thread(update))}

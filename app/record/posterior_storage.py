@@ -53,16 +53,17 @@ def deciding_estimates_sql(deciding_criterion: str) -> str:
                 ELSE (SELECT sum(o.variance ORDER BY o.criterion) {criteria_source}) END AS variance"""
 
 
-# Set the values of :numbers and add judgments. :states holds their states one after another, :width floats each. The
-# caller has locked the rows.
-UPDATE_POSTERIORS_SQL = """
+# Set the values of :numbers, which ascend, and add judgments. :states holds their states one after another, :width
+# floats each. The caller has locked the rows. The place of an item is looked up in the array: a join with the array
+# compared each item with each other one, whatever the statistics said.
+PLACE_SQL = "width_bucket(p.subject, CAST(:numbers AS int[]))"
+UPDATE_POSTERIORS_SQL = f"""
     UPDATE posteriors p
-    SET state = (CAST(:states AS float8[]))[(new.place - 1) * CAST(:width AS int) + 1 : new.place * :width],
-        score = new.score, variance = new.variance, judgments = p.judgments + new.judgments
-    FROM unnest(CAST(:numbers AS int[]), CAST(:score AS float8[]), CAST(:variance AS float8[]), CAST(:more AS int[]))
-         WITH ORDINALITY AS new (number, score, variance, judgments, place)
-    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = :criterion AND p.subject = new.number
-    AND p.subject = ANY(CAST(:numbers AS int[]))  -- so that the index finds them whatever the statistics say
+    SET state = (CAST(:states AS float8[]))[({PLACE_SQL} - 1) * CAST(:width AS int) + 1 : {PLACE_SQL} * :width],
+        score = (CAST(:score AS float8[]))[{PLACE_SQL}], variance = (CAST(:variance AS float8[]))[{PLACE_SQL}],
+        judgments = p.judgments + (CAST(:more AS int[]))[{PLACE_SQL}]
+    WHERE p.campaign_id = :campaign AND p.revision = :revision AND p.criterion = :criterion
+    AND p.subject = ANY(CAST(:numbers AS int[]))
     RETURNING p.subject AS number, p.judgments"""
 
 UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
@@ -71,7 +72,7 @@ UPDATE_POSTERIORS = text(UPDATE_POSTERIORS_SQL)
 def query_parameters_of_posterior_update(
     law: Law, numbers: Sequence[int], state: Columns, added_judgments: Sequence[int]
 ) -> dict[str, Any]:
-    """Return the parameters of `UPDATE_POSTERIORS`."""
+    """Return the parameters of `UPDATE_POSTERIORS`; `numbers` ascend."""
     score, variance = law.family.scores_and_variances(*state) if numbers else ([], [])
     rows = zip(*state, strict=True)
     return {

@@ -3,16 +3,29 @@
 from typing import Literal, Self
 
 from fastapi import Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, openapi_description_of_refusals, request_base_url
 from app.payments.dependencies import Connector
 from app.recruiting.studies import StudyView, act_on_study, draft_study, study_total, view_study
+from app.recruiting.study_trial import create_test_study_of_campaign
 
 router = program_router("/api/v1/campaigns/{slug}/study", "Payments", refusals={404: "`campaign_not_found`"})
 
 CALL_REFUSALS = "`no_budget`, `no_token`, `study_settings_missing`, `service_refused`"
+
+
+class StudyCostSchema(BaseModel):
+    """Cost of all places of a study, in hundredths."""
+
+    model_config = ConfigDict(from_attributes=True)
+
+    rewards: int
+    fees: int
+    tax: int
+    total: int
+    currency: str
 
 
 class StudySchema(BaseModel):
@@ -25,6 +38,9 @@ class StudySchema(BaseModel):
     most_places: int | None = Field(description="At the upper end of the plan; null without a plan or an end.")
     minutes: int
     total: int = Field(description="Rewards of all places, without fees.")
+    cost: StudyCostSchema | None = Field(
+        description="What the platform computes for all places; null before a draft is made, or if it does not say."
+    )
     currency: str
     hourly_pay: int
     warnings: list[str]
@@ -41,6 +57,7 @@ class StudySchema(BaseModel):
             most_places=plan.most_places,
             minutes=plan.minutes,
             total=study_total(state) if state else plan.total,
+            cost=StudyCostSchema.model_validate(view.cost) if view.cost else None,
             currency=plan.currency,
             hourly_pay=plan.hourly_pay,
             warnings=view.warnings,
@@ -92,3 +109,35 @@ async def change_study_from_api(
     """Publish, pause or resume the study, or give it more places."""
     await act_on_study(database, connector, slug, body.action, total=body.total, places=body.places)
     return StudySchema.from_view(await view_study(database, connector, slug, request_base_url(request)))
+
+
+class TestParticipantSchema(BaseModel):
+    __test__ = False  # for pytest, which would collect it
+    email: str = Field("", max_length=254, description="Of a test participant to add first. Empty: there is one.")
+
+
+class TestStudySchema(BaseModel):
+    """A test study, on which a test participant works without pay."""
+
+    __test__ = False
+    study: str
+    url: str
+
+
+@router.post(
+    "/test",
+    status_code=201,
+    responses=openapi_description_of_refusals(
+        {
+            409: "`no_budget`, `no_token`, `study_missing`, `study_published`, `service_refused`",
+            422: "`invalid`, `email_unreadable`",
+            502: "`service_unavailable`",
+        }
+    ),
+)
+async def create_test_study_from_api(
+    database: Database, connector: Connector, slug: str, body: TestParticipantSchema
+) -> TestStudySchema:
+    """Make a test study of the draft. Not every workspace may."""
+    made = await create_test_study_of_campaign(database, connector, slug, email=body.email)
+    return TestStudySchema(study=made.study, url=made.url)

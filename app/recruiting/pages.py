@@ -5,6 +5,7 @@ from fastapi.responses import HTMLResponse, RedirectResponse
 
 from app.accounts.guards import researcher_router
 from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.service import TestStudy
 from app.errors import Refusal
 from app.http.dependencies import Database, FormFields, Now, render_page, request_base_url
 from app.payments.connections import service_platform_name
@@ -12,6 +13,7 @@ from app.payments.dependencies import Connector
 from app.payments.money import amount_text
 from app.record.campaign import load_campaign_for_page
 from app.recruiting.studies import act_on_study, draft_study, study_total, view_study
+from app.recruiting.study_trial import create_test_study_of_campaign
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -22,7 +24,14 @@ async def show_study(request: Request, database: Database, connector: Connector,
 
 
 async def render_study(
-    request: Request, database: Database, connector: Connector, slug: str, *, refusal: Refusal | None = None
+    request: Request,
+    database: Database,
+    connector: Connector,
+    slug: str,
+    *,
+    refusal: Refusal | None = None,
+    test_study: TestStudy | None = None,
+    email: str = "",
 ) -> HTMLResponse:
     """Show the study; if it cannot be shown, the reason, which says what to do first."""
     async with database.begin() as connection:
@@ -38,6 +47,8 @@ async def render_study(
         "view": view,
         "total": view and view.state and study_total(view.state),
         "amount_text": amount_text,
+        "test_study": test_study,
+        "email": email,
     }
     return render_page(request, "admin/study.html", context, refusal=refusal, status=200)
 
@@ -69,3 +80,16 @@ async def post_study_action(
     except Refusal as refusal:
         return await render_study(request, database, connector, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/study?done=study-changed", status_code=303)
+
+
+@router.post("/study/test")
+async def post_test_study(
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str
+) -> HTMLResponse:
+    """Make a test study of the draft, and show its link or why there is none."""
+    email = form.get("email", "").strip()
+    try:
+        made = await create_test_study_of_campaign(database, connector, slug, email=email)
+    except Refusal as refusal:
+        return await render_study(request, database, connector, slug, refusal=refusal, email=email)
+    return await render_study(request, database, connector, slug, test_study=made)

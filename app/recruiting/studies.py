@@ -16,11 +16,11 @@ from app.annotation.platforms.registry import (
 )
 from app.annotation.platforms.service import (
     Balance,
-    CallRefused,
     HourlyRecommendation,
     PlatformService,
     ServiceFailure,
     StudyCode,
+    StudyCost,
     StudyDraft,
     StudyState,
 )
@@ -29,10 +29,16 @@ from app.campaigns.settings_edits import store_changed_settings
 from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.errors import BadGateway, Conflict, Invalid
-from app.payments.connections import ServiceConnector, has_token, load_account
+from app.errors import Conflict, Invalid
+from app.payments.connections import ServiceConnector, load_account
 from app.payments.money import amount_text
-from app.recruiting.study_plan import StudyPlan, count_missing_people, iterate_study_warnings
+from app.payments.service_calls import call_service_or_refuse, load_account_with_token
+from app.recruiting.study_plan import (
+    StudyPlan,
+    count_missing_people,
+    iterate_cost_warnings,
+    iterate_study_warnings,
+)
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -55,6 +61,7 @@ class StudyView:
     """A campaign's study: the plan, the state at the platform if it was drafted, and what to know about it.
 
     Attributes:
+        cost: What all places of the drafted study cost, as the platform computes it; None if it does not say.
         proposed_places: More places that the campaign's need asks for; None if there are enough.
 
     """
@@ -62,6 +69,7 @@ class StudyView:
     plan: StudyPlan
     study: str
     state: StudyState | None
+    cost: StudyCost | None
     balance: Balance | None
     recommended: HourlyRecommendation | None
     warnings: list[str]
@@ -71,29 +79,6 @@ class StudyView:
 def study_total(state: StudyState) -> int:
     """Rewards of all places of a study, in hundredths."""
     return state.reward * state.places
-
-
-async def load_account_with_token(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
-    """Return the account of a campaign. Raises `Conflict` (`no_budget`, `no_token`)."""
-    account = await load_account(connection, campaign)
-    if not has_token(account):
-        raise Conflict(
-            "Easel has no token to call the platform with. Enter one under Payments. Nothing was changed.",
-            code="no_token",
-        )
-    return account
-
-
-async def call_service(make_call: Callable[[], Awaitable[T]]) -> T:
-    """Make a call. Raises `Conflict` (`service_refused`) or `BadGateway` (`service_unavailable`)."""
-    try:
-        return await make_call()
-    except CallRefused as refused:
-        raise Conflict(refused.message, code="service_refused") from None
-    except ServiceFailure as failure:
-        raise BadGateway(
-            f"{failure.message} Look at the study on the platform before you try again.", code="service_unavailable"
-        ) from None
 
 
 async def view_study(database: AsyncEngine, connector: ServiceConnector, slug: str, base_url: str) -> StudyView:
@@ -106,8 +91,9 @@ async def view_study(database: AsyncEngine, connector: ServiceConnector, slug: s
         taken = {"campaign": campaign.id, "study": account.study}
         taken_places = (await connection.execute(COUNT_TAKEN_PLACES, taken)).scalar_one()
     plan = StudyPlan.from_campaign(campaign)
-    service = await call_service(lambda: connect(connector, account))
-    state = await call_service(lambda: service.load_study(account.study)) if account.study else None
+    service = await call_service_or_refuse(lambda: connect(connector, account))
+    state = await call_service_or_refuse(lambda: service.load_study(account.study)) if account.study else None
+    cost = await value_or_none(lambda: service.load_study_cost(account.study)) if account.study else None
     balance = await value_or_none(lambda: service.load_balance(account.workspace)) if account.workspace else None
     recommended = await value_or_none(lambda: service.load_hourly_recommendation(account.workspace, plan.currency))
     needed = taken_places + count_missing_people(campaign)
@@ -115,9 +101,13 @@ async def view_study(database: AsyncEngine, connector: ServiceConnector, slug: s
         plan,
         account.study,
         state,
+        cost,
         balance,
         recommended,
-        [*iterate_study_warnings(plan, base_url, balance, recommended)],
+        [
+            *iterate_study_warnings(plan, base_url, recommended),
+            *iterate_cost_warnings(plan.currency, study_total(state) if state else plan.total, cost, balance),
+        ],
         needed if state and campaign.status == "running" and needed > state.places else None,
     )
 
@@ -153,18 +143,23 @@ async def draft_study(database: AsyncEngine, connector: ServiceConnector, slug: 
         plan = StudyPlan.from_campaign(campaign)
         platform = PLATFORMS[account.platform]
         with_codes = await store_missing_codes(connection, campaign, platform)
-    service = await call_service(lambda: connect(connector, account))
+    service = await call_service_or_refuse(lambda: connect(connector, account))
     draft = StudyDraft(
-        name=campaign.name,
-        description=campaign.in_short or campaign.question,
+        name=campaign.recruiting_title or campaign.name,
+        description=campaign.recruiting_description or campaign.in_short or campaign.question,
         url=study_url(base_url, campaign, platform),
         reward=plan.reward,
         minutes=plan.minutes,
         places=plan.places,
         codes=codes_of_study(with_codes, platform),
         reference=campaign.slug,
+        devices=campaign.recruiting_devices,
+        filter_set=campaign.recruiting_filter_set,
+        groups=campaign.recruiting_groups,
+        excluded_groups=campaign.recruiting_excluded_groups,
+        labels=campaign.recruiting_labels,
     )
-    study = await call_service(lambda: service.create_study(draft))
+    study = await call_service_or_refuse(lambda: service.create_study(draft))
     async with database.begin() as connection:
         parameters = {"campaign": campaign.id, "study": study, "due_at": now}
         if (await connection.execute(STORE_STUDY_ONCE, parameters)).one_or_none() is None:
@@ -234,16 +229,16 @@ async def act_on_study(
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
     if action not in ("publish", "pause", "resume", "places"):
         raise Invalid("The action is publish, pause, resume or places.", code="invalid")
-    service = await call_service(lambda: connect(connector, account))
-    state = await call_service(lambda: service.load_study(study))
+    service = await call_service_or_refuse(lambda: connect(connector, account))
+    state = await call_service_or_refuse(lambda: service.load_study(study))
     if action == "places":
         count = read_more_places(places, state)
-        await call_service(lambda: service.set_places(study, count))
+        await call_service_or_refuse(lambda: service.set_places(study, count))
         after: dict[str, Any] | None = {"places": count}
     else:
         if action == "publish":
             refuse_publication_unless_meant(campaign, state, total)
-        await call_service(lambda: service.change_study(study, action))
+        await call_service_or_refuse(lambda: service.change_study(study, action))
         after = {"total": f"{amount_text(study_total(state))} {account.currency}"} if action == "publish" else None
     async with database.begin() as connection:
         await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", after=after)

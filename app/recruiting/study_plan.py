@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
-from app.annotation.platforms.service import Balance, HourlyRecommendation
+from app.annotation.platforms.service import Balance, HourlyRecommendation, StudyCost
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.summaries import CampaignWithProgress
 from app.campaigns.totals import count_planned_tasks
@@ -69,7 +69,7 @@ class StudyPlan:
         people = max(1, math.ceil((middle or tasks) / tasks_per_person))
         return cls(
             reward=round(pay * tasks_per_person * 100),
-            minutes=max(1, math.ceil(minutes * tasks_per_person)),
+            minutes=campaign.recruiting_minutes or max(1, math.ceil(minutes * tasks_per_person)),
             places=people,
             most_places=max(people, math.ceil(most / tasks_per_person)) if most else None,
             has_plan=middle is not None,
@@ -88,9 +88,7 @@ def count_missing_people(campaign: CampaignWithProgress) -> int:
     return math.ceil(count_tasks_of_judgments(campaign, missing) / (campaign.hits_per_annotator or 1))
 
 
-def iterate_study_warnings(
-    plan: StudyPlan, base_url: str, balance: Balance | None, recommended: HourlyRecommendation | None
-) -> Iterator[str]:
+def iterate_study_warnings(plan: StudyPlan, base_url: str, recommended: HourlyRecommendation | None) -> Iterator[str]:
     """Yield what a researcher should know before a study is published."""
     hourly = f"{amount_text(plan.hourly_pay)} {plan.currency}"
     if recommended and plan.hourly_pay < recommended.minimum:
@@ -100,10 +98,33 @@ def iterate_study_warnings(
         )
     elif recommended and plan.hourly_pay < recommended.recommended:
         yield f"The pay is {hourly} per hour; the platform recommends {amount_text(recommended.recommended)}."
-    if balance and balance.available < plan.total:
-        yield (
-            f"The workspace has {amount_text(balance.available)} {balance.currency}, less than the rewards of "
-            f"{amount_text(plan.total)}, and fees come on top."
-        )
     if not base_url.startswith("https://"):
         yield f"People cannot reach {base_url}. Set the public address of the server first (EASEL_PUBLIC_URL)."
+
+
+def iterate_cost_warnings(
+    currency: str, rewards: int, cost: StudyCost | None, balance: Balance | None
+) -> Iterator[str]:
+    """Yield where the platform's cost differs from what Easel expects, and whether the balance is too low for it.
+
+    Args:
+        currency: Currency of the campaign.
+        rewards: Rewards of all places as Easel computes them, in hundredths.
+        cost: What the platform computes; None if there is no draft, or it does not say.
+        balance: What the workspace has; None if it does not say.
+
+    """
+    if cost and cost.currency and cost.currency != currency:
+        yield f"The platform computes the cost in {cost.currency}, but this campaign pays in {currency}."
+    elif cost and cost.rewards != rewards:
+        yield (
+            f"The platform expects rewards of {amount_text(cost.rewards)} {currency}, but Easel expects "
+            f"{amount_text(rewards)}: the reward or the places were changed there."
+        )
+    needed, what = (cost.total, "cost") if cost else (rewards, "rewards")
+    if balance and balance.available < needed:
+        yield (
+            f"The workspace has {amount_text(balance.available)} {balance.currency}, less than the {what} of "
+            f"{amount_text(needed)}{'' if cost else ', and fees come on top'}. Add money on the platform before you "
+            "publish."
+        )

@@ -10,6 +10,7 @@ Open `__init__.py` first.
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import PurePath
 from typing import BinaryIO
 
@@ -52,6 +53,7 @@ __all__ = [
     "parse_finite_number_or_none",
     "raise_upload_refusal_at_line",
     "read_table",
+    "read_table_of_any_length",
     "refuse_too_large_upload",
     "table_from_objects",
 ]
@@ -60,6 +62,21 @@ UNICODE_OPTIONS = ReadOptions()
 
 
 def read_table(
+    file: BinaryIO,
+    file_name: str,
+    *,
+    max_mb: int,
+    read_options: ReadOptions = UNICODE_OPTIONS,
+) -> UploadedTable:
+    """Return the table that `read_table_of_any_length` returns, up to `MAX_UPLOAD_ROWS` rows.
+
+    Raises what that function raises, and `TooLarge` (`too_many_rows`) while the rows are read.
+    """
+    upload = read_table_of_any_length(file, file_name, max_mb=max_mb, read_options=read_options)
+    return replace(upload, rows=iterate_rows_up_to_limit(upload.rows, MAX_UPLOAD_ROWS))
+
+
+def read_table_of_any_length(
     file: BinaryIO, file_name: str, *, max_mb: int, read_options: ReadOptions = UNICODE_OPTIONS
 ) -> UploadedTable:
     """Return the table in an open file, which may be packed by gzip or zip.
@@ -71,7 +88,7 @@ def read_table(
         read_options: How to read the file if it does not say so itself.
 
     Raises:
-        TooLarge: `file_too_large`, `too_many_rows`.
+        TooLarge: `file_too_large`.
         Invalid: `file_empty`; what `open_table_in_uploaded_file`, `iterate_decoded_chunks`, and `read_delimited_table`,
             `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
 

@@ -19,7 +19,6 @@ from app.uploads.rows import (
     MAX_UPLOADED_CELL_CHARACTERS,
     UploadedRow,
     UploadedTable,
-    iterate_rows_up_to_limit,
     raise_upload_refusal_at_line,
     refuse_impossible_column_names,
 )
@@ -63,7 +62,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     """Return the table in a CSV or TSV file.
 
     Raises `Invalid`: `csv_unreadable`, `quotes_unclear`, `ragged_row`, `column_unnamed`, `column_twice`,
-    `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`, and `TooLarge` (`too_many_rows`).
+    `too_many_columns`, `quotes_unknown`; while rows are read `cell_too_long`.
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
@@ -102,7 +101,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     return UploadedTable(
         "tsv" if is_tsv else "csv",
         tuple(columns.values()),
-        iterate_rows_up_to_limit(iterate_uploaded_rows(rows, columns)),
+        iterate_uploaded_rows(rows, columns),
         row_count=scan.row_count,
         line_count=line_count,
         notes=tuple(notes),

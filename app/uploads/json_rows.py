@@ -21,7 +21,6 @@ from app.uploads.rows import (
     MAX_UPLOAD_COLUMNS,
     UploadedRow,
     UploadedTable,
-    iterate_rows_up_to_limit,
     raise_upload_refusal_at_line,
     refuse_impossible_column_names,
 )
@@ -77,7 +76,7 @@ def read_json_table(read_chunks: ChunkReader, read_lines: ChunkReader, extension
     """Return the table in a JSON file.
 
     Raises `Invalid`: `json_unreadable`, `json_no_rows`, `json_several_lists`, `nul_byte`, `cell_too_long`,
-    `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`; `TooLarge`: `too_many_rows`.
+    `row_too_long`, `column_unnamed`, `column_twice`, `too_many_columns`.
     """
     row_source = find_row_source_of_json(read_chunks, read_lines, extension)
     return table_from_row_source(row_source, count_lines_of_chunks(read_chunks))
@@ -105,7 +104,7 @@ def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]
 
 def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
     columns = JsonColumns()
-    for record in iterate_rows_up_to_limit(iterate_rows_and_add_columns(row_source.read_values, columns)):
+    for record in iterate_rows_and_add_columns(row_source.read_values, columns):
         columns.add_row(record.line, require_object_as_row(record.line, record.values))
     notes = [row_source.note] if row_source.note else []
     if columns.task_count:

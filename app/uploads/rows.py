@@ -12,7 +12,7 @@ MAX_ID_CHARACTERS = 200
 MAX_SHOWN_CHARACTERS = MAX_UPLOADED_CELL_CHARACTERS = 100_000  # below the csv module's own limit
 MAX_ROW_CHARACTERS = 5_000_000  # of a line, or of an object in JSON
 MAX_UPLOAD_COLUMNS = 500
-MAX_UPLOAD_ROWS = 1_000_000
+MAX_UPLOAD_ROWS = 1_000_000  # of tables that are held in memory
 INDEX_COLUMN = "index"  # given to a first column without a name
 
 
@@ -92,12 +92,12 @@ def refuse_impossible_column_names(line_number: int, column_names: tuple[str, ..
         seen_names.add(name)
 
 
-def iterate_rows_up_to_limit(records: Iterator[UploadedRow]) -> Iterator[UploadedRow]:
+def iterate_rows_up_to_limit(records: Iterator[UploadedRow], max_rows: int) -> Iterator[UploadedRow]:
     """Yield the rows. Raises `TooLarge` (`too_many_rows`) beyond the limit."""
     for count, record in enumerate(records, start=1):
-        if count > MAX_UPLOAD_ROWS:
+        if count > max_rows:
             raise TooLarge(
-                f"Line {record.line}: this file has more than {MAX_UPLOAD_ROWS:,} rows. Nothing was imported.",
+                f"Line {record.line}: this file has more than {max_rows:,} rows. Nothing was imported.",
                 code="too_many_rows",
                 line=record.line,
             )

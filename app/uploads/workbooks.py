@@ -34,7 +34,7 @@ from app.uploads.delimited import (
     iterate_uploaded_rows,
     scan_all_rows_up_to_refusal,
 )
-from app.uploads.rows import UploadedTable, iterate_rows_up_to_limit
+from app.uploads.rows import UploadedTable
 
 Result = TypeVar("Result")
 
@@ -67,7 +67,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
         sheet: Name of the sheet; None for the first one that has content.
 
     Raises:
-        TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`; while rows are read `too_many_rows`.
+        TooLarge: `file_too_large`, `zip_too_dense`, `workbook_too_large`.
         Invalid: `file_empty`, `workbook_unreadable`, `zip_encrypted`, `sheet_unknown`, `ragged_row`, `column_unnamed`,
             `column_twice`, `too_many_columns`; while rows are read `cell_too_long`.
 
@@ -99,7 +99,7 @@ def read_workbook_table(file: BinaryIO, *, max_mb: int, sheet: str | None = None
     return UploadedTable(
         "xlsx",
         tuple(columns.values()),
-        iterate_rows_up_to_limit(iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns)),
+        iterate_uploaded_rows(iterate_rows_of_sheet(worksheets[title]), columns),
         row_count=scan.row_count,
         line_count=scan.header.line + scan.row_count + scan.empty_row_count,
         notes=tuple(notes),

@@ -287,6 +287,6 @@ def report_lines(trial: Trial) -> list[str]:
 
 
 def other_replies(statuses: Counter[int]) -> str:
-    """Return how often there was another reply than 200, or none."""
-    counts = [f"{count} × {status or 'none'}" for status, count in sorted(statuses.items()) if status != 200]
-    return ", ".join(counts) or "none"
+    """Return how often there was another reply than 200, or a closed connection."""
+    counts = [f"{count} × {status or 'closed'}" for status, count in sorted(statuses.items()) if status != 200]
+    return ", ".join(counts) or "–"

@@ -3,7 +3,7 @@
 from alembic import op
 
 revision = "0023_condition_rows"
-down_revision = "0021_work_and_progress"
+down_revision = "0022_rewards"
 
 
 def upgrade() -> None:

@@ -56,13 +56,14 @@ UNNOTED |= {
 UNNOTED |= {
     ("POST", f"{path}/submissions{act}"): "it takes submissions of a platform (tests/payments/test_submission_pages.py)"
     for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
-    for act in ("", "/settings")
+    for act in ("", "/settings", "/notices")
 }
 UNNOTED |= {
     ("POST", f"{path}/study{act}"): "it takes a platform (tests/recruiting)"
     for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
-    for act in ("", "/draft")
+    for act in ("", "/draft", "/test")
 }
+UNNOTED["DELETE", "/api/v1/campaigns/{slug}/submissions/notices"] = "it takes a platform (test_notice_subscription)"
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"
 
 PASSWORD = "correct horse battery staple"

@@ -1,16 +1,24 @@
 """Rows and columns of numbers by COPY come back as they went in."""
 
 import asyncio
+import gc
+import tracemalloc
 from contextlib import aclosing
 
 import numpy as np
 import pytest
 from sqlalchemy import text
 
-from app.database.bulk import fetch_array_by_column, insert_number_arrays_as_rows_by_copy, iterate_prefetching_next
-from app.database.tables import posteriors
-from tests.annotation.hits.campaigns import fetch_rows
-from tests.campaigns.drafts import create_launched_campaign, import_items
+from app.database.bulk import (
+    fetch_array_by_column,
+    format_copy_line,
+    insert_number_arrays_as_rows_by_copy,
+    insert_text_lines_by_copy,
+    iterate_prefetching_next,
+)
+from app.database.tables import items, posteriors
+from tests.annotation.hits.campaigns import fetch_rows, fetch_value
+from tests.campaigns.drafts import create_draft, create_launched_campaign, import_items
 
 
 async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
@@ -19,6 +27,25 @@ async def test_no_character_of_an_uploaded_text_means_anything_to_copy(engine):
     await create_launched_campaign(engine, content)
     stored = await fetch_rows(engine, "SELECT shown, fields ->> 'text', prior FROM items ORDER BY number")
     assert stored == [(text, text, None) for text in texts]
+
+
+async def test_rows_that_were_copied_are_not_kept_in_memory(engine):
+    campaign = await create_draft(engine)
+    columns = ("campaign_id", "number", "external_id", "shown", "fields")
+    gc.collect()
+    gc.disable()  # nothing else frees what refers to itself
+    tracemalloc.start()
+    try:
+        async with engine.begin() as connection:
+            for number in range(20):
+                line = format_copy_line((campaign.id, number, str(number), "x" * 100_000, "{}"))
+                await insert_text_lines_by_copy(connection, items, [line], *columns)
+        kept, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert await fetch_value(engine, "SELECT count(*) FROM items") == 20
+    assert kept < 10 * 100_000
 
 
 async def test_a_prior_of_its_own_keeps_all_its_bits(engine):

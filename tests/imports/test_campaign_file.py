@@ -224,9 +224,12 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("pay_per_hit", "in_short", "break_minutes", "return_completed", "return_failed_checks"),
         *("return_screened_out", "return_nothing_left", "open_platforms", "items_language", "tags"),
         *("source_language", "max_plays"),
+        *("condition_column", "content_column", "tasks_per_block", "block_pause"),
         *("study_controller", "study_contact", "study_purpose", "ethics_approval"),
         *("identifiers_days", "free_text_days", "telemetry_days", "everything_days"),
-        *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins"),
+        *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
+        *("recruiting_title", "recruiting_description", "recruiting_minutes", "recruiting_filter_set"),
+        *("recruiting_groups", "recruiting_excluded_groups", "recruiting_labels"),
     }
 
 

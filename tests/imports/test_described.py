@@ -8,6 +8,7 @@ from app.designs.content import Content
 from app.designs.slider import Slider
 from app.errors import Invalid, Refusal
 from app.imports.columns import ColumnMapping
+from app.imports.id_lines import IdLines
 from app.imports.import_preview import MAX_LINES_PER_PROBLEM, ChosenColumns, read_upload_preview_or_refuse
 from app.inference.online.laws import ONLINE_LAWS
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -25,7 +26,7 @@ def described(content, *, taken=(), **chosen):
         ONLINE_LAWS["easl"],
         content=Content(),
         designs=(("", Slider()),),
-        existing_ids=taken,
+        id_lines=IdLines(taken),
         max_mb=1,
     )
 

@@ -8,13 +8,21 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
+from app import uploads
 from app.campaigns import lifecycle, settings_edits, summaries
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid, NotFound, Refusal, TooLarge
 from app.imports import items
 from app.imports.demo import find_or_launch_demo_campaign
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
-from tests.campaigns.drafts import VERBS, apply_action, create_draft, create_launched_campaign, import_items
+from tests.campaigns.drafts import (
+    VERBS,
+    apply_action,
+    create_draft,
+    create_launched_campaign,
+    import_items,
+    import_results,
+)
 
 SENTENCES = (Path(__file__).resolve().parents[2] / "examples" / "data" / "sentences.csv").read_text()
 
@@ -192,11 +200,21 @@ async def test_a_wrong_row_behind_thousands_takes_them_all_back(engine):
 async def test_the_cap_on_items_counts_those_already_there(engine, monkeypatch):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, VERBS)
-    monkeypatch.setattr(items, "MAX_UPLOAD_ROWS", 7)
+    monkeypatch.setattr(items, "MAX_ITEMS_PER_CAMPAIGN", 7)
     with pytest.raises(TooLarge) as problem:
         await import_items(engine, campaign, "id,text\n1,a\n2,b\n")
     assert problem.value.code == "too_many_items"
     assert await fetch_value(engine, COUNT) == 6
+
+
+async def test_a_file_of_items_may_have_more_rows_than_a_table_that_is_held_in_memory(engine, monkeypatch):
+    monkeypatch.setattr(uploads, "MAX_UPLOAD_ROWS", 5)
+    campaign = await create_launched_campaign(engine)
+    assert await fetch_value(engine, COUNT) == 6
+    answers = "hit,annotator,item,value\n" + "".join(f"h{k},W1,v{i},{k}\n" for k in range(3) for i in range(2))
+    with pytest.raises(TooLarge) as problem:
+        await import_results(engine, campaign, answers)
+    assert problem.value.code == "too_many_rows"
 
 
 async def test_only_a_draft_takes_items(engine):

@@ -4,9 +4,16 @@ from collections.abc import Iterator
 
 import pytest
 
+from app import main
 from app.accounts import tokens, users
 from tests.annotation.hits.campaigns import NOW
 from tests.payments.fake_prolific import FakeProlific, fake_prolific
+
+
+@pytest.fixture(autouse=True)
+def no_payment_work_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test takes the turns itself: the application's own would hold a campaign after some seconds."""
+    monkeypatch.setattr(main, "PAYMENT_WORK_PAUSE_SECONDS", 3600.0)
 
 
 @pytest.fixture

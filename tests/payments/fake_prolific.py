@@ -28,7 +28,12 @@ class FakeProlific:
     Attributes:
         submissions: By id, as the API shows them.
         bulks: Registered bonuses by their id: (submission, hundredths).
-        paid: Every payment that was made, in order.
+        paid: Every bonus that was paid, in order.
+        rewards_paid: Every submission that was approved, in order.
+        reward: Of studies that a test does not draft.
+        hook_secrets: Secrets of notices by workspace.
+        subscriptions: Subscriptions to notices by id, as the API shows them.
+        test_participants: Addresses of people who may take part in test studies.
         studies: Drafted studies by id, as the API shows them.
         missing_for_bonuses: Submissions that get no bonus, although they are shown.
         slow: Payments that were accepted and not made yet, until `fit_until_scores_settle`.
@@ -52,11 +57,21 @@ class FakeProlific:
     calls: list[str] = field(default_factory=list)
     clients: list[tuple[str, int] | None] = field(default_factory=list)
     balance: int = 1_000_000
+    reward: int = 90
+    hook_secrets: dict[str, str] = field(default_factory=dict)
+    subscriptions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    cost_currency: str = "GBP"
+    allows_test_studies: bool = True
+    test_participants: list[str] = field(default_factory=list)
+    rewards_paid: list[str] = field(default_factory=list)
     currency_by_workspace: dict[str, str] = field(default_factory=dict)
     most_at_a_time: int = 0
     paying: int = 0
 
     def add(self, submission: str, status: str = "AWAITING REVIEW", study: str = "study-1", person: str = "") -> None:
+        self.studies.setdefault(
+            study, {"id": study, "status": "ACTIVE", "reward": self.reward, "total_available_places": 1_000}
+        )
         self.submissions[submission] = {
             "id": submission,
             "participant_id": person or f"person-{submission}",
@@ -112,11 +127,13 @@ async def recommendations(workspace_id: str, currency: str) -> dict[str, int]:
     return {"min_reward_per_hour": 600, "recommended_reward_per_hour": 900}
 
 
-@router.post("/api/v1/studies/", status_code=201)
-async def create_study_(books: Books, request: Request) -> dict[str, Any]:
-    study = f"draft-{len(books.studies) + 1}"
-    books.studies[study] = {"id": study, "status": "UNPUBLISHED", **await request.json()}
-    return books.studies[study]
+@router.post("/api/v1/studies/")
+async def create_study_(books: Books, request: Request) -> Response:
+    body, study = await request.json(), f"draft-{len(books.studies) + 1}"
+    if body.get("filter_set_id") == "gone":
+        return error(400, "Bad request", {"filter_set_id": ["There is no such filter set."]})
+    books.studies[study] = {"id": study, "status": "UNPUBLISHED", **body}
+    return JSONResponse(books.studies[study], 201)
 
 
 @router.get("/api/v1/studies/{study}/")
@@ -149,7 +166,8 @@ async def submissions(books: Books, study: str, limit: int = 20, offset: int = 0
     rows = [row for row in books.submissions.values() if row["study_id"] == study]
     if (offset and offset >= len(rows)) or study == "gone":
         return error(404, "Not found", "Invalid page.")
-    lean = [{key: row[key] for key in ("id", "participant_id", "status", "ip")} for row in rows]
+    shown = ("id", "participant_id", "status", "ip", "reward")
+    lean = [{key: row[key] for key in shown if key in row} for row in rows]
     return JSONResponse({"results": lean[offset : offset + limit], "_links": {"next": {"href": None}}})
 
 
@@ -196,7 +214,89 @@ async def transition(books: Books, submission: str, request: Request) -> Respons
     if body["action"] == "REJECT" and (len(body["message"]) < 100 or "rejection_category" not in body):
         return error(400, "Bad request", {"message": ["at least 100 characters"]})
     row["status"] = {"APPROVE": "APPROVED", "REJECT": "REJECTED"}[body["action"]]
+    if row["status"] == "APPROVED":
+        books.rewards_paid.append(submission)
     return JSONResponse(row)
+
+
+@router.post("/api/v1/submissions/{submission}/request-return/")
+async def request_return_of_submission(books: Books, submission: str, request: Request) -> Response:
+    reasons, row = (await request.json())["request_return_reasons"], books.submissions[submission]
+    if row["status"] != "AWAITING REVIEW" or not reasons or "return_requested" in row:
+        return error(400, "Bad request", "The return of this submission cannot be requested.")
+    row["return_requested"] = reasons
+    return JSONResponse(row)
+
+
+@router.get("/api/v1/hooks/secrets/")
+async def list_hook_secrets(books: Books, workspace_id: str) -> dict[str, Any]:
+    found = books.hook_secrets.get(workspace_id)
+    return {"results": [{"id": "secret-1", "value": found, "workspace_id": workspace_id}] if found else []}
+
+
+@router.post("/api/v1/hooks/secrets/", status_code=201)
+async def create_hook_secret(books: Books, request: Request) -> dict[str, str]:
+    workspace = (await request.json())["workspace_id"]
+    books.hook_secrets[workspace] = f"secret of {workspace}"
+    return {"id": "secret-1", "value": books.hook_secrets[workspace], "workspace_id": workspace}
+
+
+@router.get("/api/v1/hooks/subscriptions/")
+async def list_hook_subscriptions(books: Books, workspace_id: str, is_enabled: str) -> dict[str, Any]:
+    rows = [row for row in books.subscriptions.values() if row["workspace_id"] == workspace_id]
+    return {"results": [row for row in rows if row["is_enabled"] == (is_enabled == "true")]}
+
+
+@router.post("/api/v1/hooks/subscriptions/")
+async def create_hook_subscription(books: Books, request: Request) -> Response:
+    row = {"id": f"subscription-{len(books.calls)}", "is_enabled": False, **await request.json()}
+    if not row["target_url"].startswith("https://"):
+        return error(400, "Bad request", {"target_url": ["https only"]})
+    books.subscriptions[row["id"]] = row
+    return JSONResponse(row, 201, headers={"X-Hook-Secret": f"confirm {row['id']}"})
+
+
+@router.post("/api/v1/hooks/subscriptions/{subscription}/")
+async def confirm_hook_subscription(books: Books, subscription: str, request: Request) -> Response:
+    if (await request.json())["secret"] != f"confirm {subscription}":
+        return error(400, "Bad request", "Wrong secret.")
+    books.subscriptions[subscription]["is_enabled"] = True
+    return JSONResponse(books.subscriptions[subscription])
+
+
+@router.delete("/api/v1/hooks/subscriptions/{subscription}/")
+async def delete_hook_subscription(books: Books, subscription: str) -> Response:
+    if books.subscriptions.pop(subscription, None) is None:
+        return error(404, "Not found", "No subscription.")
+    return Response(status_code=204)
+
+
+@router.get("/api/v1/studies/{study}/cost/")
+async def study_cost(books: Books, study: str, is_projected: bool = False) -> Response:
+    row = books.studies[study]
+    total = row["reward"] * row["total_available_places"] if is_projected else 0
+    parts = {"rewards": total, "fees": total // 3, "tax": total // 15}
+    money = {name: {"amount": amount, "currency": books.cost_currency} for name, amount in parts.items()}
+    return JSONResponse({"rewards": money, "bonuses": None})
+
+
+@router.post("/api/v1/researchers/participants/", status_code=201)
+async def create_test_participant(books: Books, request: Request) -> Response:
+    if not books.allows_test_studies:
+        return error(403, "Forbidden", "Test participants are not enabled for this workspace.")
+    books.test_participants.append((await request.json())["email"])
+    return JSONResponse({"participant_id": "test-1"}, 201)
+
+
+@router.post("/api/v1/studies/{study}/test-study/")
+async def create_test_study_(books: Books, study: str) -> Response:
+    if not books.test_participants:
+        return error(400, "Bad request", "Create a test participant first.")
+    if books.studies[study]["status"] != "UNPUBLISHED":
+        return error(400, "Bad request", "Only drafts can be tested.")
+    return JSONResponse(
+        {"study_id": f"test-of-{study}", "study_url": f"https://app.prolific.com/studies/test-of-{study}"}
+    )
 
 
 def create_fake(books: FakeProlific) -> FastAPI:

@@ -45,10 +45,13 @@ class Study:
     books: FakeProlific
     connector: ServiceConnector
     clock: TestClock = field(default_factory=TestClock)
+    reconciles_first: set[int] = field(default_factory=set)  # which the process remembers
 
     @property
     def work(self) -> PaymentWork:
-        return PaymentWork(self.engine, self.connector, self.clock)
+        work = PaymentWork(self.engine, self.connector, self.clock)
+        work.reconciles_first = self.reconciles_first
+        return work
 
     async def add(self, *bonuses: tuple[str, int], key: str = "list 1", reason: str = "careful") -> int:
         lines = [BonusLine(recipient, amount, reason) for recipient, amount in bonuses]
@@ -67,10 +70,21 @@ class Study:
         await self.work.work_on_due_campaigns()
 
     async def states(self) -> list[str]:
-        return [state for (state,) in await fetch_rows(self.engine, "SELECT state FROM payments ORDER BY id")]
+        """Of bonuses."""
+        sql = "SELECT state FROM payments WHERE kind = 'bonus' ORDER BY id"
+        return [state for (state,) in await fetch_rows(self.engine, sql)]
+
+    async def rewards(self) -> list[tuple[str, str, int]]:
+        sql = "SELECT submission, state, amount FROM payments WHERE kind = 'reward' ORDER BY submission"
+        return [*await fetch_rows(self.engine, sql)]
 
     async def problems(self) -> list[str]:
-        return [problem for (problem,) in await fetch_rows(self.engine, "SELECT problem FROM payments ORDER BY id")]
+        return [
+            problem
+            for (problem,) in await fetch_rows(
+                self.engine, "SELECT problem FROM payments WHERE kind = 'bonus' ORDER BY id"
+            )
+        ]
 
 
 def connector_to(address: str) -> ServiceConnector:

@@ -1,4 +1,4 @@
-"""A process that ends at any moment while it pays: every person is paid, and none twice."""
+"""A process that ends at any moment while it pays or approves: every person is paid, and none twice."""
 
 import asyncio
 import os
@@ -24,7 +24,10 @@ from tests.payments.studies import Study, create_study
 
 PARTS = 5  # for as many processes of a test run
 SCHEDULES_PER_PART = int(os.environ.get("PAYMENT_SCHEDULES", "250")) // PARTS
-MOST_STEPS = 40  # of a turn that sends two batches
+MOST_STEPS = 90  # of a turn that sends two batches and approves three submissions
+
+
+UNCLEAR = "kind = 'bonus' AND state = 'unknown'"
 
 
 class ProcessEnded(BaseException):
@@ -95,14 +98,14 @@ def process_that_ends(study: Study, service: ProlificService, last: int | None) 
 
 
 def choose_trouble(chance: random.Random, books: FakeProlific) -> None:
-    """Let the call that pays fail before or after its effect, or not at all, and be slow or not."""
-    kind = chance.choice(["none", "none", "before", "after", "busy"])
+    """Let a call that pays fail before or after its effect, or not at all, and be slow or not."""
+    kind, part = chance.choice(["none", "none", "before", "after", "busy"]), chance.choice(["/pay/", "/transition/"])
     books.trouble = lambda call: (
         PlainTextResponse("", {"before": 502, "busy": 429}[kind])
-        if kind in ("before", "busy") and "/pay/" in call
+        if kind in ("before", "busy") and part in call
         else None
     )
-    books.after = lambda call: PlainTextResponse("", 504) if kind == "after" and "/pay/" in call else None
+    books.after = lambda call: PlainTextResponse("", 504) if kind == "after" and part in call else None
     books.is_slow = chance.random() < 0.4
 
 
@@ -123,6 +126,8 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
         account = await study.work.take_due_account()
         assert account is not None
         await asyncio.gather(*(process.work_on_account(account) for process in processes), return_exceptions=True)
+        if chance.random() < 0.2:  # a person on the platform's own page
+            study.books.submissions[f"s{chance.randint(1, 3)}"]["status"] = "APPROVED"
         minutes = chance.choice([0, 1, 6, 11])
         study.clock.advance(minutes=minutes)
         if minutes > 5 or chance.random() < 0.5:
@@ -134,21 +139,23 @@ async def end_calmly(study: Study) -> None:
     study.books.trouble = study.books.after = lambda _call: None
     study.books.is_slow = False
     study.books.fit_until_scores_settle()
-    while set(await study.states()) != {"sent"}:
+    while {*(await study.states())} != {"sent"} or [state for _, state, _ in await study.rewards()] != ["sent"] * 3:
         await study.work_again(minutes=31)
         await study.work_again(minutes=31)
-        for (payment,) in await fetch_rows(study.engine, "SELECT id FROM payments WHERE state = 'unknown'"):
+        for (payment,) in await fetch_rows(study.engine, f"SELECT id FROM payments WHERE {UNCLEAR}"):
             async with study.engine.begin() as connection:
                 await decide_on_payment(connection, study.campaign, payment, "again", now=study.clock.now)
 
 
 async def run_schedule(study: Study, service: ProlificService, seed: int) -> None:
     chance = random.Random(seed)
-    for table in ("payments", "payment_calls"):
+    for table in ("payments", "payment_calls", "submissions"):
         await execute_sql(study.engine, f"DELETE FROM {table}")
     study.books.bulks.clear()
     study.books.paid.clear()
+    study.books.rewards_paid.clear()
     for submission in study.books.submissions.values():
+        submission["status"] = "AWAITING REVIEW"
         submission["bonus_payments"] = [100] if chance.random() < 0.2 else []  # paid by hand before
     bonuses = [(f"s{chance.randint(1, 3)}", chance.choice([100, 250])) for _ in range(chance.randint(1, 4))]
     await study.add(*bonuses, key=f"schedule {seed}")
@@ -158,12 +165,16 @@ async def run_schedule(study: Study, service: ProlificService, seed: int) -> Non
     await end_calmly(study)
     assert await study.states() == ["sent"] * len(bonuses), f"seed {seed}"
     assert Counter(study.books.paid) == Counter(bonuses), f"seed {seed}"
+    assert await study.rewards() == [(f"s{number}", "sent", 90) for number in (1, 2, 3)], f"seed {seed}"
+    assert {row["status"] for row in study.books.submissions.values()} == {"APPROVED"}, f"seed {seed}"
+    assert max(Counter(study.books.rewards_paid).values(), default=0) <= 1, f"seed {seed}"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("part", range(PARTS))
 async def test_whenever_a_process_ends_each_person_is_paid_and_none_twice(engine, prolific, part):
     study = await create_study(engine, prolific, people=3, budget=1_000_000_000)
+    await execute_sql(engine, "UPDATE payment_accounts SET approves = true")
     service = ProlificService("http://prolific.test/api/v1", TOKEN, httpx.ASGITransport(create_fake(prolific)))
     study.connector = ServiceConnector(study.connector.settings, study.connector.cipher, lambda *_: service)
     first = int(os.environ.get("PAYMENT_SEED", random.SystemRandom().randrange(10**9))) + part * SCHEDULES_PER_PART

@@ -41,9 +41,11 @@ async def test_a_submission_that_is_not_shown_is_no_evidence_that_it_was_not_pai
     study = await unclear_study(engine, prolific)
     prolific.trouble = fail_at("/submissions/s1/", refusal(status))
     await study.work_again(minutes=40)
-    assert await fetch_rows(engine, "SELECT looked_at, amounts_seen FROM payments") == [(None, None)]
+    assert await fetch_rows(engine, "SELECT looked_at, amounts_seen FROM payments WHERE kind = 'bonus'") == [
+        (None, None)
+    ]
     assert "does not show" in (await study.problems())[0]
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     for decision in ("again", "cancel", "sent"):
         with pytest.raises(Conflict) as refused:
             await decide(study, payment, decision)
@@ -54,7 +56,7 @@ async def test_after_a_day_without_a_look_a_person_can_settle_the_payment_but_no
     study = await unclear_study(engine, prolific)
     prolific.trouble = fail_at("/submissions/s1/", refusal(403))
     await study.work_again(hours=25)
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     with pytest.raises(Conflict) as refused:
         await decide(study, payment, "again")
     assert refused.value.code == "too_early"
@@ -66,7 +68,7 @@ async def test_a_reply_without_bonuses_is_no_evidence(engine, prolific):
     study = await unclear_study(engine, prolific)
     del prolific.submissions["s1"]["bonus_payments"]
     await study.work_again(minutes=40)
-    assert await fetch_rows(engine, "SELECT state, looked_at FROM payments") == [("unknown", None)]
+    assert await fetch_rows(engine, "SELECT state, looked_at FROM payments WHERE kind = 'bonus'") == [("unknown", None)]
 
 
 async def test_a_payment_waits_while_the_reply_has_no_bonuses(engine, prolific):

@@ -6,6 +6,7 @@ import io
 import re
 
 import pytest
+from fastapi.responses import PlainTextResponse
 from sqlalchemy import text
 
 from app.payments.connections import ConnectionSettings
@@ -51,7 +52,7 @@ async def test_a_list_is_added_sent_and_shown(engine, researcher, study, page, p
     await study.work_again()
     reply = await researcher.get(page)
     assert "Send £" not in words(reply)
-    assert "Sent £5.25" in words(reply)
+    assert "Bonuses sent £5.25" in words(reply)
     assert prolific.paid_by_submission() == {"s1": [425], "s2": [100]}
     assert (await audit_lines(engine))[-2:] == ["payments.added", "payments.send"]
 
@@ -85,7 +86,7 @@ async def test_the_page_shows_both_sides_of_an_unclear_payment_and_takes_a_decis
     shown = words(await researcher.get(page))
     assert "Unclear: £4.25" in shown
     assert "Prolific showed these bonuses for the submission: £1.00 (" in shown
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     await researcher.post(f"{page}/{payment}/decision", data={"decision": "sent"})
     assert await study.states() == ["sent"]
     assert (await audit_lines(engine))[-1] == "payments.decided"
@@ -99,7 +100,7 @@ async def test_an_early_decision_is_neither_offered_nor_taken(engine, researcher
     shown = await researcher.get(page)
     assert "It was paid" not in shown.text
     assert "You can decide from" in words(shown)
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     reply = await researcher.post(f"{page}/{payment}/decision", data={"decision": "sent"})
     assert (reply.status_code, "30 minutes" in words(reply)) == (409, True)
 
@@ -266,12 +267,15 @@ async def test_programs_add_send_and_decide(engine, program, study, prolific):
     assert (await program("POST", "/send")).status_code == 202
     await study.work_again()
     ledger = (await program("GET")).json()
-    assert (ledger["left"], ledger["amounts"], ledger["payments"][0]["state"]) == (575, {"sent": 425}, "sent")
-    payment = ledger["payments"][0]["id"]
+    assert (ledger["left"], ledger["budget_covers_rewards"]) == (1_000 - 425 - 2 * 90, True)
+    assert (ledger["amounts"], ledger["rewards"]) == ({"sent": 425, "prepared": 180}, {"prepared": 180})
+    (bonus,) = [payment for payment in ledger["payments"] if payment["kind"] == "bonus"]
+    assert bonus["state"] == "sent"
+    payment = bonus["id"]
     reply = await program("POST", f"/{payment}/decision", json={"decision": "again"})
     assert reply.json()["error"]["code"] == "payment_decided"
     assert (await program("POST", "/999/decision", json={"decision": "sent"})).status_code == 404
-    too_much = await program("POST", json={"bonuses": [{"id": "A1", "amount": 576}]})
+    too_much = await program("POST", json={"bonuses": [{"id": "A1", "amount": 396}]})
     assert too_much.json()["error"]["code"] == "over_budget"
 
 
@@ -326,3 +330,23 @@ async def test_a_list_may_begin_with_the_mark_of_its_encoding(researcher, page, 
 async def test_true_is_no_amount_of_money(program, path, body, study):
     assert (await program("POST", path, json=body)).status_code == 422
     assert await study.states() == []
+
+
+async def test_the_page_says_what_the_budget_covers(engine, researcher, page, study, prolific):
+    prolific.add("without", "APPROVED", person="a stranger")
+    await study.work_again(minutes=10)
+    shown = words(await researcher.get(page))
+    assert "Rewards waiting for review £1.80" in shown
+    assert "covers rewards and bonuses together" in shown
+    assert "1 paid submission is not in these amounts" in shown
+    await execute_sql(engine, "UPDATE payment_accounts SET budget_covers_rewards = false")
+    assert "covers bonuses alone. Save it again" in words(await researcher.get(page))
+
+
+async def test_the_page_warns_of_a_bonus_by_hand_where_a_person_decides(engine, researcher, page, study, prolific):
+    await study.add(("A1", 425))
+    prolific.trouble = lambda call: PlainTextResponse("", 502) if "/pay/" in call else None
+    await study.send()
+    prolific.pay_by_hand("s1", 300)
+    await study.work_again(minutes=40)
+    assert "A bonus of £4.25 that someone paid A1 on Prolific’s own page meanwhile" in words(await researcher.get(page))

@@ -30,9 +30,11 @@ async def test_a_file_is_added_once_and_sent(engine, prolific, run, tmp_path):
     assert "5.25 GBP" in (await run("send", "verbs")).output
     await study.work_again()
     listed = json.loads((await run("list", "verbs", "--json")).output)
-    assert [(row["annotator"], row["amount"], row["state"]) for row in listed] == [
-        ("A2", "1.00", "sent"),
-        ("A1", "4.25", "sent"),
+    assert [(row["annotator"], row["kind"], row["amount"], row["state"]) for row in listed] == [
+        ("A2", "reward", "0.90", "prepared"),
+        ("A1", "reward", "0.90", "prepared"),
+        ("A2", "bonus", "1.00", "sent"),
+        ("A1", "bonus", "4.25", "sent"),
     ]
     assert "A1" in (await run("list", "verbs")).output
 
@@ -40,7 +42,7 @@ async def test_a_file_is_added_once_and_sent(engine, prolific, run, tmp_path):
 async def test_a_person_decides(engine, prolific, run):
     study = await create_study(engine, prolific)
     await study.add(("A1", 425))
-    ((payment,),) = await fetch_rows(engine, "SELECT id FROM payments")
+    ((payment,),) = await fetch_rows(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     refused = await run("decide", "verbs", str(payment), "sent")
     assert (refused.exit_code, "payment_decided" in refused.output) == (1, True)
     await execute_sql(engine, "UPDATE payments SET state = 'failed'")

@@ -264,9 +264,8 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
     await erase_person(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
     await study.send()
     await study.work_again(minutes=10)
-    rows = await fetch_rows(
-        engine, "SELECT amount, state, reason, left(submission, 7), settled_at IS NULL FROM payments ORDER BY id"
-    )
+    facts = "amount, state, reason, left(submission, 7), settled_at IS NULL"
+    rows = await fetch_rows(engine, f"SELECT {facts} FROM payments WHERE kind = 'bonus' ORDER BY id")
     assert rows == [
         (425, "sent", "erased", "erased:", False),
         (100, "sent", "erased", "erased:", False),
@@ -315,7 +314,7 @@ async def test_a_payment_that_fails_does_not_hold_up_submissions(engine, prolifi
     prolific.trouble = lambda call: PlainTextResponse("", 502) if call == "GET /submissions/s1/" else None
     await study.send()
     assert await findings(study) == [("s1", "approvable"), ("s2", "approvable")]
-    assert "502" in await fetch_value(engine, "SELECT problem FROM payments")
+    assert "502" in await fetch_value(engine, "SELECT problem FROM payments WHERE kind = 'bonus'")
 
 
 async def test_an_erasure_while_submissions_are_read_leaves_no_id(engine, prolific):

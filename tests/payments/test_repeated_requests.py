@@ -79,7 +79,7 @@ async def test_programs_send_what_they_saw(program, study):
     details = refused.json()["error"]
     assert details["code"] == "payments_changed"
     async with study.engine.begin() as connection:
-        payment = await fetch_value(study.engine, "SELECT id FROM payments")
+        payment = await fetch_value(study.engine, "SELECT id FROM payments WHERE kind = 'bonus'")
         await request_sending(connection, study.campaign, shown=ShownPayments(payment, 100), now=study.clock.now)
     await study.work.work_on_due_campaigns()
     assert await study.states() == ["sent"]
@@ -97,16 +97,20 @@ async def test_a_name_that_a_visitor_brought_as_an_id_pays_nobody(study):
 async def test_everyone_is_paid_although_a_visitor_brought_a_name_of_another(researcher, page, study):
     await create_annotator(study.engine, study.campaign, "A1", "prolific", assignment="s9")
     await researcher.post(f"{page}/everyone", data={"amount": "1"})
-    assert await fetch_rows(study.engine, "SELECT submission FROM payments ORDER BY id") == [("s1",), ("s2",)]
+    assert await fetch_rows(study.engine, "SELECT submission FROM payments ORDER BY id") == [
+        ("s1",),
+        ("s2",),
+    ]
 
 
 async def test_each_study_has_a_list_of_its_own_that_can_be_downloaded_again(researcher, page, study, prolific):
+    await execute_sql(study.engine, "UPDATE payment_accounts SET other_studies = '{study-2}'")
     prolific.add("t1", study="study-2", person="p1")
     await create_annotator(study.engine, study.campaign, "p1", "prolific", assignment="t1", STUDY_ID="study-2")
     await study.add(("t1", 200), ("s2", 100))
     assert (await researcher.post(f"{page}/by-hand", data={"study": "study-2"})).text == "t1,2.00\n"
     assert await study.states() == ["unknown", "prepared"]
-    batch = await fetch_value(study.engine, "SELECT batch FROM payments WHERE state = 'unknown'")
+    batch = await fetch_value(study.engine, "SELECT batch FROM payments WHERE kind = 'bonus' AND state = 'unknown'")
     assert "again" in words(await researcher.get(page))
     assert (await researcher.post(f"{page}/by-hand", data={"batch": batch})).text == "t1,2.00\n"
 

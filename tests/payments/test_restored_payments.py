@@ -60,4 +60,4 @@ async def test_the_page_warns_before_restored_payments_are_sent(researcher, engi
     await execute_sql(engine, "UPDATE payments SET problem = ''")
     page = words(await researcher.get(f"/admin/campaigns/{study.campaign.slug}/payments"))
     assert "restored backup" not in page
-    assert await fetch_value(engine, "SELECT count(*) FROM payments") == 2
+    assert await fetch_value(engine, "SELECT count(*) FROM payments WHERE kind = 'bonus'") == 2

@@ -91,7 +91,7 @@ async def test_a_person_decides_after_30_minutes_and_a_look(engine, prolific):
     prolific.trouble = fail_at("/pay/", PlainTextResponse("", 502))
     await study.send()
     prolific.trouble = fail_at("nothing", None)
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     study.clock.advance(minutes=29)
     for decision in ("sent", "again"):
         with pytest.raises(Conflict) as refused:
@@ -148,7 +148,7 @@ async def test_what_the_platform_refuses_has_failed_with_its_reason(engine, prol
     assert await study.states() == ["failed"]
     assert "no money" in (await study.problems())[0]
     prolific.trouble = fail_at("nothing", None)
-    await decide(study, await fetch_value(engine, "SELECT id FROM payments"), "again")
+    await decide(study, await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'"), "again")
     await study.work_again()
     assert await study.states() == ["sent"]
 
@@ -236,6 +236,7 @@ async def test_campaigns_of_one_workspace_pay_one_after_the_other(engine, prolif
 
 async def test_a_person_in_two_studies_is_paid_in_the_study_of_the_submission(engine, prolific):
     study = await create_study(engine, prolific)
+    await execute_sql(engine, "UPDATE payment_accounts SET other_studies = '{study-2}'")
     prolific.add("t1", study="study-2", person="p1")
     await create_annotator(engine, study.campaign, "p1", "prolific", assignment="t1", STUDY_ID="study-2")
     await study.add(("t1", 200), ("s1", 100))
@@ -261,7 +262,7 @@ async def test_payments_by_hand_are_unclear_until_a_person_has_made_them(engine,
 async def test_a_decision_is_refused_where_it_makes_no_sense(engine, prolific):
     study = await create_study(engine, prolific)
     await study.add(("A1", 425))
-    payment = await fetch_value(engine, "SELECT id FROM payments")
+    payment = await fetch_value(engine, "SELECT id FROM payments WHERE kind = 'bonus'")
     with pytest.raises(Invalid):
         await decide(study, payment, "pay")
     with pytest.raises(Conflict) as refused:

@@ -59,6 +59,38 @@ async def test_an_incomplete_rejection_changes_nothing(researcher, page, prolifi
     assert prolific.submissions["s2"]["status"] == "AWAITING REVIEW"
 
 
+async def test_a_person_is_asked_to_return_before_a_rejection(engine, researcher, page, study, prolific):
+    await execute_sql(engine, "UPDATE payment_accounts SET approves = true")
+    asked = {"submission": "s1", "decision": "request_return", "message": "Most of your answers are empty."}
+    reply = await researcher.post(page, data=asked, follow_redirects=True)
+    assert "You asked the person to return it" in words(reply)
+    assert prolific.submissions["s1"]["return_requested"] == ["Most of your answers are empty."]
+    assert (await audit_lines(engine))[-1] == "payments.return_requested"
+    await study.work_again(minutes=10)
+    assert prolific.rewards_paid == ["s2"]  # the other one
+    assert await study.rewards() == [("s1", "prepared", 90), ("s2", "sent", 90)]
+    assert "cannot be requested" in words(await researcher.post(page, data=asked))
+    await researcher.post(page, data={"submission": "s1", "decision": "approve"})
+    assert prolific.rewards_paid == ["s2", "s1"]
+
+
+async def test_a_returned_submission_frees_its_reward(researcher, page, study, prolific):
+    asked = {"submission": "s1", "decision": "request_return", "message": "Most of your answers are empty."}
+    await researcher.post(page, data=asked)
+    prolific.submissions["s1"]["status"] = "RETURNED"
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "cancelled", 90), ("s2", "prepared", 90)]
+
+
+@pytest.mark.parametrize("reason", ["", "short", "x" * 2001])
+async def test_a_return_is_asked_for_with_a_reason_that_a_person_can_read(researcher, program, page, prolific, reason):
+    asked = {"submission": "s1", "decision": "request_return", "message": reason}
+    assert "why you ask for the return" in words(await researcher.post(page, data=asked))
+    refused = await program("POST", part="submissions", json=asked)
+    assert refused.json()["error"]["code"] == "return_reason"
+    assert "return_requested" not in prolific.submissions["s1"]
+
+
 async def test_what_the_platform_refuses_is_told(researcher, page, study, prolific):
     prolific.submissions["s1"]["status"] = "APPROVED"  # by hand, since it was read last
     reply = await researcher.post(page, data={"submission": "s1", "decision": "approve"})

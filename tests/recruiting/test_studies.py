@@ -5,23 +5,20 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from fastapi.responses import JSONResponse, PlainTextResponse
+from pydantic import ValidationError
 
 from app.accounts import tokens, users
+from app.campaigns.settings import CampaignSettings
 from app.cli.commands import easel
 from app.errors import Conflict, Invalid
 from app.recruiting.studies import act_on_study, draft_study, view_study
+from app.recruiting.study_trial import create_test_study_of_campaign
 from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
-from tests.payments.fake_prolific import fake_prolific
 from tests.payments.studies import audit_lines, create_study, words
 
 HTTPS = "https://easel.example.org"
 PAID: dict[str, Any] = {"pay_per_hit": 0.5, "minutes_per_hit": 2, "hits_per_annotator": 3}
-
-
-@pytest.fixture
-def prolific():
-    with fake_prolific() as books:
-        yield books
 
 
 @pytest.fixture
@@ -151,8 +148,132 @@ async def test_warnings_name_low_pay_low_balance_and_a_private_address(engine, p
     await execute_sql(engine, "UPDATE campaigns SET minutes_per_hit = 6")
     warnings = " ".join((await view(study, "http://127.0.0.1:8000")).warnings)
     assert "below the platform’s minimum of 6.00" in warnings
-    assert "has 4.00 GBP, less than the rewards of 4.50" in warnings
+    assert "has 4.00 GBP, less than the rewards of 4.50, and fees come on top" in warnings
     assert "People cannot reach http://127.0.0.1:8000" in warnings
+
+
+async def test_a_draft_says_who_may_take_part_as_the_settings_have_it(engine, prolific):
+    settings: dict[str, Any] = {
+        "recruiting_title": "Rate verbs",
+        "recruiting_description": "You rate **verbs**.",
+        "recruiting_minutes": 9,
+        "recruiting_devices": "desktop and tablet",
+        "recruiting_groups": ["group-1", "group-2"],
+        "recruiting_excluded_groups": ["group-3"],
+        "recruiting_labels": ["ai_annotation"],
+    }
+    study = await create_study(engine, prolific, entered="", people=0, **PAID, **settings)
+    made = prolific.studies[await draft(study)]
+    assert (made["name"], made["description"]) == ("Rate verbs", "You rate **verbs**.")
+    assert (made["estimated_completion_time"], made["device_compatibility"]) == (9, ["desktop", "tablet"])
+    assert made["study_labels"] == ["ai_annotation"]
+    assert made["filters"] == [
+        {"filter_id": "participant_group_allowlist", "selected_values": ["group-1", "group-2"]},
+        {"filter_id": "participant_group_blocklist", "selected_values": ["group-3"]},
+    ]
+    assert "filter_set_id" not in made
+    assert (await view(study)).plan.hourly_pay == 1000  # 1.50 for 9 minutes
+
+
+async def test_a_draft_has_a_filter_set_or_the_reason_why_not(engine, prolific):
+    study = await create_study(engine, prolific, entered="", people=0, **PAID, recruiting_filter_set="gone")
+    with pytest.raises(Conflict) as refused:
+        await draft(study)
+    assert "filter_set" in refused.value.message
+    sql = """UPDATE campaigns SET crowd_settings = crowd_settings || '{"recruiting_filter_set": "set-1"}'"""
+    await execute_sql(engine, sql)
+    made = prolific.studies[await draft(study)]
+    assert made["filter_set_id"] == "set-1"
+    assert "filters" not in made
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"recruiting_minutes": 0}, "recruiting_minutes"),
+        ({"recruiting_devices": "watch"}, "recruiting_devices"),
+        ({"recruiting_filter_set": "a b"}, "recruiting_filter_set"),
+        ({"recruiting_groups": ["a,b"]}, "recruiting_groups"),
+        ({"recruiting_groups": [f"g{number}" for number in range(21)]}, "recruiting_groups"),
+        ({"recruiting_labels": ["AI annotation"]}, "recruiting_labels"),
+        ({"recruiting_filter_set": "set-1", "recruiting_excluded_groups": ["g"]}, "recruiting_excluded_groups"),
+    ],
+)
+def test_settings_that_no_study_can_have_are_refused_by_name(settings, name):
+    with pytest.raises(ValidationError) as refused:
+        CampaignSettings.model_validate({"name": "N", "question": "Q?"} | settings)
+    assert [error["loc"][0] for error in refused.value.errors()] == [name]
+
+
+async def test_a_draft_shows_what_the_platform_computes(prolific, study):
+    assert (await view(study)).cost is None
+    await draft(study)
+    found = await view(study)
+    assert found.cost is not None
+    assert (found.cost.rewards, found.cost.fees, found.cost.tax, found.cost.total) == (450, 150, 30, 630)
+    assert found.warnings == []
+    prolific.balance = 629
+    (warning,) = (await view(study)).warnings
+    assert "has 6.29 GBP, less than the cost of 6.30" in warning
+
+
+async def test_a_cost_that_differs_is_told(prolific, study):
+    made = await draft(study)
+    prolific.after = lambda call: changed_cost() if "/cost/" in call else None
+    (warning,) = (await view(study)).warnings
+    assert "expects rewards of 9.00 GBP, but Easel expects 4.50" in warning
+    prolific.after = lambda _call: None
+    prolific.cost_currency = "USD"
+    (warning,) = (await view(study)).warnings
+    assert "computes the cost in USD, but this campaign pays in GBP" in warning
+    prolific.trouble = lambda call: PlainTextResponse("", 500) if "/cost/" in call else None
+    assert (await view(study)).cost is None  # the page can do without
+    assert made in prolific.studies
+
+
+def changed_cost():
+    part = {"amount": 900, "currency": "GBP"}
+    return JSONResponse({"rewards": {"rewards": part, "fees": part, "tax": part}, "bonuses": None})
+
+
+async def try_study(study, email=""):
+    return await create_test_study_of_campaign(study.engine, study.connector, "verbs", email=email)
+
+
+async def test_a_draft_is_tried_by_a_test_participant(engine, prolific, study):
+    with pytest.raises(Conflict) as refused:
+        await try_study(study)
+    assert refused.value.code == "study_missing"
+    found = await draft(study)
+    with pytest.raises(Conflict) as refused:
+        await try_study(study)
+    assert (refused.value.code, "test participant" in refused.value.message) == ("service_refused", True)
+    made = await try_study(study, "ada@example.org")
+    assert (made.study, made.url) == (f"test-of-{found}", f"https://app.prolific.com/studies/test-of-{found}")
+    assert prolific.test_participants == ["ada@example.org"]
+    assert (await try_study(study)).study == f"test-of-{found}"
+    assert (await audit_lines(engine))[-1] == "payments.test_study"
+    await act(study, "publish", total="4.50")
+    with pytest.raises(Conflict) as refused:
+        await try_study(study)
+    assert refused.value.code == "study_published"
+
+
+async def test_a_workspace_that_may_have_no_test_participants_is_told(prolific, study):
+    await draft(study)
+    prolific.allows_test_studies = False
+    with pytest.raises(Conflict) as refused:
+        await try_study(study, "ada@example.org")
+    assert "not enabled for this workspace" in refused.value.message
+
+
+@pytest.mark.parametrize("email", ["ada", "a@b@c", "ada @example.org", "a\x00@example.org"])
+async def test_what_is_no_address_adds_no_test_participant(prolific, study, email):
+    await draft(study)
+    with pytest.raises(Invalid) as refused:
+        await try_study(study, email)
+    assert refused.value.code == "email_unreadable"
+    assert prolific.test_participants == []
 
 
 async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
@@ -162,6 +283,9 @@ async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
     assert "Reward of one person £1.50 for 3 tasks, about 6 minutes" in words(await researcher.get(page))
     reply = await researcher.post(f"{page}/draft", follow_redirects=True)
     assert "unpublished" in words(reply)
+    assert "Cost of all places £6.30" in words(reply)
+    tried = await researcher.post(f"{page}/test", data={"email": "ada@example.org"})
+    assert "https://app.prolific.com/studies/test-of-draft-1" in tried.text
     refused = await researcher.post(page, data={"action": "publish", "total": "1"})
     assert "Type this total to publish" in words(refused)
     reply = await researcher.post(page, data={"action": "publish", "total": "4.50"}, follow_redirects=True)
@@ -172,6 +296,9 @@ async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
     api = {"url": "/api/v1/campaigns/verbs/study", "headers": {"authorization": f"Bearer {token}"}}
     found = (await researcher.get(**api)).json()
     assert (found["status"], found["total"], found["places"], found["hourly_pay"]) == ("active", 450, 3, 1500)
+    assert found["cost"] == {"rewards": 450, "fees": 150, "tax": 30, "total": 630, "currency": "GBP"}
+    refused = await researcher.post(f"{api['url']}/test", headers=api["headers"], json={})
+    assert refused.json()["error"]["code"] == "study_published"
     reply = await researcher.post(**api, json={"action": "pause"})
     assert reply.json()["status"] == "paused"
     assert (await researcher.post(**api, json={"action": "pause"})).json()["error"]["code"] == "service_refused"
@@ -187,3 +314,6 @@ async def test_the_command_drafts(engine, database_url, prolific, study, monkeyp
     words_ = ["study", "draft", "verbs", "--url", HTTPS]
     assert (await asyncio.to_thread(run, easel, words_)).output == "Draft draft-1 created. It is not published yet.\n"
     assert "study_exists" in (await asyncio.to_thread(run, easel, words_)).output
+    tried = ["study", "test", "verbs", "--email", "ada@example.org"]
+    url = "https://app.prolific.com/studies/test-of-draft-1\n"
+    assert (await asyncio.to_thread(run, easel, tried)).output == url

@@ -26,7 +26,7 @@ from app.errors import Gone, Refusal
 from app.quality import checks
 from app.quality.check_positions import PlacedCheck
 from app.record import unjudged
-from app.record.bulk_update import LOCK_ITEM_POSTERIORS
+from app.record.bulk_update import LOCK_ITEM_POSTERIORS, LockedPosterior
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
 from app.record.law_runner import LawRunner
 from app.record.law_storage import Revision
@@ -73,11 +73,6 @@ class StoredResponse(Record):
 
     seq: int
     hit_id: int
-
-
-class LockedPosterior(Record):
-    subject: int
-    state: list[float]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 import numpy as np
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import HIT_IS_OPEN, IS_FIRST_RESPONSE, AssignmentState
+from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, IS_FIRST_RESPONSE, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex
 from app.annotation.hits.item_audiences import ItemsOfOthers
 from app.annotation.hits.item_conditions import (
@@ -43,16 +43,19 @@ LOCK_SQUARE = text(
     "SELECT pg_advisory_xact_lock(hashtext('easel.square'), hashtext(CAST(CAST(:campaign AS bigint) AS text)))"
 )
 
-# SQL: annotator a is at work, or has done all that the campaign asks of one person. The others left early.
+# SQL: annotator a is at work, or has done all that the campaign asks of one person. The others left early. It is
+# asked of all annotators at once, so HITs and answers are read once for all of them.
 STAYS = f"""
-    a.square_row_at > CAST(:now AS timestamptz) - make_interval(mins => c.lease_minutes)
-    OR EXISTS (SELECT FROM hits h WHERE h.campaign_id = a.campaign_id AND h.annotator_id = a.id AND {HIT_IS_OPEN})
-    OR EXISTS (SELECT FROM responses r WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id
-               AND r.received_at > CAST(:now AS timestamptz) - make_interval(mins => c.lease_minutes))
-    OR a.square_done_at IS NOT NULL
-    OR c.hits_per_annotator IS NOT NULL AND c.hits_per_annotator <= (
+    CASE WHEN a.square_row_at > CAST(:now AS timestamptz) - make_interval(mins => c.lease_minutes) THEN true
+    WHEN a.square_done_at IS NOT NULL THEN true
+    WHEN c.hits_per_annotator IS NOT NULL AND c.hits_per_annotator <= (
         SELECT count(*) FROM responses r
-        WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})"""
+        WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) THEN true
+    ELSE a.id IN (SELECT h.annotator_id FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
+        OR a.id IN (SELECT r.annotator_id FROM responses r
+                    WHERE r.campaign_id = :campaign AND r.received_at > CAST(:now AS timestamptz)
+                        - make_interval(mins => (SELECT lease_minutes FROM campaigns WHERE id = :campaign)))
+    END"""
 
 COUNT_ROW_USE = text(f"""
     SELECT a.square_row AS row, count(*) FILTER (WHERE {STAYS}) AS staying, count(*) AS total

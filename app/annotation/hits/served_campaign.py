@@ -38,6 +38,7 @@ class ServedCampaign(LabelledCampaign, ComparingCampaign, IndexSettings):
     https_media: bool
     latex: bool
     frame_origins: list[str] | None
+    form_origins: list[str] | None
     panel_title: str | None
     minutes_per_hit: float | None
     pay: str | None
@@ -88,6 +89,7 @@ SERVED_CAMPAIGN_COLUMNS = ", ".join(
             design_name="design",
             criteria_settings="criteria",
             frame_origins="crowd_settings -> 'frame_origins'",
+            form_origins="crowd_settings -> 'form_origins'",
             panel_title="crowd_settings ->> 'panel_title'",
             fixed_set="general_settings ->> 'fixed_set'",
             assigned_column="general_settings ->> 'assigned_column'",

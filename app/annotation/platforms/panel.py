@@ -1,7 +1,8 @@
 """Panel: any platform that a campaign's settings describe, by the query of its links and templates of the ways back.
 
 A way back is a code or address with placeholders in braces: `{id}` is the person, other names are parameters of the
-link, and `{verification_code}` proves that Easel saw this person finish.
+link, and `{verification_code}` proves that Easel saw this person finish. Parameters of an address are posted as a form
+if its site wants that.
 """
 
 import hmac
@@ -27,6 +28,8 @@ from app.annotation.platforms.return_templates import (
     PERSON_PLACEHOLDER,
     RETURN_PLACEHOLDER_PATTERN,
     VERIFICATION_PLACEHOLDER,
+    form_address_and_fields,
+    is_posted_as_form,
     parameter_names_of_query,
 )
 from app.settings import Settings
@@ -86,7 +89,11 @@ def build_panel_completion(
         return quote(value, safe="") if is_url else value
 
     filled = RETURN_PLACEHOLDER_PATTERN.sub(filled_value, template)
-    return build_completion_by_code_or_url(details, {f"return_{outcome}": filled}, outcome)
+    completion = build_completion_by_code_or_url(details, {f"return_{outcome}": filled}, outcome)
+    if completion.url is None or not is_posted_as_form(completion.url, return_settings.get("form_origins") or ()):
+        return completion
+    address, fields = form_address_and_fields(completion.url)
+    return replace(completion, url=address, fields=fields)
 
 
 def panel_of_campaign_or_none(platform: Platform, crowd_settings: Mapping[str, Any]) -> Platform | None:

@@ -13,6 +13,8 @@ PANEL_PRESETS: Mapping[str, Mapping[str, str]] = {
         "return_completed": "https://YOUR-SITE.sona-systems.com/webstudy_credit.aspx?experiment_id=EXPERIMENT"
         "&credit_token=TOKEN&survey_code={id}",
     },
+    "Cint": {"panel_query": "rid=[%RID%]"},
+    "Qualtrics": {"panel_query": "id=${e://Field/ResponseID}"},
     "Microworkers": {
         "panel_query": "mw_id={{MW_ID}}&campaign_id={{CAMP_ID}}&slot_id={{SLOT_ID}}",
         "panel_submission": "slot_id",

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 PERSON_PLACEHOLDER = "id"
 VERIFICATION_PLACEHOLDER = "verification_code"
@@ -60,3 +60,26 @@ def refuse_unknown_placeholders(template: str, known: Collection[str]) -> None:
             raise ValueError(f"there is no placeholder {{{name}}}; you can use {places}")
     if template.startswith("https://") and "{" in urlsplit(template).netloc:
         raise ValueError("the host of an address cannot have placeholders")
+
+
+def is_posted_as_form(address: str, form_origins: Collection[str]) -> bool:
+    """Return whether people return to this address by a form, because its site is among those that take one."""
+    parts = urlsplit(address)
+    return f"{parts.scheme}://{parts.netloc}".lower() in form_origins
+
+
+def form_address_and_fields(address: str) -> tuple[str, dict[str, str]]:
+    """Return the address of a form without its query, and the parameters of the query as the form's fields."""
+    parts = urlsplit(address)
+    return parts._replace(query="", fragment="").geturl(), dict(parse_qsl(parts.query, keep_blank_values=True))
+
+
+def refuse_address_without_form_fields(template: str, form_origins: Collection[str]) -> None:
+    """Raise ValueError if an address is posted as a form, and its parameters make none."""
+    if not is_posted_as_form(template, form_origins):
+        return
+    names = [name for name, _ in parse_qsl(urlsplit(template).query, keep_blank_values=True)]
+    if not names:
+        raise ValueError("this site takes outcomes as a form: give the address parameters, such as ?id={id}")
+    if len({*names}) < len(names):
+        raise ValueError("this site takes outcomes as a form: give each parameter once")

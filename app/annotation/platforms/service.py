@@ -5,10 +5,20 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from app.annotation.platforms.study_settings import StudyDevices
 from app.settings import Settings
 
 SubmissionStatus = Literal[
-    "reserved", "active", "awaiting", "approved", "rejected", "returned", "timed_out", "screened_out", "other"
+    "reserved",
+    "active",
+    "awaiting",
+    "approved",
+    "partially_approved",
+    "rejected",
+    "returned",
+    "timed_out",
+    "screened_out",
+    "other",
 ]
 ENDED_STATUSES: tuple[SubmissionStatus, ...] = ("returned", "timed_out", "rejected", "screened_out")
 MIN_REJECTION_CHARACTERS = 100
@@ -33,13 +43,26 @@ def clean_service_document(document: Any) -> Any:
 
 
 class ServiceFailure(Exception):
-    """A call to the service failed. The text is for researchers and has neither a token nor a person's id."""
+    """A call to the service failed. The text is for researchers and has neither a token nor a person's id.
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    Args:
+        message: Why.
+        status: Status of the reply; None if there was none.
+        retry_after_seconds: When the service wants to be called again; None if it does not say.
+
+    """
+
+    def __init__(self, message: str, status: int | None = None, *, retry_after_seconds: float | None = None) -> None:
         message = clean_service_text(message)
         super().__init__(message)
         self.message = message
         self.status = status
+        self.retry_after_seconds = retry_after_seconds
+
+    @property
+    def is_about_rate(self) -> bool:
+        """Whether there were too many calls, so that any call would fail now."""
+        return self.status == 429
 
 
 class CallRefused(ServiceFailure):
@@ -56,13 +79,20 @@ class CallOutcomeUnknown(ServiceFailure):
 
 @dataclass(frozen=True)
 class Submission:
-    """A submission as the service has it. `bonus_amounts` are in hundredths; None where a list leaves them out."""
+    """A submission as the service has it. Money is in hundredths.
+
+    Attributes:
+        bonus_amounts: Its bonuses; None where a list leaves them out.
+        reward: Its own reward; None if the reply has none, so that it is the study's.
+
+    """
 
     id: str
     participant: str
     study: str
     status: SubmissionStatus
     bonus_amounts: tuple[int, ...] | None = None
+    reward: int | None = None
 
 
 @dataclass(frozen=True)
@@ -106,7 +136,17 @@ class StudyCode:
 
 @dataclass(frozen=True)
 class StudyDraft:
-    """A study to make. `reward` is that of one person, in hundredths."""
+    """A study to make.
+
+    Attributes:
+        reward: Of one person, in hundredths.
+        devices: On which people can take part.
+        filter_set: Id of the conditions that people must meet; None: none. It excludes groups.
+        groups: Ids of the groups whose people alone may take part; empty: everyone.
+        excluded_groups: Ids of the groups whose people may not take part.
+        labels: Kinds of study, as the platform names them.
+
+    """
 
     name: str
     description: str
@@ -116,6 +156,11 @@ class StudyDraft:
     places: int
     codes: Sequence[StudyCode]
     reference: str
+    devices: StudyDevices = "any"
+    filter_set: str | None = None
+    groups: Sequence[str] = ()
+    excluded_groups: Sequence[str] = ()
+    labels: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -125,6 +170,38 @@ class StudyState:
     status: str
     reward: int
     places: int
+
+
+@dataclass(frozen=True)
+class StudyCost:
+    """Cost of all places of a study as the service computes it, in hundredths."""
+
+    rewards: int
+    fees: int
+    tax: int
+    currency: str
+
+    @property
+    def total(self) -> int:
+        return self.rewards + self.fees + self.tax
+
+
+@dataclass(frozen=True)
+class TestStudy:
+    """A copy of a study for one test participant, who works on it at this address."""
+
+    __test__ = False  # for pytest, which would collect it
+    study: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Subscription:
+    """A subscription to the service's notices. The service disables one whose address fails for days."""
+
+    id: str
+    address: str
+    is_enabled: bool
 
 
 class PlatformService(Protocol):
@@ -158,6 +235,26 @@ class PlatformService(Protocol):
     async def set_places(self, study: str, places: int) -> None:
         """Raise the number of places."""
 
+    async def load_study_cost(self, study: str) -> StudyCost:
+        """Return what all places of a study will cost."""
+
+    async def add_test_participant(self, email: str) -> None:
+        """Let the person with this address take part in test studies. Not every workspace may."""
+
+    async def create_test_study(self, study: str) -> TestStudy:
+        """Make a test study of a draft. It needs a test participant."""
+
+    async def load_or_create_notice_secret(self, workspace: str) -> str:
+        """Return the secret with which the service signs its notices; a workspace has one."""
+
+    async def list_subscriptions(self, workspace: str) -> list[Subscription]:
+        """Return the subscriptions of a workspace, disabled ones, too."""
+
+    async def subscribe_to_submissions(self, workspace: str, address: str) -> str:
+        """Let notices about submissions be sent to an address, and return the id of the confirmed subscription."""
+
+    async def end_subscription(self, subscription: str) -> None: ...
+
     def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study, without their bonuses."""
 
@@ -171,9 +268,14 @@ class PlatformService(Protocol):
         """Pay registered bonuses. A second call pays them a second time."""
 
     async def approve_submission(self, submission: str) -> None:
-        """Approve a submission, which pays its reward. A second call is refused."""
+        """Approve a submission, which pays its reward once: a second call is refused and pays nothing, so that an
+        approval whose outcome is unclear is read back by the submission's status, and may be asked for again.
+        """
 
     async def reject_submission(self, submission: str, category: str, message: str) -> None: ...
+
+    async def request_return(self, submission: str, reason: str) -> None:
+        """Ask the person to return a submission. It waits for its review until they do."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from app.annotation.platforms.return_templates import (
     VERIFICATION_PLACEHOLDER,
     parameter_names_of_query,
     placeholders_of_template,
+    refuse_address_without_form_fields,
     refuse_unknown_placeholders,
     validate_query_with_placeholders,
 )
@@ -76,6 +77,14 @@ def validate_frame_origin(origin: str) -> str:
     return origin.lower()
 
 
+def validate_form_origin(origin: str) -> str:
+    """Return an origin such as `https://panel.example` that a page may post to: one host, without a path."""
+    if "*" in origin:
+        raise ValueError("name the host in full: outcomes are posted to no other")
+    return validate_frame_origin(origin)
+
+
+FormOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_form_origin)]
 FrameOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_frame_origin)]
 
 
@@ -142,6 +151,11 @@ class CrowdSettings(InputModel):
         default=[], title="Sites that may show the task in a frame", json_schema_extra=EDITABLE,
         description="One per line, for example: https://survey.example. Without one, no site may.",
     )  # fmt: skip
+    form_origins: Annotated[list[FormOrigin], Field(max_length=10)] = Field(
+        default=[], title="Sites that take outcomes as a form", json_schema_extra=EDITABLE,
+        description="One per line, for example: https://panel.example. The parameters of an address of this site are "
+        "posted as a form.",
+    )  # fmt: skip
     return_completed: ReturnCodeOrUrl | None = Field(
         default=Campaign.return_completed, title="Completion code", json_schema_extra=EDITABLE,
         description="Code or https:// address for people who have finished.",
@@ -163,7 +177,7 @@ class CrowdSettings(InputModel):
         description="Code or https:// address for people who arrive when all tasks are done.",
     )  # fmt: skip
 
-    @field_validator("frame_origins", mode="before")
+    @field_validator("frame_origins", "form_origins", mode="before")
     @classmethod
     def split_origin_lines(cls, origins: object) -> object:
         """Split a text into lines, as forms and the command line send it."""
@@ -182,6 +196,13 @@ class CrowdSettings(InputModel):
         if name is not None and name not in (names := parameter_names_of_query(info.data.get("panel_query", ""))):
             raise ValueError(f"this is not a parameter of the link; its parameters are {', '.join(names) or 'not set'}")
         return name
+
+    @field_validator("form_origins")
+    @classmethod
+    def require_panel_for_forms(cls, origins: list[str], info: ValidationInfo) -> list[str]:
+        if origins and not info.data.get("panel_query"):
+            raise ValueError("only people of another platform return by a form: describe its link, too")
+        return origins
 
     @field_validator(
         "return_completed", "return_failed_checks", "return_screened_out", "return_quota_full", "return_nothing_left"
@@ -202,13 +223,16 @@ class CrowdSettings(InputModel):
         if VERIFICATION_PLACEHOLDER in placeholders_of_template(template) and VERIFICATION_PLACEHOLDER not in names:
             raise ValueError("verification codes need the end of the platform’s link, and a key")
         refuse_unknown_placeholders(template, names)
+        refuse_address_without_form_fields(template, info.data.get("form_origins", ()))
         return template
 
 
 RETURN_SETTING_NAMES = [
     name for name in CrowdSettings.model_fields if name.startswith("return_") or name.endswith("_code")
 ]
-PANEL_SETTING_NAMES = ("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins")
+PANEL_SETTING_NAMES = (
+    *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
+)
 
 
 def crowd_settings_of_campaign(campaign: Campaign) -> dict[str, Any]:

@@ -33,6 +33,7 @@ from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
+from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
@@ -109,10 +110,10 @@ async def preview_items_upload(
     file = require_file_from_upload_or_paste(form_data)
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        existing_ids = (
-            set()
+        id_lines = (
+            IdLines()
             if "replace" in form_data
-            else (await items.load_existing_ids_and_next_free_number(connection, campaign.id))[0]
+            else (await load_id_lines_and_next_free_number(connection, campaign.id))[0]
         )
         files_here = (
             await media_store.load_media_types_size_and_next_number(connection, campaign.id)
@@ -125,7 +126,7 @@ async def preview_items_upload(
         law=campaign.law,
         content=replace(content, kind=show_as) if show_as else content,
         designs=criterion_designs(campaign),
-        existing_ids=existing_ids,
+        id_lines=id_lines,
         max_mb=settings.max_upload_mb,
     )
     media = media_zip_of_form_or_none(form_data, settings)

@@ -35,7 +35,8 @@ from app.payments.connections import (
 from app.payments.dependencies import Connector
 from app.payments.money import amount_text, parse_amount_or_refuse
 from app.payments.restored_payments import RESTORED_PROBLEM
-from app.payments.send_request import ShownPayments, load_prepared_payments, request_sending
+from app.payments.rewards import count_rewards_outside_ledger
+from app.payments.send_request import ShownPayments, load_prepared_bonuses, request_sending
 from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, settle_interrupted_payments
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 from app.text.table_formats import format_spreadsheet_rows
@@ -43,8 +44,8 @@ from app.text.table_formats import format_spreadsheet_rows
 router = researcher_router("/admin/campaigns/{slug}")
 
 CSV_COLUMNS = (
-    *("id", "annotator", "amount", "currency", "state", "reason", "submission", "study", "created_at", "created_by"),
-    *("sending_at", "settled_at", "call", "decided_by", "problem"),
+    *("id", "annotator", "kind", "amount", "currency", "state", "reason", "submission", "study", "created_at"),
+    *("created_by", "sending_at", "settled_at", "call", "decided_by", "problem"),
 )
 
 
@@ -72,9 +73,10 @@ async def render_ledger(
         "account": account,
         "platform": PLATFORMS[service_platform_name()],
         "is_connected": is_connected,
-        "totals": account and await ledger.load_totals(connection, campaign.id, account.budget),
+        "totals": account and await ledger.load_totals(connection, campaign.id, account),
         "payments": payments,
         "restored_count": len([one for one in payments if one.state == "prepared" and one.problem == RESTORED_PROBLEM]),
+        "rewards_outside": await count_rewards_outside_ledger(connection, campaign.id),
         "unclear": [payment for payment in payments if payment.state == "unknown"],
         "decidable": {
             payment.id
@@ -83,7 +85,7 @@ async def render_ledger(
         },
         "repeatable": {payment.id for payment in payments if ledger.can_be_sent_again(payment)},
         "by_hand": ledger.MADE_BY_HAND,
-        "prepared": await load_prepared_payments(connection, campaign.id),
+        "prepared": await load_prepared_bonuses(connection, campaign.id),
         "studies_by_hand": await by_hand.list_studies_to_pay_by_hand(connection, campaign.id),
         "downloaded_lists": await by_hand.list_downloaded_lists(connection, campaign.id),
         "decide_after": ledger.TIME_UNTIL_DECISION,
@@ -126,7 +128,7 @@ async def post_disconnect(database: Database, slug: str, now: Now) -> Response:
     """
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug(connection, slug)
-        await remove_token(connection, campaign)
+        await remove_token(connection, campaign, now=now)
     await settle_interrupted_payments(database, campaign.id, now=now + TIME_FOR_CALL_THAT_PAYS)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
@@ -224,7 +226,8 @@ async def download_ledger(connection: Transaction, slug: str, now: Now) -> Respo
     campaign = await load_campaign_by_slug(connection, slug)
     rows = [
         (
-            *(payment.id, payment.name, amount_text(payment.amount), payment.currency, payment.state, payment.reason),
+            *(payment.id, payment.name, payment.kind, amount_text(payment.amount), payment.currency, payment.state),
+            payment.reason,
             *(payment.submission, payment.study, payment.created_at, payment.created_by, payment.sending_at),
             *(payment.settled_at, payment.bulk_id, payment.decided_by, payment.problem),
         )

@@ -16,7 +16,9 @@ from app.payments.connections import (
     service_platform_name,
     studies_of_account,
 )
+from app.payments.decisions import MIN_RETURN_REASON_CHARACTERS, SubmissionDecision, decide_on_submission
 from app.payments.dependencies import Connector
+from app.payments.notice_subscription import end_notices, notice_address, subscribe_to_notices
 from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -49,8 +51,8 @@ async def render_submissions(
         "sentences": review.FINDING_SENTENCES,
         "categories": service_of_account(account).rejection_categories if account else (),
         "fewest_characters": MIN_REJECTION_CHARACTERS,
-        "hook_address": account
-        and f"{request_base_url(request)}{PLATFORMS[account.platform].entry_path('hook')}/{account.hook_key}",
+        "fewest_return_characters": MIN_RETURN_REASON_CHARACTERS,
+        "hook_address": account and notice_address(request_base_url(request), account),
         "rows_shown": review.SUBMISSIONS_SHOWN,
         "entered": entered or {},
     }
@@ -82,21 +84,32 @@ async def post_review_settings(
 async def post_submission_decision(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
-    """Approve or reject a submission. Its id is in the body, so that no log of addresses has it."""
+    """Approve or reject a submission, or ask for its return. Its id is in the body, so no log of addresses has it."""
     try:
         async with database.begin() as connection:
             campaign = await load_campaign_by_slug(connection, slug)
-        await review.decide_on_submission(
-            database,
-            connector,
-            campaign,
-            form.get("submission", ""),
-            form.get("decision", ""),
-            category=form.get("category", ""),
-            message=form.get("message", ""),
-            now=now,
-        )
+        names = ("submission", "decision", "category", "message")
+        decided = SubmissionDecision(**{name: form.get(name, "") for name in names})
+        await decide_on_submission(database, connector, campaign, decided, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_submissions(request, connection, slug, refusal=refusal, entered=form)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions?done=submission-decided", status_code=303)
+
+
+@router.post("/submissions/notices")
+async def post_subscription_to_notices(
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str
+) -> Response:
+    """Begin or end the notices of the platform."""
+    try:
+        async with database.begin() as connection:
+            campaign = await load_campaign_by_slug(connection, slug)
+        if "end" in form:
+            await end_notices(database, connector, campaign)
+        else:
+            await subscribe_to_notices(database, connector, campaign, request_base_url(request))
+    except Refusal as refusal:
+        async with database.begin() as connection:
+            return await render_submissions(request, connection, slug, refusal=refusal)
+    return RedirectResponse(f"/admin/campaigns/{slug}/submissions", status_code=303)

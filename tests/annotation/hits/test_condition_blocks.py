@@ -21,6 +21,8 @@ from app.campaigns.settings import CampaignSettings
 from app.dashboard.square_counts import RecentSquareCounts
 from app.errors import Conflict
 from app.imports.items import import_items
+from app.simulation.annotators import population_with_random_bias_only
+from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds, create_or_find_rehearsal_and_led_crowd
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -32,6 +34,7 @@ from tests.annotation.hits.campaigns import (
     form_fields,
     submit_scores,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.annotation.onboarding.visits import open_campaign_link
 from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
@@ -546,3 +549,26 @@ async def test_viewers_of_the_overview_at_the_same_time_share_the_counts(engine)
 
     first, second = await asyncio.gather(load(), load())
     assert first is second
+
+
+async def test_a_rehearsal_keeps_to_the_blocks_and_lists(engine):
+    settings = LISTS | {"block_order": "balanced", "judgments_per_item": 2}
+    campaign = await create_campaign_with_conditions(engine, contents=6, **settings)
+    population = population_with_random_bias_only(0.1, 0.25)
+    crowd = RehearsalCrowd(annotators=6, population=population, truth_column=None)
+    async with engine.begin() as connection:
+        copy, _ = await create_or_find_rehearsal_and_led_crowd(connection, campaign.slug, crowd, now=NOW)
+    crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
+    crowds.start_crowd_of_rehearsal(copy, crowd)
+    await wait_until(
+        engine, "SELECT EXISTS (SELECT FROM campaigns WHERE rehearsal_of IS NOT NULL AND status = 'finished')"
+    )
+    shown: dict[int, list[list[int]]] = {}
+    statement = "SELECT annotator_id, items FROM responses WHERE campaign_id = :campaign ORDER BY seq"
+    for annotator, items in await fetch_rows(engine, statement, campaign=copy.id):
+        shown.setdefault(annotator, []).append(items)
+    for hits in shown.values():
+        order = blocks_of(hits)
+        assert len(order) == len({*order})
+        sentences = [sentence(item) for hit in hits for item in hit]
+        assert len(sentences) == len({*sentences})

@@ -18,6 +18,7 @@ CONNECT: dict[str, Any] = {
     "panel_submission": "assignmentId",
 }
 ARRIVAL = "participantId=p7&assignmentId=a9"
+FORM: dict[str, Any] = {"panel_query": "who={who}", "form_origins": ["https://panel.example"]}
 
 
 @pytest.fixture
@@ -145,6 +146,10 @@ async def test_other_platforms_show_no_code_with_placeholders(client, engine):
         ({"frame_origins": ["https://survey.example:99999"]}, "frame_origins"),
         ({"frame_origins": ["https://survey.example:0"]}, "frame_origins"),
         ({"return_completed": "https://survey.example:65536/done"}, "return_completed"),
+        ({"form_origins": ["https://*.panel.example"]}, "form_origins"),
+        ({"form_origins": ["https://panel.example"]}, "form_origins"),
+        (FORM | {"return_completed": "https://panel.example/end"}, "return_completed"),
+        (FORM | {"return_completed": "https://panel.example/end?who={who}&who=2"}, "return_completed"),
     ],
 )
 def test_a_description_that_cannot_work_is_refused_at_its_setting(settings, field):
@@ -208,3 +213,41 @@ async def test_only_the_sites_that_a_campaign_names_may_frame_its_pages(client, 
     headers = (await client.get(f"/panel/{other.link_key}?{ARRIVAL}")).headers
     assert "frame-ancestors 'none'" in headers["content-security-policy"]
     assert headers["x-frame-options"] == "DENY"
+
+
+async def test_an_address_of_a_named_site_is_posted_as_a_form_with_the_ids(client, engine):
+    campaign = await create_running_campaign(
+        engine,
+        hits_per_annotator=1,
+        form_origins=["https://panel.example"],
+        return_completed="https://panel.example/submit?assignment={assignmentId}&worker={id}&done=yes#end",
+        **CONNECT,
+    )
+    end = await answer_one_hit(client, campaign, "participantId=p%26x%3D1&assignmentId=a%2F9")
+    form = end.partition('<form method="post" action="https://panel.example/submit">')[2].partition("</form>")[0]
+    fields = re.findall(r'<input type="hidden" name="([^"]+)" value="([^"]*)">', form)
+    assert fields == [("assignment", "a/9"), ("worker", "p&amp;x=1"), ("done", "yes")]
+
+
+async def test_pages_may_post_only_to_the_sites_that_their_campaign_names(client, engine):
+    posting = await create_running_campaign(engine, form_origins=["https://panel.example"], **CONNECT)
+    other = await create_running_campaign(engine, name="Other", **CONNECT)
+    policies = [
+        (await client.get(f"/panel/{campaign.link_key}?{ARRIVAL}")).headers["content-security-policy"]
+        for campaign in (posting, other)
+    ]
+    assert [bool(re.search(r"form-action 'self' [^;]*https://panel\.example[ ;]", policy)) for policy in policies] == [
+        True,
+        False,
+    ]
+
+
+async def test_addresses_of_other_sites_stay_links(client, engine):
+    campaign = await create_running_campaign(
+        engine,
+        hits_per_annotator=1,
+        form_origins=["https://panel.example"],
+        return_completed="https://panel.example.org/end?who={id}",
+        **CONNECT,
+    )
+    assert 'href="https://panel.example.org/end?who=p7"' in await answer_one_hit(client, campaign, ARRIVAL)

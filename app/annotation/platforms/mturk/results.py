@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from app.annotation.platforms.cell_reading import CellKind, CellReader, is_missing_value
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
@@ -66,6 +67,10 @@ def read_mturk_results(
             code="values_are_no_points",
         )
     item_count = len(numbers_of_columns_with_prefix("Input.id", upload.columns))
+    item_columns = [
+        ItemColumns(k, f"Input.id{k}", f"Answer.range{k}", f"Answer.na{k}") for k in range(1, item_count + 1)
+    ]
+    score_by_digits: dict[str, float] = {}
     known_columns: set[str] = set()
     lines: dict[str, dict[str, int]] = {}  # by assignment and worker: a returned assignment may go to another worker
     rows = []
@@ -73,7 +78,7 @@ def read_mturk_results(
         if new_columns := record.values.keys() - known_columns:
             refuse_unknown_answer_columns(record.line if upload.format == "jsonl" else 1, new_columns, item_count)
             known_columns |= new_columns
-        row = parse_mturk_row(record, item_count, digest, value_reader, reader)
+        row = parse_mturk_row(record, item_columns, digest, value_reader, reader, score_by_digits=score_by_digits)
         workers = lines.setdefault(row.assignment_id, {})
         if workers and (row.anonymous or row.worker_id in workers or f"{ANONYMOUS_ID_PREFIX}{digest}" in workers):
             earlier_line = workers.get(row.worker_id, min(workers.values()))
@@ -109,18 +114,50 @@ def numbers_of_columns_with_prefix(prefix: str, columns: Sequence[str]) -> set[i
     return {int(match[1]) for match in matches if match}
 
 
+class ItemColumns(NamedTuple):
+    """Names of the columns about the item at a position, 1 to n: its id, its score, and its mark N/A."""
+
+    position: int
+    item: str
+    score: str
+    mark: str
+
+
 def parse_mturk_row(
-    record: UploadedRow, item_count: int, digest: str, value_reader: ValueReader, reader: CellReader
+    record: UploadedRow,
+    item_columns: Sequence[ItemColumns],
+    digest: str,
+    value_reader: ValueReader,
+    reader: CellReader,
+    *,
+    score_by_digits: dict[str, float],
 ) -> ResultRow:
+    """Return the HIT of a row.
+
+    Args:
+        record: The row.
+        item_columns: Columns of its items.
+        digest: Digest of the file.
+        value_reader: Reader of the campaign's values.
+        reader: Reader of numbers and times.
+        score_by_digits: Scores of cells of digits that were read before; gets those of this row.
+
+    """
     cells = {name: format_cell(value).strip() for name, value in record.values.items()}
     worker_id = mturk_id_or_empty(cells, "WorkerId", record.line)
-    items = mturk_item_ids_or_refusal(record.line, [cells.get(f"Input.id{k}", "") for k in range(1, item_count + 1)])
-    scores = {
-        item: None
-        if is_marked_not_applicable(record.line, k, cells)
-        else parse_mturk_score_or_nan(record.line, k, cells.get(f"Answer.range{k}", ""), value_reader, reader)
-        for k, item in enumerate(items, start=1)
-    }
+    items = mturk_item_ids_or_refusal(record.line, [cells.get(columns.item, "") for columns in item_columns])
+    scores: dict[str, float | None] = {}
+    for item, columns in zip(items, item_columns, strict=True):
+        if is_marked_not_applicable(record.line, columns, cells):
+            scores[item] = None
+            continue
+        cell = cells.get(columns.score, "")
+        score = score_by_digits.get(cell)
+        if score is None:
+            score = parse_mturk_score_or_nan(record.line, columns.position, cell, value_reader, reader)
+            if cell.isascii() and cell.isdecimal():
+                score_by_digits[cell] = score
+        scores[item] = score
     scores_by_item = {item: score for item, score in scores.items() if score is None or not math.isnan(score)}
     if not scores_by_item:
         raise_upload_refusal_at_line("scores_missing", record.line, "no item of this HIT has a score.")
@@ -159,15 +196,15 @@ def mturk_item_ids_or_refusal(line: int, ids: list[str]) -> tuple[str, ...]:
     return tuple(ids)
 
 
-def is_marked_not_applicable(line: int, position: int, cells: Mapping[str, str]) -> bool:
-    """Return whether the item at this position was marked N/A."""
-    cell = cells.get(f"Answer.na{position}", "")
+def is_marked_not_applicable(line: int, columns: ItemColumns, cells: Mapping[str, str]) -> bool:
+    """Return whether the item with these columns was marked N/A."""
+    cell = cells.get(columns.mark, "")
     if cell.lower() not in CHECKBOX_STATES:
         cell_text = shorten_echo(cell)
         raise_upload_refusal_at_line(
             "na_unknown",
             line,
-            f"Answer.na{position} is “{cell_text}”: it must be on if the item was marked N/A, else empty.",
+            f"Answer.na{columns.position} is “{cell_text}”: it must be on if the item was marked N/A, else empty.",
         )
     return CHECKBOX_STATES[cell.lower()]
 

@@ -7,18 +7,33 @@ import asyncio
 import base64
 import hashlib
 import hmac
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 from math import inf
 from ssl import SSLContext
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import httpx
-from pydantic import BaseModel, Field, ValidationError
 
+from app.annotation.platforms.prolific.replies import (
+    BalanceReply,
+    CostReply,
+    CreatedReply,
+    RecommendationReply,
+    SecretReply,
+    SecretsReply,
+    StudyReply,
+    SubmissionPage,
+    SubmissionReply,
+    SubscriptionReply,
+    SubscriptionsReply,
+    TestStudyReply,
+    read_document,
+    read_reply,
+    seconds_to_wait_or_none,
+)
 from app.annotation.platforms.service import (
     Balance,
     Bonus,
@@ -29,86 +44,35 @@ from app.annotation.platforms.service import (
     Notice,
     PlatformService,
     ServiceOfPlatform,
+    StudyCost,
     StudyDraft,
     StudyState,
     Submission,
-    SubmissionStatus,
-    clean_service_document,
+    Subscription,
+    TestStudy,
 )
 from app.settings import Settings
 
 CALL_TIMEOUT_SECONDS = 30.0  # for the whole exchange
 SUBMISSIONS_PER_PAGE = 100
 MAX_BONUSES_PER_CALL = 200
-MAX_DETAIL_CHARACTERS = 300
-PROLIFIC_ID_PATTERN = r"(?<![0-9a-fA-F])[0-9a-fA-F]{24}(?![0-9a-fA-F])"
-STATUS_BY_PROLIFIC_NAME: dict[str, SubmissionStatus] = {
-    "RESERVED": "reserved",
-    "ACTIVE": "active",
-    "AWAITING REVIEW": "awaiting",
-    "APPROVED": "approved",
-    "PARTIALLY APPROVED": "approved",
-    "REJECTED": "rejected",
-    "RETURNED": "returned",
-    "TIMED OUT": "timed_out",
-    "SCREENED OUT": "screened_out",
-}
 REJECTION_CATEGORIES = (
     *("TOO_QUICKLY", "TOO_SLOWLY", "FAILED_INSTRUCTIONS", "INCOMP_LONGITUDINAL", "FAILED_CHECK", "LOW_EFFORT"),
     *("MALINGERING", "NO_CODE", "BAD_CODE", "NO_DATA", "UNSUPP_DEVICE", "OTHER"),
 )
+DEVICES_BY_CHOICE = {
+    "any": ["desktop", "tablet", "mobile"],
+    "desktop": ["desktop"],
+    "desktop and tablet": ["desktop", "tablet"],
+    "mobile": ["mobile"],
+}
 CODE_TYPE_BY_OUTCOME = {"completed": "COMPLETED", "failed_checks": "FAILED_ATTENTION_CHECK"}
 TRANSITION_BY_ACTION = {"publish": "PUBLISH", "pause": "PAUSE", "resume": "START"}
 SIGNATURE_HEADER, TIMESTAMP_HEADER = "x-prolific-request-signature", "x-prolific-request-timestamp"
-EVENT_HEADER = "x-event-id"
-
-
-class SubmissionReply(BaseModel):
-    """The part of a submission that Easel reads; network addresses are left out."""
-
-    id: str
-    participant_id: str = ""
-    participant: str = ""
-    study_id: str = ""
-    study: str = ""
-    status: str
-    bonus_payments: list[int] | None = None
-
-    def to_submission(self, study: str = "") -> Submission:
-        return Submission(
-            self.id,
-            self.participant_id or self.participant,
-            self.study_id or self.study or study,
-            STATUS_BY_PROLIFIC_NAME.get(self.status.upper().replace("-", " ").replace("_", " "), "other"),
-            None if self.bonus_payments is None else tuple(self.bonus_payments),
-        )
-
-
-class SubmissionPage(BaseModel):
-    results: list[SubmissionReply]
-
-
-class RecommendationReply(BaseModel):
-    min_reward_per_hour: int
-    recommended_reward_per_hour: int
-
-
-class StudyReply(BaseModel):
-    status: str
-    reward: int
-    total_available_places: int
-
-
-class CreatedReply(BaseModel):
-    id: str = Field(min_length=1)
-
-
-class BalanceReply(BaseModel):
-    currency_code: str = ""
-    available_balance: int
-
-
-R = TypeVar("R", bound=BaseModel)  # Python 3.11 has no other way
+EVENT_HEADER, CONFIRMATION_HEADER = "x-event-id", "x-hook-secret"
+SUBMISSION_EVENT = "submission.status.change"
+SUBSCRIPTIONS_PER_PAGE = 100
+MAX_WAITS_PER_CALL = 3  # for the limit of calls
 
 
 @cache
@@ -183,6 +147,53 @@ class ProlificService(PlatformService):
     async def set_places(self, study: str, places: int) -> None:
         await self._call("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
 
+    async def load_study_cost(self, study: str) -> StudyCost:
+        document = await self._call("GET", f"/studies/{path_part(study)}/cost/", query={"is_projected": "true"})
+        cost = read_reply(CostReply, document).rewards
+        return StudyCost(
+            rewards=round(cost.rewards.amount),
+            fees=round(cost.fees.amount),
+            tax=round(cost.tax.amount),
+            currency=cost.rewards.currency,
+        )
+
+    async def add_test_participant(self, email: str) -> None:
+        await self._call("POST", "/researchers/participants/", {"email": email})
+
+    async def create_test_study(self, study: str) -> TestStudy:
+        reply = read_reply(TestStudyReply, await self._call("POST", f"/studies/{path_part(study)}/test-study/"))
+        return TestStudy(reply.study_id, reply.study_url)
+
+    async def load_or_create_notice_secret(self, workspace: str) -> str:
+        """Return the workspace's secret. A new one would end the signatures of its other subscriptions."""
+        document = await self._call("GET", "/hooks/secrets/", query={"workspace_id": workspace})
+        if secrets := read_reply(SecretsReply, document).results:
+            return secrets[0].value
+        return read_reply(SecretReply, await self._call("POST", "/hooks/secrets/", {"workspace_id": workspace})).value
+
+    async def list_subscriptions(self, workspace: str) -> list[Subscription]:
+        found = []
+        for is_enabled in (True, False):
+            query = {"workspace_id": workspace, "is_enabled": str(is_enabled).lower(), "limit": SUBSCRIPTIONS_PER_PAGE}
+            document = await self._call("GET", "/hooks/subscriptions/", query=query)
+            found += [
+                Subscription(row.id, row.target_url, row.is_enabled)
+                for row in read_reply(SubscriptionsReply, document).results
+                if row.event_type == SUBMISSION_EVENT
+            ]
+        return found
+
+    async def subscribe_to_submissions(self, workspace: str, address: str) -> str:
+        body = {"event_type": SUBMISSION_EVENT, "target_url": address, "workspace_id": workspace}
+        reply = await self._request("POST", "/hooks/subscriptions/", body)
+        subscription = read_reply(SubscriptionReply, read_document(reply)).id
+        secret = reply.headers.get(CONFIRMATION_HEADER, "")
+        await self._call("POST", f"/hooks/subscriptions/{path_part(subscription)}/", {"secret": secret})
+        return subscription
+
+    async def end_subscription(self, subscription: str) -> None:
+        await self._call("DELETE", f"/hooks/subscriptions/{path_part(subscription)}/")
+
     async def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study. A page past the end is 404, and so is a study that was deleted."""
         offset = 0
@@ -222,6 +233,10 @@ class ProlificService(PlatformService):
         body = {"action": "REJECT", "rejection_category": category, "message": message}
         await self._call("POST", f"/submissions/{path_part(submission)}/transition/", body, ids=[submission])
 
+    async def request_return(self, submission: str, reason: str) -> None:
+        body = {"request_return_reasons": [reason]}
+        await self._call("POST", f"/submissions/{path_part(submission)}/request-return/", body, ids=[submission])
+
     async def _call(
         self,
         method: str,
@@ -232,88 +247,72 @@ class ProlificService(PlatformService):
         ids: Sequence[str] = (),
         keeps_connection: bool = True,
     ) -> Any:
-        """Return the JSON of a successful reply, None if it has none.
+        """Return the JSON of a successful reply, None if it has none. See `_request` for what it takes and raises."""
+        return read_document(
+            await self._request(method, path, body, query=query, keeps_connection=keeps_connection), ids
+        )
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None = None,
+        *,
+        query: Mapping[str, Any] | None = None,
+        keeps_connection: bool = True,
+    ) -> httpx.Response:
+        """Return a reply. In a session, wait when there were too many calls, if the session lasts long enough.
 
         Args:
             method: The method.
             path: Path after the API's address.
             body: JSON of the call.
             query: Parameters of the address.
-            ids: Ids of people's submissions in the call, which no message may have.
-            keeps_connection: Whether the call may use the session's connection.
+            keeps_connection: Whether the call may use the session's connection, and be made later in it.
 
         Raises:
-            CallRefused: The API refused the call (4xx).
-            CallNotMade: There was no connection, or too many calls (429), or the session's time is over.
-            CallOutcomeUnknown: It did not reply in time, failed (5xx), or its reply cannot be read.
+            CallNotMade: There was no connection, or the session's time is over.
+            CallOutcomeUnknown: It did not reply in time.
 
         """
-        if asyncio.get_running_loop().time() >= self._ends_at:
-            self.is_cut_short = True
-            raise CallNotMade("There are many calls to make. Easel goes on soon.")
+        clock = asyncio.get_running_loop().time
+        waits = 0
+        while True:
+            if clock() >= self._ends_at:
+                self.is_cut_short = True
+                raise CallNotMade("There are many calls to make. Easel goes on soon.")
+            reply = await self._request_once(method, path, body, query=query, keeps_connection=keeps_connection)
+            wait = seconds_to_wait_or_none(reply) if keeps_connection and self._ends_at < inf else None
+            if wait is None or waits == MAX_WAITS_PER_CALL or clock() + wait >= self._ends_at:
+                return reply
+            waits += 1
+            await asyncio.sleep(wait)
+
+    async def _request_once(
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        *,
+        query: Mapping[str, Any] | None,
+        keeps_connection: bool,
+    ) -> httpx.Response:
         headers = {"Authorization": f"Token {self._token}", "User-Agent": "Easel"}
         try:
             async with asyncio.timeout(CALL_TIMEOUT_SECONDS), AsyncExitStack() as stack:
                 client = self._client if keeps_connection else None
                 if client is None:
                     client = await stack.enter_async_context(self._new_client())
-                reply = await client.request(method, self._base_url + path, json=body, params=query, headers=headers)
+                return await client.request(method, self._base_url + path, json=body, params=query, headers=headers)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as problem:
             raise CallNotMade(f"Prolific could not be reached ({type(problem).__name__}).") from None
         except (httpx.HTTPError, TimeoutError) as problem:
             raise CallOutcomeUnknown(f"Prolific did not reply ({type(problem).__name__}).") from None
-        return read_document(reply, ids)
-
-
-def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
-    """Return the JSON of a reply, None if it is empty. Raises as `ProlificService._call` does."""
-    status = reply.status_code
-    if status == 429:
-        raise CallNotMade("Prolific got too many calls. Easel tries again later.", status)
-    if status == 401:
-        raise CallRefused("Prolific does not accept the token. Enter a new one.", status)
-    if 400 <= status < 500 and status != 408:
-        raise CallRefused(
-            f"Prolific refused this ({status}): {mask_ids(error_detail(reply), ids)[:MAX_DETAIL_CHARACTERS]}", status
-        )
-    if not 200 <= status < 300:
-        raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
-    try:
-        return clean_service_document(reply.json()) if reply.content else None
-    except ValueError:
-        raise CallOutcomeUnknown("Prolific sent a reply that is not JSON.", status) from None
-
-
-def error_detail(reply: httpx.Response) -> str:
-    """Return the reason in a reply, which is in one of three shapes: an error object, a message, or plain text."""
-    try:
-        document = reply.json()
-    except ValueError:
-        return reply.text.strip() or "no reason was given."
-    parts = document.get("error", document) if isinstance(document, dict) else {}
-    if not isinstance(parts, dict):
-        parts = {"detail": parts}
-    detail = parts.get("detail") or parts.get("message") or parts.get("title") or "no reason was given."
-    return str(detail)
-
-
-def mask_ids(text: str, ids: Sequence[str]) -> str:
-    """Return a text without Prolific's ids of people and things, and without those that were sent to it."""
-    sent = [rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in ids if name]
-    return re.sub("|".join([PROLIFIC_ID_PATTERN, *sent]), "(id)", text)
-
-
-def read_reply(shape: type[R], document: Any) -> R:
-    """Return a reply in its shape. Raises `CallOutcomeUnknown` if it has another one."""
-    try:
-        return shape.model_validate(document)
-    except ValidationError:
-        raise CallOutcomeUnknown("Prolific sent a reply that Easel cannot read.") from None
 
 
 def study_body(draft: StudyDraft) -> dict[str, Any]:
     """Return a draft as the API takes it. People have three times the estimated time."""
-    return {
+    body: dict[str, Any] = {
         "name": draft.name,
         "internal_name": draft.reference,
         "description": draft.description,
@@ -332,9 +331,16 @@ def study_body(draft: StudyDraft) -> dict[str, Any]:
         "estimated_completion_time": draft.minutes,
         "maximum_allowed_time": 3 * draft.minutes + 2,
         "reward": draft.reward,
-        "device_compatibility": ["desktop", "tablet", "mobile"],
+        "device_compatibility": DEVICES_BY_CHOICE[draft.devices],
         "peripheral_requirements": [],
     }
+    if draft.labels:
+        body["study_labels"] = [*draft.labels]
+    if draft.filter_set:
+        body["filter_set_id"] = draft.filter_set
+    groups = {"participant_group_allowlist": draft.groups, "participant_group_blocklist": draft.excluded_groups}
+    filters = [{"filter_id": name, "selected_values": [*ids]} for name, ids in groups.items() if ids]
+    return body | ({"filters": filters} if filters else {})
 
 
 def path_part(name: str) -> str:

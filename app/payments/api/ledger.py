@@ -7,11 +7,10 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.accounts.guards import program_router
-from app.annotation.platforms.service import SubmissionStatus
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
-from app.payments import ledger, review
+from app.payments import ledger
 from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, check_bonus_line
 from app.payments.connections import ConnectionSettings, has_token, load_account, store_connection
 from app.payments.dependencies import Connector
@@ -31,6 +30,7 @@ class PaymentSchema(BaseModel):
 
     id: int
     name: str = Field(description="The annotator, as A7.")
+    kind: Literal["bonus", "reward"]
     submission: str
     amount: Hundredths
     currency: str
@@ -50,7 +50,12 @@ class LedgerSchema(BaseModel):
     currency: str
     budget: int
     left: int = Field(description="What is left of the budget: without prepared, sent and unclear payments.")
-    amounts: dict[str, int] = Field(description="Money by state.")
+    budget_covers_rewards: bool = Field(
+        description="Whether rewards count against the budget, too. False until a budget that was set before rewards "
+        "were counted is set again."
+    )
+    amounts: dict[str, int] = Field(description="Money for bonuses and rewards, by state.")
+    rewards: dict[str, int] = Field(description="Money for rewards alone, by state.")
     is_connected: bool = Field(description="Whether Easel has a token to send payments with.")
     problem: str = Field(description="Of the last try to reach the platform; empty if there is none.")
     payments: list[PaymentSchema] = Field(description="Unclear payments first.")
@@ -58,13 +63,15 @@ class LedgerSchema(BaseModel):
     @classmethod
     async def load(cls, connection: Transaction, campaign: Campaign) -> Self:
         account = await load_account(connection, campaign)
-        totals = await ledger.load_totals(connection, campaign.id, account.budget)
+        totals = await ledger.load_totals(connection, campaign.id, account)
         rows = await ledger.list_payments(connection, campaign.id, limit=None)
         return cls(
             currency=account.currency,
             budget=account.budget,
             left=totals.left,
+            budget_covers_rewards=account.budget_covers_rewards,
             amounts=totals.amounts,
+            rewards=totals.rewards,
             is_connected=has_token(account),
             problem=account.problem,
             payments=[PaymentSchema.model_validate(row) for row in rows],
@@ -158,10 +165,10 @@ async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses,
 
 
 class SendSchema(BaseModel):
-    """The payments that are meant, as `GET` showed those with the state `prepared`."""
+    """The bonuses that are meant, as `GET` showed those with the state `prepared`."""
 
-    through: int = Field(strict=True, description="Highest id of a prepared payment.")
-    amount: int = Field(strict=True, description="Total of the prepared payments, in hundredths.")
+    through: int = Field(strict=True, description="Highest id of a prepared bonus.")
+    amount: int = Field(strict=True, description="Total of the prepared bonuses, in hundredths.")
 
 
 @router.post(
@@ -192,7 +199,7 @@ async def retry_payments(connection: Transaction, slug: str, now: Now) -> Ledger
     responses=openapi_description_of_refusals(
         {
             404: "`campaign_not_found`, `payment_not_found`",
-            409: "`payment_decided`, `too_early`, `over_budget`, `recipient_erased`",
+            409: "`payment_decided`, `payment_is_reward`, `too_early`, `over_budget`, `recipient_erased`",
         }
     ),
 )
@@ -203,100 +210,3 @@ async def decide_on_payment_from_api(
     campaign = await load_campaign_by_slug(connection, slug)
     await ledger.decide_on_payment(connection, campaign, payment, body.decision, now=now)
     return await LedgerSchema.load(connection, campaign)
-
-
-submissions_router = program_router(
-    "/api/v1/campaigns/{slug}/submissions", "Payments", refusals={404: "`campaign_not_found`"}
-)
-
-
-class SubmissionSchema(BaseModel):
-    """A submission as the platform has it, and what Easel has of it."""
-
-    model_config = ConfigDict(from_attributes=True)
-
-    external_id: str = Field(description="The platform’s id of the submission.")
-    name: str | None = Field(description="The annotator, as A7; null if no such person came.")
-    study: str
-    status: SubmissionStatus
-    seen_at: datetime
-    completed_at: datetime | None = Field(description="When the visit was completed here.")
-    answers: int = Field(description="Answered HITs of the submission.")
-    finding: str = Field(description=f"One of {', '.join(review.FINDING_SENTENCES)}.")
-    problem: str = Field(description="Why the platform refused to approve it.")
-
-
-class ReviewSettingsSchema(BaseModel):
-    study: str | None = Field(
-        None,
-        max_length=2200,
-        description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
-        "Left out: they stay.",
-    )
-    approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
-    hook_secret: str = Field(
-        "",
-        max_length=review.MAX_HOOK_SECRET_CHARACTERS,
-        description="Secret of the service’s notices. Empty: it stays.",
-    )
-
-
-class SubmissionDecisionSchema(BaseModel):
-    submission: str = Field(max_length=200)
-    decision: review.ReviewDecision
-    category: str = Field("", max_length=100, description="Of a rejection, as the platform names it.")
-    message: str = Field("", max_length=5000, description="To the person; of a rejection at least 100 characters.")
-
-
-@submissions_router.get("")
-async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
-    """Return the platform's submissions, those that differ from what is here first. This is logged, for their ids."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await log_change(connection, "people.downloaded", campaign, about="submissions")
-    rows = await review.list_submissions(connection, campaign.id, limit=None)
-    return [SubmissionSchema.model_validate(row) for row in rows]
-
-
-@submissions_router.post(
-    "/settings",
-    status_code=204,
-    responses=openapi_description_of_refusals(
-        {409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
-    ),
-)
-async def set_review_settings(
-    connection: Transaction, connector: Connector, slug: str, body: ReviewSettingsSchema, now: Now
-) -> None:
-    """Set how submissions are compared."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await review.store_review_settings(connection, connector, campaign, **body.model_dump(), now=now)
-
-
-@submissions_router.post(
-    "",
-    status_code=204,
-    responses=openapi_description_of_refusals(
-        {
-            404: "`campaign_not_found`, `submission_not_found`",
-            409: "`no_budget`, `no_token`, `submission_decided`, `service_refused`",
-            422: "`invalid`, `rejection_category`, `rejection_short`",
-            502: "`service_unavailable`",
-        }
-    ),
-)
-async def decide_on_submission_from_api(
-    database: Database, connector: Connector, slug: str, body: SubmissionDecisionSchema, now: Now
-) -> None:
-    """Approve or reject a submission at the platform."""
-    async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-    await review.decide_on_submission(
-        database,
-        connector,
-        campaign,
-        body.submission,
-        body.decision,
-        category=body.category,
-        message=body.message,
-        now=now,
-    )

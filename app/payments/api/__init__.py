@@ -1,0 +1,1 @@
+"""Addresses for programs: the ledger, and the platform's submissions."""

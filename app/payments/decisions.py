@@ -1,0 +1,205 @@
+"""Approve or reject a submission at the platform, or ask the person to return it, as a person says."""
+
+import secrets
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.annotation.platforms.service import (
+    MIN_REJECTION_CHARACTERS,
+    CallOutcomeUnknown,
+    CallRefused,
+    PlatformService,
+    ServiceFailure,
+    ServiceOfPlatform,
+)
+from app.database.audit_log import log_change
+from app.designs.campaign import Campaign
+from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
+from app.payments.connections import STUDY_IS_READ, ServiceConnector, has_token, load_account, service_of_account
+from app.payments.ledger import LOCK_ACCOUNT, load_totals, over_budget_error
+from app.payments.rewards import (
+    RewardCall,
+    mark_reward_as_sending,
+    reserve_rewards_and_count_those_beyond_budget,
+    settle_rewards_by_status,
+    store_outcome_of_failed_approval,
+)
+
+MAX_MESSAGE_CHARACTERS = 2_000
+MIN_RETURN_REASON_CHARACTERS = 10
+
+LOAD_SUBMISSION = text(f"""
+    SELECT u.external_id, u.status, u.annotator_id, u.reward, n.name FROM submissions u
+    LEFT JOIN named_annotators n ON n.campaign_id = u.campaign_id AND n.id = u.annotator_id
+    WHERE u.campaign_id = :campaign AND u.external_id = :submission AND {STUDY_IS_READ}
+""")
+STORE_DECISION = text("""
+    UPDATE submissions SET problem = '',
+        status = CASE CAST(:decision AS text)
+            WHEN 'approve' THEN 'approved' WHEN 'reject' THEN 'rejected' ELSE status END,
+        seen_at = CASE WHEN CAST(:decision AS text) = 'request_return' THEN seen_at ELSE :now END,
+        return_requested_at = CASE WHEN CAST(:decision AS text) = 'request_return' THEN CAST(:now AS timestamptz)
+            ELSE return_requested_at END
+    WHERE campaign_id = :campaign AND external_id = :submission
+""")
+
+ReviewDecision = Literal["approve", "reject", "request_return"]
+ACTION_BY_DECISION = {
+    "approve": "payments.approved",
+    "reject": "payments.rejected",
+    "request_return": "payments.return_requested",
+}
+
+
+@dataclass(frozen=True)
+class SubmissionDecision:
+    """Decision of a person about a submission.
+
+    Attributes:
+        submission: The platform's id of it.
+        decision: approve, reject or request_return.
+        category: Of a rejection, as the platform names it.
+        message: To the annotator, of a rejection; the reason, of a request to return it.
+
+    """
+
+    submission: str
+    decision: str
+    category: str = ""
+    message: str = ""
+
+
+async def decide_on_submission(
+    database: AsyncEngine,
+    connector: ServiceConnector,
+    campaign: Campaign,
+    decided: SubmissionDecision,
+    *,
+    now: datetime,
+) -> None:
+    """Approve or reject a submission at the platform, or ask the annotator to return it. The call is made outside any
+    transaction, after the reward of an approval was marked as being sent.
+
+    Raises:
+        NotFound: `submission_not_found`.
+        Conflict: `no_budget`, `no_token`, `submission_decided`, `over_budget`, `reward_unknown`, `service_refused`.
+        Invalid: `invalid`, `rejection_category`, `rejection_short`, `return_reason`.
+        BadGateway: `service_unavailable`: whether the platform did it is seen when Easel reads it next.
+
+    """
+    key = {"campaign": campaign.id, "submission": decided.submission}
+    call = RewardCall(campaign.id, secrets.token_hex(8))
+    async with database.begin() as connection:
+        submission = (await connection.execute(LOAD_SUBMISSION, key)).one_or_none()
+        if submission is None:
+            name = shorten_echo(decided.submission)
+            raise NotFound(f"“{campaign.name}” has no submission “{name}”.", code="submission_not_found")
+        account = await load_account(connection, campaign)
+        refuse_decision_on_submission_unless_possible(account, submission, decided)
+        if decided.decision == "approve":
+            await begin_approval_or_refuse(connection, account, submission, call, now=now)
+    about = submission.name or "an unknown person"
+    try:
+        await call_service_about_submission(connector.connect_account(account), decided)
+    except CallRefused as refused:
+        await store_outcome_of_failed_approval(database, call, refused, now=now)
+        raise Conflict(f"{refused.message} Nothing was changed.", code="service_refused") from None
+    except ServiceFailure as failure:
+        await store_outcome_of_failed_approval(database, call, failure, now=now)
+        if isinstance(failure, CallOutcomeUnknown):
+            async with database.begin() as connection:
+                await log_change(connection, f"payments.{decided.decision}_tried", campaign, about=about)
+        raise BadGateway(
+            f"{failure.message} Reload the page in 10 minutes to see whether it took effect.",
+            code="service_unavailable",
+        ) from None
+    async with database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+        await connection.execute(STORE_DECISION, {**key, "decision": decided.decision, "now": now})
+        await settle_rewards_by_status(connection, campaign.id, now=now)
+        after = {"category": decided.category} if decided.decision == "reject" else None
+        await log_change(connection, ACTION_BY_DECISION[decided.decision], campaign, about=about, after=after)
+
+
+def refuse_decision_on_submission_unless_possible(
+    account: Row[Any], submission: Row[Any], decided: SubmissionDecision
+) -> None:
+    """Raise a refusal if the decision is unknown or incomplete, or the submission does not wait for one."""
+    if decided.decision not in ACTION_BY_DECISION:
+        raise Invalid(
+            f"“{shorten_echo(decided.decision)}” is no decision: approve, reject or request_return.", code="invalid"
+        )
+    if not has_token(account):
+        raise Conflict("Easel has no token to call the platform with. Nothing was changed.", code="no_token")
+    if submission.status != "awaiting":
+        raise Conflict("This submission does not wait for a review. Nothing was changed.", code="submission_decided")
+    if decided.decision == "reject":
+        refuse_incomplete_rejection(service_of_account(account), decided.category, decided.message)
+    if decided.decision == "request_return":
+        refuse_unusable_return_reason(decided.message)
+
+
+async def call_service_about_submission(service: PlatformService, decided: SubmissionDecision) -> None:
+    """Tell the platform the decision. Raises `ServiceFailure`."""
+    if decided.decision == "approve":
+        await service.approve_submission(decided.submission)
+    elif decided.decision == "reject":
+        await service.reject_submission(decided.submission, decided.category, decided.message.strip())
+    else:
+        await service.request_return(decided.submission, decided.message.strip())
+
+
+async def begin_approval_or_refuse(
+    connection: AsyncConnection, account: Row[Any], submission: Row[Any], call: RewardCall, *, now: datetime
+) -> None:
+    """Reserve the reward of a submission, and mark it as being sent. One of a person who never came here has none.
+
+    Raises:
+        Conflict: `over_budget`, `reward_unknown`, `submission_decided`: another approval is under way.
+
+    """
+    if submission.annotator_id is None:
+        return
+    if not submission.reward:
+        raise Conflict(
+            "Easel has not read the reward of this submission yet. Try again in 10 minutes. Nothing was changed.",
+            code="reward_unknown",
+        )
+    await connection.execute(LOCK_ACCOUNT, {"campaign": call.campaign_id})
+    if await reserve_rewards_and_count_those_beyond_budget(
+        connection, call.campaign_id, submission=submission.external_id, now=now
+    ):
+        totals = await load_totals(connection, call.campaign_id, account)
+        raise over_budget_error(account, submission.reward, totals.left)
+    states = ["prepared", "unknown"]
+    if not await mark_reward_as_sending(connection, call, submission.external_id, states, now=now):
+        raise Conflict(
+            "Easel approves this submission just now, or has approved it. Nothing was changed: reload the page.",
+            code="submission_decided",
+        )
+
+
+def refuse_incomplete_rejection(platform: ServiceOfPlatform, category: str, message: str) -> None:
+    """Raise `Invalid` (`rejection_category`, `rejection_short`) unless a rejection has all that the platform wants."""
+    if category not in platform.rejection_categories:
+        raise Invalid("Choose why the submission is rejected. Nothing was changed.", code="rejection_category")
+    if not MIN_REJECTION_CHARACTERS <= len(message.strip()) <= MAX_MESSAGE_CHARACTERS:
+        raise Invalid(
+            f"Explain the rejection to the person in {MIN_REJECTION_CHARACTERS} to {MAX_MESSAGE_CHARACTERS:,} "
+            f"characters; these are {len(message.strip()):,}. Nothing was changed.",
+            code="rejection_short",
+        )
+
+
+def refuse_unusable_return_reason(reason: str) -> None:
+    """Raise `Invalid` (`return_reason`) unless the annotator can read why they are asked to return the submission."""
+    if not MIN_RETURN_REASON_CHARACTERS <= len(reason.strip()) <= MAX_MESSAGE_CHARACTERS:
+        raise Invalid(
+            f"Explain to the person in {MIN_RETURN_REASON_CHARACTERS} to {MAX_MESSAGE_CHARACTERS:,} characters why you "
+            f"ask for the return; these are {len(reason.strip()):,}. Nothing was changed.",
+            code="return_reason",
+        )

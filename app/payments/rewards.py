@@ -1,0 +1,241 @@
+"""Rewards of submissions as payments of the ledger: reserved while a submission waits for its review, and settled by
+what the platform says of the submission.
+
+1. A complete submission that waits for a review gets a prepared row within the budget.
+2. Before the call that approves it, the row is `sending`; commit.
+3. Its outcome is stored with the row: sent, failed, prepared if the call was not made, or unknown.
+
+Approving is idempotent at the platform: it pays once, however often it is asked for. So a reward whose approval is
+unclear is settled by the submission's status: approved ones are sent, and those that still wait are prepared again and
+may be approved again. Approvals that people make on the platform's own page are booked as sent.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.annotation.platforms.service import CallNotMade, CallOutcomeUnknown, ServiceFailure, Submission
+from app.database.audit_log import CURRENT_ACTOR
+from app.errors import pluralize
+from app.payments.connections import STUDY_IS_READ
+from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT
+
+# SQL of a submission u: the platform paid for it, an amount that is not known, or one that is.
+HAS_UNKNOWN_PAY = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward IS NULL"
+IS_PAID = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward > 0"
+
+# The submissions whose rewards change, so that an erasure of a person is either seen or waits.
+LOCK_ANNOTATORS_OF_SUBMISSIONS = text("""
+    SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id IN (
+        SELECT annotator_id FROM submissions WHERE campaign_id = :campaign) ORDER BY id FOR KEY SHARE
+""")
+
+# A submission that waits although its reward was taken for sent was not approved: approving it again pays it once.
+SETTLE_REWARDS_BY_STATUS = text(f"""
+    UPDATE payments p SET
+        state = CASE WHEN {IS_PAID} THEN 'sent' WHEN u.status = 'awaiting' THEN 'prepared' ELSE 'cancelled' END,
+        amount = CASE WHEN {IS_PAID} THEN u.reward ELSE p.amount END,
+        settled_at = CASE WHEN u.status <> 'awaiting' THEN CAST(:now AS timestamptz) END, problem = '', batch = NULL
+    FROM submissions u
+    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND u.campaign_id = :campaign
+    AND u.external_id = p.submission AND (
+        ({IS_PAID} AND p.state <> 'sent')
+        OR (u.status = 'awaiting' AND p.state = 'unknown' AND u.seen_at > p.sending_at)
+        OR (u.status = 'awaiting' AND p.state = 'sent' AND u.seen_at > p.settled_at)
+        OR ((u.status IN ('returned', 'timed_out', 'rejected') OR {HAS_UNKNOWN_PAY})
+            AND p.state IN ('prepared', 'failed', 'unknown')))
+""")
+
+CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS = text("""
+    UPDATE payments p SET state = 'cancelled', settled_at = :now, problem = :problem
+    WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared' AND NOT EXISTS (
+        SELECT 1 FROM submissions u WHERE u.campaign_id = :campaign AND u.external_id = p.submission)
+""")
+SUBMISSION_IS_ABSENT = "The submission is not among those that Easel reads."
+
+# A submission that a person approves need not be complete, and may have been refused before.
+RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
+    WITH waiting AS (
+        SELECT u.external_id, u.annotator_id, u.study, u.reward FROM submissions u
+        LEFT JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
+            AND s.external_id = u.external_id
+        WHERE u.campaign_id = :campaign AND u.status = 'awaiting' AND u.reward > 0 AND u.annotator_id IS NOT NULL
+        AND NOT starts_with(u.external_id, 'erased:') AND {STUDY_IS_READ}
+        AND u.external_id = coalesce(CAST(:submission AS text), u.external_id)
+        AND (s.completed_at IS NOT NULL OR CAST(:submission AS text) IS NOT NULL)
+        AND NOT EXISTS (
+            SELECT 1 FROM payments p WHERE p.campaign_id = :campaign AND p.kind = 'reward'
+            AND p.submission = u.external_id AND p.state <> 'cancelled'
+            AND (p.state <> 'failed' OR CAST(:submission AS text) IS NULL))
+    ), added AS (
+        INSERT INTO payments AS p (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key,
+            line, created_by, created_at, kind)
+        SELECT account.campaign_id, given.annotator_id, given.external_id, given.study, given.reward, account.currency,
+            '', 'reward ' || gen_random_uuid(), 1, :by, :now, 'reward'
+        FROM payment_accounts account, (
+            SELECT waiting.*, sum(reward) OVER (ORDER BY external_id) AS amount_so_far FROM waiting) AS given
+        WHERE account.campaign_id = :campaign AND (
+            NOT account.budget_covers_rewards OR account.budget >= given.amount_so_far + (
+                SELECT coalesce(sum(amount), 0) FROM payments
+                WHERE campaign_id = :campaign AND {COUNTS_AGAINST_BUDGET}))
+        ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO UPDATE SET state = 'prepared',
+            amount = excluded.amount, settled_at = NULL, decided_by = NULL, problem = '', batch = NULL
+        WHERE p.state IN ('cancelled', 'failed')
+        RETURNING id
+    )
+    SELECT (SELECT count(*) FROM waiting) - (SELECT count(*) FROM added) AS beyond_budget
+""")
+
+BOOK_REWARDS_PAID_ELSEWHERE = text(f"""
+    INSERT INTO payments (campaign_id, annotator_id, submission, study, amount, currency, reason, state, request_key,
+        line, created_by, created_at, settled_at, kind)
+    SELECT u.campaign_id, u.annotator_id, u.external_id, u.study, u.reward, account.currency, '', 'sent',
+        'reward ' || gen_random_uuid(), 1, :by, :now, :now, 'reward'
+    FROM submissions u JOIN payment_accounts account ON account.campaign_id = u.campaign_id
+    WHERE u.campaign_id = :campaign AND {IS_PAID} AND u.annotator_id IS NOT NULL AND {STUDY_IS_READ}
+    AND NOT starts_with(u.external_id, 'erased:')
+    ORDER BY u.external_id
+    ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO NOTHING
+""")
+
+MARK_REWARD_AS_SENDING = text("""
+    UPDATE payments SET state = 'sending', batch = :batch, sending_at = :now, settled_at = NULL, problem = ''
+    WHERE campaign_id = :campaign AND submission = :submission AND kind = 'reward'
+    AND state = ANY(CAST(:states AS text[])) RETURNING id
+""")
+SETTLE_REWARD_OF_CALL = text("""
+    UPDATE payments SET state = :state, problem = :problem, settled_at = :settled_at
+    WHERE campaign_id = :campaign AND batch = :batch AND kind = 'reward' AND state IN ('sending', 'unknown')
+""")
+
+COUNT_REWARDS_OUTSIDE_LEDGER = text(f"""
+    SELECT count(*) FROM submissions u WHERE u.campaign_id = :campaign AND {STUDY_IS_READ}
+    AND u.status IN ('approved', 'partially_approved', 'screened_out')
+    AND (u.annotator_id IS NULL OR u.reward IS NULL)
+""")
+
+
+@dataclass(frozen=True)
+class RewardCall:
+    """A call that approves one submission: its campaign, and the mark by which its outcome finds the reward."""
+
+    campaign_id: int
+    batch: str
+
+
+def reward_of_submission(submission: Submission, study_reward: int | None) -> int | None:
+    """Return what the approval of a submission pays or paid, in hundredths; None if the service does not say.
+
+    A submission that was paid in part has a reward of its own, which is less than the study's.
+    """
+    if submission.status in ("partially_approved", "screened_out"):
+        own = submission.reward
+        return own if own is not None and study_reward is not None and own < study_reward else None
+    return submission.reward or study_reward
+
+
+async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime) -> list[str]:
+    """Settle, reserve and book the rewards of all submissions as they were read.
+
+    Returns:
+        A problem if the budget has no room for the rewards of submissions that wait.
+
+    """
+    async with database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": campaign_id})
+        await connection.execute(LOCK_ANNOTATORS_OF_SUBMISSIONS, {"campaign": campaign_id})
+        await settle_rewards_by_status(connection, campaign_id, now=now)
+        parameters = {"campaign": campaign_id, "by": CURRENT_ACTOR.get().name, "now": now}
+        await connection.execute(BOOK_REWARDS_PAID_ELSEWHERE, parameters)
+        beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
+    if not beyond_budget:
+        return []
+    problem = (
+        f"The budget has no room for the reward of {pluralize(beyond_budget, 'submission')} waiting for review, so "
+        "Easel does not approve them. Raise the budget on the page Payments."
+    )
+    return [problem]
+
+
+async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:
+    """Settle rewards by the stored status of their submissions, and cancel those of submissions that are gone.
+
+    Its caller holds the account, since several rewards are locked.
+    """
+    parameters = {"campaign": campaign_id, "now": now}
+    await connection.execute(SETTLE_REWARDS_BY_STATUS, parameters)
+    await connection.execute(CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS, parameters | {"problem": SUBMISSION_IS_ABSENT})
+
+
+async def reserve_rewards_and_count_those_beyond_budget(
+    connection: AsyncConnection, campaign_id: int, *, submission: str | None = None, now: datetime
+) -> int:
+    """Prepare the rewards of complete submissions that wait for a review, as far as the budget has room, and return how
+    many it has no room for.
+
+    Args:
+        connection: A connection in a transaction that holds the account.
+        campaign_id: The campaign.
+        submission: Only of this one, also if it is not complete; None: of all.
+        now: The time.
+
+    """
+    parameters = {
+        "campaign": campaign_id,
+        "submission": submission,
+        "by": CURRENT_ACTOR.get().name,
+        "now": now,
+    }
+    return int((await connection.execute(RESERVE_REWARDS_WITHIN_BUDGET, parameters)).scalar_one())
+
+
+async def mark_reward_as_sending(
+    connection: AsyncConnection, call: RewardCall, submission: str, states: Sequence[str], *, now: datetime
+) -> bool:
+    """Mark the reward of a submission as being sent, if it has one of these states. Return whether it had."""
+    parameters = {
+        "campaign": call.campaign_id,
+        "batch": call.batch,
+        "submission": submission,
+        "states": [*states],
+        "now": now,
+    }
+    return (await connection.execute(MARK_REWARD_AS_SENDING, parameters)).one_or_none() is not None
+
+
+async def store_outcome_of_failed_approval(
+    database: AsyncEngine, call: RewardCall, failure: ServiceFailure, *, is_final: bool = False, now: datetime
+) -> None:
+    """Store what became of a reward whose approval failed.
+
+    Args:
+        database: The database.
+        call: The call.
+        failure: Why it failed.
+        is_final: Whether a refusal is about this submission, so that Easel does not try again by itself.
+        now: The time.
+
+    """
+    if isinstance(failure, CallOutcomeUnknown):
+        state = "unknown"
+    elif isinstance(failure, CallNotMade) or not is_final:
+        state = "prepared"
+    else:
+        state = "failed"
+    parameters = {
+        "campaign": call.campaign_id,
+        "batch": call.batch,
+        "state": state,
+        "problem": failure.message,
+        "settled_at": now if state == "failed" else None,
+    }
+    async with database.begin() as connection:
+        await connection.execute(SETTLE_REWARD_OF_CALL, parameters)
+
+
+async def count_rewards_outside_ledger(connection: AsyncConnection, campaign_id: int) -> int:
+    """Return how many paid submissions have no row: their person never came here, or the amount is not known."""
+    return int((await connection.execute(COUNT_REWARDS_OUTSIDE_LEDGER, {"campaign": campaign_id})).scalar_one())
