@@ -118,7 +118,7 @@ async def create_mturk_assignment(engine, campaign, number):
 
 async def test_tasks_that_a_person_holds_in_other_assignments_count_for_their_own_block_only(engine):
     campaign = await create_campaign_with_conditions(engine, **ONE_BY_ONE | {"tasks_per_block": 2})
-    cache, shown, notices = PosteriorCache(), [], []
+    cache, notices, shown = PosteriorCache(), list[bool](), list[str]()
     for number in range(6):
         assignment = await create_mturk_assignment(engine, campaign, number)
         next_hit = await find_or_lease_next_hit(engine, assignment, cache=cache)
