@@ -30,6 +30,7 @@ from app.inference.online.laws import ONLINE_LAWS
 from app.inference.preferences import bradley_terry
 from app.selection.even_rule import EvenRule, LeastJudgedCompanions, LeastJudgedLeaders
 from app.selection.index import ItemNumbers
+from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.pairs_rule import PAIRS_RULE
 from app.selection.registry import SELECTION_RULES
@@ -57,7 +58,7 @@ class NearestCompanions(LeastJudgedCompanions):
         self.items.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         others = rng.permutation(sorted(self.items - barred - {leader, *chosen_items}))
         distance = np.abs(self._known.score[others] - self._known.score[leader])

@@ -5,7 +5,9 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, StringConstraints
 
 from app.designs.campaign import Campaign
+from app.designs.design import Design
 from app.designs.field_flags import EDITABLE, InputModel
+from app.inference.online.laws import ONLINE_LAWS
 from app.selection.condition_squares import BlockOrder
 
 MAX_PAUSE_CHARACTERS = 500
@@ -31,8 +33,8 @@ class ConditionSettings(InputModel):
     )  # fmt: skip
     tasks_per_block: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         default=None, title="Tasks per block",
-        description="Empty: the tasks per annotator divided by the number of conditions; without that limit, as many "
-        "as the condition has for a person.",
+        description="Empty: the tasks per annotator divided among the conditions, which the launch fixes; without that "
+        "limit, as many as the condition has for a person.",
     )  # fmt: skip
     block_pause: Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_PAUSE_CHARACTERS)] = Field(
         default=Campaign.block_pause, title="Text between blocks", json_schema_extra=EDITABLE,
@@ -54,9 +56,10 @@ class SettingsOfAskedItems(Protocol):
     implied_asked_percent: int | None
     repeat_items: bool
     hits_per_annotator: int | None
+    update_law: str
 
 
-def problem_by_setting_of_conditions(settings: SettingsOfAskedItems) -> dict[str, str]:
+def problem_by_setting_of_conditions(settings: SettingsOfAskedItems, design: Design) -> dict[str, str]:
     """Return by setting why the campaign cannot ask about conditions in this way; empty if it can."""
     has_blocks = settings.block_order != "none"
     is_endless = settings.repeat_items and settings.tasks_per_block is None and settings.hits_per_annotator is None
@@ -65,6 +68,12 @@ def problem_by_setting_of_conditions(settings: SettingsOfAskedItems) -> dict[str
         "content_column": (
             "contents and conditions need different columns"
             if settings.content_column is not None and settings.content_column == settings.condition_column
+            else ""
+        ),
+        "block_order": (
+            "answers compare items of one task, and in blocks nothing would compare those of two conditions: choose "
+            "none, or the design “Pairwise against a baseline”, whose tasks all show the baseline"
+            if has_blocks and can_only_compare(settings, design) and not design.always_shown
             else ""
         ),
         "tasks_per_block": (
@@ -79,6 +88,11 @@ def problem_by_setting_of_conditions(settings: SettingsOfAskedItems) -> dict[str
         if settings.block_pause and not has_blocks
         else "",
     }
+
+
+def can_only_compare(settings: SettingsOfAskedItems, design: Design) -> bool:
+    """Return whether scores follow from comparisons within tasks alone, because of the design or the update law."""
+    return design.fewest_items > 1 or ONLINE_LAWS[settings.update_law].reads == "order"
 
 
 def problem_with_conditions_or_empty(settings: SettingsOfAskedItems) -> str:

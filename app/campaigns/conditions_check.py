@@ -1,6 +1,8 @@
 """Check at the launch that the conditions and contents of items make a Latin square, and that tasks fit its blocks."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
 from sqlalchemy import Row, text
@@ -11,6 +13,8 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
 
 MAX_CONDITIONS = 24
+MAX_NAMED_ITEMS = 20  # without a cell, in a refusal
+CELL_ROWS_PER_BATCH = 5_000
 
 # Items that every task shows need no condition.
 SELECT_CELLS_OF_ITEMS = text("""
@@ -19,6 +23,24 @@ SELECT_CELLS_OF_ITEMS = text("""
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown) ORDER BY i.number
 """)
+
+
+@dataclass
+class EmptyCells:
+    """Items without a cell in a column: how many, the id of the first one, and the numbers of the first few."""
+
+    count: int = 0
+    first_item: str = ""
+    numbers: list[int] = field(default_factory=list)
+
+    def add(self, rows: Iterable[Row[tuple[int, str, str, str]]]) -> None:
+        """Count more items."""
+        for row in rows:
+            if not self.count:
+                self.first_item = row.external_id
+            if self.count < MAX_NAMED_ITEMS:
+                self.numbers.append(row.number)
+            self.count += 1
 
 
 async def refuse_items_that_make_no_square(connection: AsyncConnection, campaign: Campaign) -> None:
@@ -50,13 +72,14 @@ async def refuse_items_that_make_no_square(connection: AsyncConnection, campaign
 async def refuse_added_items_outside_square(connection: AsyncConnection, campaign: Campaign, first_number: int) -> None:
     """Refuse items, from the first number on, that would change the square of a launched campaign.
 
+    More items leave no block with fewer, so the tasks of blocks are not checked again.
+
     Raises:
-        Conflict: `condition_added`, and as `refuse_items_that_make_no_square`.
+        Conflict: `condition_added`, `condition_cell_missing`, `content_cell_missing`, `content_incomplete`.
 
     """
     if campaign.condition_column is None:
         return
-    await refuse_items_that_make_no_square(connection, campaign)
     conditions = await load_conditions_or_refuse_cells(connection, campaign)
     known_count = int(conditions.condition[:first_number].max()) + 1
     if known_count < len(conditions.names):
@@ -65,61 +88,68 @@ async def refuse_added_items_outside_square(connection: AsyncConnection, campaig
             "conditions. Nothing was imported.",
             code="condition_added",
         )
+    if conditions.content is not None:
+        await refuse_incomplete_contents(connection, campaign, conditions)
 
 
 async def load_conditions_or_refuse_cells(connection: AsyncConnection, campaign: Campaign) -> ItemConditions:
     """Return the conditions of the items. Raises `Conflict` if a column or a cell is missing."""
     assert campaign.condition_column is not None  # noqa: S101  (the caller checked)
     key = {"campaign": campaign.id, "condition": campaign.condition_column, "content": campaign.content_column}
-    rows = (await connection.execute(SELECT_CELLS_OF_ITEMS, key)).all()
-    refuse_empty_condition_cells(campaign.condition_column, rows)
+    rows: list[tuple[int, str, str | None]] = []
+    without_condition, without_content = EmptyCells(), EmptyCells()
+    result = await connection.stream(SELECT_CELLS_OF_ITEMS, key)
+    async for batch in result.partitions(CELL_ROWS_PER_BATCH):  # other requests are served in between
+        rows += [(row.number, row.condition, row.content) for row in batch]
+        without_condition.add(row for row in batch if not row.condition)
+        without_content.add(row for row in batch if not row.content)
+    refuse_empty_condition_cells(campaign.condition_column, without_condition, len(rows))
     if campaign.content_column is not None:
-        refuse_empty_content_cells(campaign.content_column, rows)
-    return build_item_conditions(
-        [(row.number, row.condition, row.content) for row in rows],
-        1 + max(row.number for row in rows),
+        refuse_empty_content_cells(campaign.content_column, without_content, len(rows))
+    return await asyncio.to_thread(
+        build_item_conditions,
+        rows,
+        1 + rows[-1][0],
         campaign.block_order,
         has_contents=campaign.content_column is not None,
     )
 
 
-def refuse_empty_condition_cells(column: str, rows: Sequence[Row[tuple[int, str, str, str]]]) -> None:
+def refuse_empty_condition_cells(column: str, empty: EmptyCells, item_count: int) -> None:
     """Raise `Conflict` if the column of conditions, or a cell in it, is missing."""
-    empty = [row for row in rows if not row.condition]
-    if len(empty) == len(rows):
+    if empty.count == item_count:
         raise Conflict(
             f"No item has a cell in the column “{shorten_echo(column)}”, which names its condition. Upload the items "
             "with this column, or empty the setting, then launch.",
             code="condition_column_missing",
             setting="condition_column",
         )
-    if empty:
+    if empty.count:
         raise Conflict(
-            f"The item “{shorten_echo(empty[0].external_id)}” has no cell in the column “{shorten_echo(column)}”, "
+            f"The item “{shorten_echo(empty.first_item)}” has no cell in the column “{shorten_echo(column)}”, "
             "which names its condition. Fill the column for every item, then try again.",
             code="condition_cell_missing",
             setting="condition_column",
-            items=[row.number for row in empty[:20]],
+            items=empty.numbers,
         )
 
 
-def refuse_empty_content_cells(column: str, rows: Sequence[Row[tuple[int, str, str, str]]]) -> None:
+def refuse_empty_content_cells(column: str, empty: EmptyCells, item_count: int) -> None:
     """Raise `Conflict` if the column of contents, or a cell in it, is missing."""
-    empty = [row for row in rows if not row.content]
-    if len(empty) == len(rows):
+    if empty.count == item_count:
         raise Conflict(
             f"No item has a cell in the column “{shorten_echo(column)}”, which names its content. Upload the items "
             "with this column, or empty the setting, then launch.",
             code="content_column_missing",
             setting="content_column",
         )
-    if empty:
+    if empty.count:
         raise Conflict(
-            f"The item “{shorten_echo(empty[0].external_id)}” has no cell in the column “{shorten_echo(column)}”, "
+            f"The item “{shorten_echo(empty.first_item)}” has no cell in the column “{shorten_echo(column)}”, "
             "which names its content. Fill the column for every item, then try again.",
             code="content_cell_missing",
             setting="content_column",
-            items=[row.number for row in empty[:20]],
+            items=empty.numbers,
         )
 
 
@@ -188,11 +218,50 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
                 code="too_few_items_in_block",
                 setting="items_per_hit",
             )
-    limit = campaign.hits_per_annotator
-    if has_blocks and limit is not None and limit < square.n:
+    if has_blocks:
+        refuse_limit_before_last_block(campaign, square.n, campaign.hits_per_annotator)
+
+
+def refuse_limit_before_last_block(campaign: Campaign, condition_count: int, limit: float | None) -> None:
+    """Raise `Conflict` (`too_few_tasks_for_blocks`) if a limit of tasks per annotator cuts a block off."""
+    needed = condition_count * (campaign.tasks_per_block or 1)
+    if limit is not None and limit < needed:
+        of_tasks = f" of {pluralize(campaign.tasks_per_block, 'task')}" if campaign.tasks_per_block else ""
         raise Conflict(
-            f"Each person gets {pluralize(int(limit), 'task')}, but there are {square.n} blocks. Allow more tasks per "
-            "annotator, then launch.",
+            f"Each person gets {pluralize(int(limit), 'task')}, but there are {condition_count} blocks{of_tasks}. "
+            f"Set the tasks per annotator to at least {needed:,}, or leave them empty.",
             code="too_few_tasks_for_blocks",
             setting="hits_per_annotator",
+            least=needed,
         )
+
+
+COUNT_CONDITIONS = text("""
+    SELECT count(DISTINCT btrim(i.fields ->> CAST(:condition AS text)))
+    FROM items i JOIN campaigns c ON c.id = i.campaign_id
+    WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
+      AND btrim(i.fields ->> CAST(:condition AS text)) <> ''
+""")
+
+
+async def refuse_limit_that_moves_blocks(
+    connection: AsyncConnection, campaign: Campaign, new_limit: float | None
+) -> None:
+    """Refuse a new limit of tasks per annotator that would change where blocks of a launched campaign end.
+
+    Raises:
+        Conflict: `blocks_are_fixed` if the limit divides the tasks among the blocks, `too_few_tasks_for_blocks`.
+
+    """
+    if campaign.block_order == "none" or campaign.status == "draft" or new_limit == campaign.hits_per_annotator:
+        return
+    if campaign.tasks_per_block is None:
+        raise Conflict(
+            f"“{campaign.name}” is {campaign.status}, and the tasks per annotator decide where its blocks end, so "
+            "people at work would have blocks of different lengths. Nothing was changed. To change the limit, copy the "
+            "campaign.",
+            code="blocks_are_fixed",
+            setting="hits_per_annotator",
+        )
+    key = {"campaign": campaign.id, "condition": campaign.condition_column}
+    refuse_limit_before_last_block(campaign, await connection.scalar(COUNT_CONDITIONS, key) or 0, new_limit)

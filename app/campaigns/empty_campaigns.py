@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.lifecycle import lock_and_load_campaign
 from app.database.audit_log import log_change
-from app.database.tables import campaigns, hits, planned_hits, posteriors, responses, states
+from app.database.tables import annotators, campaigns, hits, planned_hits, posteriors, responses, states
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug
@@ -18,6 +18,7 @@ from app.record.revisions import block_writers
 HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
 DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
 TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states)
+COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done_at")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {
     "status": "draft",
     "goal_reached": None,
@@ -53,6 +54,8 @@ async def revert_to_draft_if_unanswered(connection: AsyncConnection, slug: str) 
     draft = Campaign.from_columns(columns)
     for table in TABLES_OF_LAUNCH:
         await connection.execute(delete(table).where(table.c.campaign_id == draft.id))
+    of_draft = annotators.c.campaign_id == draft.id
+    await connection.execute(update(annotators).where(of_draft).values(dict.fromkeys(COLUMNS_OF_SQUARE)))
     if draft.prior == list(draft.law.family.default_prior):  # stored by the launch
         await connection.execute(update(campaigns).where(campaigns.c.id == draft.id).values(prior=None))
         draft = replace(draft, prior=None)

@@ -66,7 +66,7 @@ def problem_by_setting_of_who_judges(settings: AskingSettings, design: Design) -
         "assigned_column": (
             "iterations choose items before annotators are assigned; use streaming" if is_scheduled else ""
         ),
-        **problem_by_setting_of_conditions(settings),
+        **problem_by_setting_of_conditions(settings, design),
     }
 
 

@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Integer, cast, exists, func, select, true,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding import visit_version
+from app.campaigns.conditions_check import refuse_limit_that_moves_blocks
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.lifecycle import (
@@ -56,15 +57,20 @@ async def store_changed_settings(
     """Change the settings of a draft, or those settings of a launched campaign that may change.
 
     They are read under a lock, so two concurrent edits of different settings are both kept. The slug never changes, so
-    noted links keep working. A change of a launched campaign applies to HITs handed out from then on. Raises what
-    `lock_and_load_campaign`, `refuse_campaigns_out_of_reach` and `refuse_changes_fixed_by_launch` raise, and `Conflict`
-    (`step_changed`) if someone changed the saved step after its form was opened.
+    noted links keep working. A change of a launched campaign applies to HITs handed out from then on.
+
+    Raises:
+        Conflict: `step_changed` if someone changed the saved step after its form was opened, and what
+            `lock_and_load_campaign`, `refuse_campaigns_out_of_reach`, `refuse_changes_fixed_by_launch` and
+            `refuse_limit_that_moves_blocks` raise.
+
     """
     campaign = await lock_and_load_campaign(connection, slug)
     old_settings = unchecked_settings_of_campaign(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
         refuse_changes_fixed_by_launch(campaign, old_settings, new_settings)
+    await refuse_limit_that_moves_blocks(connection, campaign, new_settings.hits_per_annotator)
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
     await refuse_campaigns_out_of_reach(connection, new_settings, old_settings)
     tags = {*TagSettings.model_fields}

@@ -19,6 +19,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.background.tasks import KeyedTasks
 from app.dashboard.incremental import IncrementalReplays
+from app.dashboard.square_counts import RecentSquareCounts
 from app.dashboard.state import (
     ChangeMarker,
     DashboardState,
@@ -68,6 +69,7 @@ class LiveDashboards:
         self.database = database
         self.cache = cache
         self.followers = IncrementalReplays()
+        self.square_counts = RecentSquareCounts()
         self.clock = clock
         self.broadcasts: dict[LiveAddress, StateBroadcast] = {}
         # Includes tasks that are cancelled but still have to give back a connection.

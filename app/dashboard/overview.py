@@ -6,10 +6,10 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.alerts import listings as alerts
-from app.annotation.hits.condition_counts import count_use_of_square
 from app.annotation.platforms import visit_limit
 from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.dashboard import charts, drawings, own_columns, table, timeline, uncompared_systems, unjudged_items
+from app.dashboard.square_counts import RecentSquareCounts
 from app.dashboard.state import DashboardState
 from app.dashboard.thumbnails import load_image_html_by_item_number
 from app.database.alerts import alert_sentence
@@ -48,7 +48,12 @@ async def load_score_table_context(
 
 
 async def load_whole_campaign_context(
-    connection: AsyncConnection, campaign: Campaign, state: DashboardState, *, now: datetime
+    connection: AsyncConnection,
+    campaign: Campaign,
+    state: DashboardState,
+    square_counts: RecentSquareCounts,
+    *,
+    now: datetime,
 ) -> dict[str, Any]:
     """Load what the page says about the whole campaign, next to its figures."""
     is_answered = state.figures["answered"]
@@ -63,7 +68,7 @@ async def load_whole_campaign_context(
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons_or_none(connection, campaign),
-        "square": await count_use_of_square(connection, campaign, now=now),
+        "square": await square_counts.load_counts_or_none(connection, campaign, now=now),
         "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
     }
 

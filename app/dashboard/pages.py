@@ -150,11 +150,14 @@ async def dashboard_page_or_parts_response(
                 await draft_page.load_draft_page_context(connection, slug) | {"experiment": arm},
             )
     criterion = campaign.find_criterion(view.criterion)
-    state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
+    dashboards = get_live_dashboards(request)
+    state = await dashboards.load_shared_or_new_state(criterion, now=now)
     shows_own = request.state.session.can(SEE_SETTINGS)
     async with database.connect() as connection:
         parts = await overview.load_score_table_context(connection, criterion, view, state, shows_own_columns=shows_own)
-        parts |= await overview.load_whole_campaign_context(connection, campaign, state, now=now)
+        parts |= await overview.load_whole_campaign_context(
+            connection, campaign, state, dashboards.square_counts, now=now
+        )
     allow_https_media_if_campaign_does(request, campaign)
     base = request_base_url(request)
     link = open_link_of_campaign(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))

@@ -1,7 +1,7 @@
 """Cells of the export of responses about conditions: that of the item, its block, and the annotator's list."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -40,27 +40,35 @@ class ConditionCells:
         square: The rows.
         seed: Seed of the campaign.
         condition_by_item: Condition of each item by the item's id.
-        number_by_condition: The numbers of the conditions.
+        names: Conditions in the order that numbers them.
         row_by_annotator: Row of the square by the annotator's id.
+        remembered_blocks: Blocks of conditions that were computed before, by the annotator's id.
 
     """
 
     square: ConditionSquare
     seed: int
     condition_by_item: Mapping[str, str]
-    number_by_condition: Mapping[str, int]
+    names: Sequence[str]
     row_by_annotator: Mapping[int, int]
+    remembered_blocks: dict[int, Mapping[str, int]] = field(default_factory=dict, compare=False)
 
     def cells(self, annotator_id: int, item_id: str) -> RowCells:
         """Return the cells of `CONDITION_COLUMNS`; None where the campaign has no blocks, no lists or no condition."""
         condition, row = self.condition_by_item.get(item_id), self.row_by_annotator.get(annotator_id)
         block = place_in_list = None
-        number = None if condition is None else self.number_by_condition.get(condition)
-        if row is not None and number is not None and self.square.block_order != "none":
-            block = 1 + self.square.block_order_of_row(row, (self.seed, annotator_id)).index(number)
+        if row is not None and condition is not None and self.square.block_order != "none":
+            block = self.blocks_of_annotator(annotator_id, row).get(condition)
         if row is not None and self.square.has_contents:
             place_in_list = 1 + self.square.list_of_row(row)
         return guard_against_formula(condition), block, place_in_list
+
+    def blocks_of_annotator(self, annotator_id: int, row: int) -> Mapping[str, int]:
+        """Return the block of each condition, computed once per annotator."""
+        if annotator_id not in self.remembered_blocks:
+            order = self.square.block_order_of_row(row, (self.seed, annotator_id))
+            self.remembered_blocks[annotator_id] = {self.names[number]: 1 + place for place, number in enumerate(order)}
+        return self.remembered_blocks[annotator_id]
 
 
 async def load_condition_cells_or_none(connection: AsyncConnection, campaign: Campaign) -> ConditionCells | None:
@@ -71,13 +79,12 @@ async def load_condition_cells_or_none(connection: AsyncConnection, campaign: Ca
     condition_by_item = {
         row.external_id: row.condition for row in await connection.execute(SELECT_CONDITION_BY_ITEM, key)
     }
-    names = await connection.scalars(SELECT_CONDITIONS_IN_ORDER, key)
-    number_by_condition = {name: number for number, name in enumerate(names)}
+    names = (await connection.scalars(SELECT_CONDITIONS_IN_ORDER, key)).all()
     rows = await connection.execute(SELECT_ROW_BY_ANNOTATOR, {"campaign": campaign.id})
     return ConditionCells(
-        square_of_campaign(campaign, len(number_by_condition)),
+        square_of_campaign(campaign, len(names)),
         campaign.seed,
         condition_by_item,
-        number_by_condition,
+        names,
         {row.id: row.square_row for row in rows},
     )

@@ -14,6 +14,7 @@ from app.selection.balanced_plan import BalancedPlan
 from app.selection.companions import Companions
 from app.selection.even_rule import FEWEST_JUDGMENTS, LeastJudgedCompanions, LeastJudgedLeaders, sizes_of_fewest_hits
 from app.selection.index import AlgorithmOne, ItemNumbers, SelectionIndex
+from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.rule import (
     Counts,
@@ -56,7 +57,7 @@ class BalancedIndex(SelectionIndex):
         n: int,
         *,
         seen: set[int],
-        full: set[int],
+        full: ItemSet,
         leading: set[int],
         allow_seen: bool,
         initial_items: Sequence[int] = (),
@@ -80,7 +81,7 @@ class BalancedIndex(SelectionIndex):
         )
 
     def _draw_planned_hit_or_none(
-        self, barred: set[int], leading: set[int], rng: np.random.Generator
+        self, barred: ItemSet, leading: set[int], rng: np.random.Generator
     ) -> list[int] | None:
         excluded = barred | leading
         for tries, leader in enumerate(self.leaders.iterate_leaders_in_draw_order(excluded, rng)):

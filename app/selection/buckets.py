@@ -2,14 +2,17 @@
 
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import filterfalse
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from app.selection.item_sets import ItemSet, MaskedItems, items_not_in_set
+
 Bucket: TypeAlias = "array[int]"
 
+MASKED_TRIES = 128  # random picks in a large bucket before all of its items are looked up in a mask
+MAX_ITEMS_FOR_PASS = 1_000  # up to so many, a pass is as fast
 LOOKUPS_PER_PLACE = 20  # items that a set looks up in the time in which Python finds the place of one
 
 
@@ -58,21 +61,27 @@ class Buckets:
             bucket[place] = last
             self._place[last] = place
 
-    def pick_item_or_none(self, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> int | None:
+    def pick_item_or_none(self, bucket: Bucket, barred: ItemSet, rng: np.random.Generator) -> int | None:
         """Pick an item of the bucket that is not barred, uniformly; None if there is none."""
         if len(bucket) == 1 and bucket[0] in barred:  # as with most whom an annotator has seen
             return None
         if len(bucket) > 2 * len(barred):  # then a pick is good more often than not, however large the bag
             return next(item for item in _iterate_random_picks(bucket, rng) if item not in barred)
-        free = [*filterfalse(barred.__contains__, bucket)]
+        if isinstance(barred, MaskedItems) and len(bucket) > MAX_ITEMS_FOR_PASS:
+            picks = (rng.random(MASKED_TRIES) * len(bucket)).astype(np.intp)
+            if free_picks := barred.items_outside([make_bucket(np.frombuffer(bucket, np.intc)[picks])]):
+                return free_picks[0]
+        free = items_not_in_set([bucket], barred)
         return free[int(rng.random() * len(free))] if free else None
 
-    def count_items_not_barred(self, bucket: Bucket, barred: set[int]) -> int:
+    def count_items_not_barred(self, bucket: Bucket, barred: ItemSet) -> int:
         """Return how many items of the bucket are not barred. The cost grows with the number barred, not with the
         bucket.
         """
         if len(bucket) == 1:
             return 1
+        if isinstance(barred, MaskedItems):
+            return len(items_not_in_set([bucket], barred))
         if len(bucket) < LOOKUPS_PER_PLACE * len(barred):
             return len(bucket) - len(barred.intersection(bucket))
         return len(bucket) - sum(self._contains(bucket, item) for item in barred)

@@ -14,13 +14,14 @@ still right.
 
 import math
 from collections.abc import Collection
-from itertools import chain, filterfalse
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets, make_bucket
+from app.selection.item_sets import ItemSet, items_not_in_set
 
 VARIANCE_ROW_RATIO = 1.3
 """Growth of 2 gamma^2 + variance within a row of cells. A smaller ratio means fewer rejections, but more bounds to
@@ -95,7 +96,7 @@ class Companions:
             self._close_cell(cell)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Return `count` items in no particular order, fewer if there are no more.
 
@@ -142,7 +143,7 @@ class Companions:
         return len(self._cells)
 
     def _draw_companions_by_rejection_sampling(
-        self, leader: int, count: int, barred: set[int], chosen_items: Collection[int], rng: np.random.Generator
+        self, leader: int, count: int, barred: ItemSet, chosen_items: Collection[int], rng: np.random.Generator
     ) -> list[int]:
         log_bound = self._log_match_quality_bound_of_each_cell(leader)
         cumulative = np.cumsum(self._count * np.exp(log_bound - log_bound.max()))
@@ -162,10 +163,9 @@ class Companions:
         return drawn
 
     def _draw_companions_by_weighing_all_items(
-        self, leader: int, count: int, barred: set[int], chosen_items: set[int], rng: np.random.Generator
+        self, leader: int, count: int, barred: ItemSet, chosen_items: set[int], rng: np.random.Generator
     ) -> list[int]:
-        free = filterfalse(barred.__contains__, chain.from_iterable(self._cells))
-        items = [item for item in free if item not in chosen_items]
+        items = [item for item in items_not_in_set(self._cells, barred) if item not in chosen_items]
         if len(items) <= count:
             return items
         # Adding Gumbel noise to logarithms and taking the largest is the same as drawing one after another

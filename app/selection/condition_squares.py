@@ -7,6 +7,7 @@ each condition.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -21,7 +22,8 @@ class RowUse(NamedTuple):
     total: int = 0
 
 
-def williams_orders(n: int) -> list[tuple[int, ...]]:
+@cache
+def williams_orders(n: int) -> Sequence[tuple[int, ...]]:
     """Return the orders of a Williams design of n >= 1 conditions, numbered from 0.
 
     Every condition is equally often at each place, and follows every other one equally often. There are n orders if n
@@ -52,6 +54,12 @@ class ConditionSquare:
         """Number of rows: of lists, of orders, or of both together if there are both."""
         lists = self.n if self.has_contents else 1
         return lists * len(williams_orders(self.n)) if self.block_order == "balanced" else lists
+
+    @property
+    def block_count(self) -> int:
+        """Number of blocks of all lists; without an order of conditions, a list is one block."""
+        lists = self.n if self.has_contents else 1
+        return lists if self.block_order == "none" else lists * self.n
 
     def list_of_row(self, row: int) -> int:
         """Return the list of a row: content c has the condition (c + list) mod n."""

@@ -14,6 +14,7 @@ import numpy as np
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 from app.selection.companions import Companions
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
+from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems
 from app.selection.rule import Counts, Draw, ItemValues, SelectionSettings, make_draw_in_random_order
@@ -53,14 +54,14 @@ class LeastJudgedLeaders:
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return an item with the fewest judgments among those not barred, None if all are barred."""
         for count in sorted(self._alike):
             if (item := self._bags.pick_item_or_none(self._alike[count], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._alike[count], barred))
         return None
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -103,7 +104,7 @@ class LeastJudgedCompanions:
             del self._alike[count]
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Return companions with the fewest judgments, drawn as `Companions.draw_companions` does."""
         drawn: list[int] = []

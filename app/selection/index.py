@@ -16,6 +16,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array
 from app.selection.buckets import Pick
 from app.selection.companions import Companions
+from app.selection.item_sets import ItemSet
 from app.selection.leaders import HighestVarianceLeaders, LeaderPool
 from app.selection.open_items import OpenItems
 from app.selection.rule import (
@@ -47,7 +48,7 @@ class CompanionPool(Protocol):
     def remove(self, item: int) -> None: ...
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]: ...
 
     def check_consistency(self, items: ItemNumbers) -> None:
@@ -106,7 +107,7 @@ class SelectionIndex(OpenItems):
         n: int,
         *,
         seen: set[int],
-        full: set[int],
+        full: ItemSet,
         leading: set[int],
         allow_seen: bool,
         initial_items: Sequence[int] = (),
@@ -140,7 +141,7 @@ class SelectionIndex(OpenItems):
     def _draw_hit_of_first_leader_with_companion(
         self,
         n: int,
-        exclusions: Sequence[set[int]],
+        exclusions: Sequence[ItemSet],
         leading: set[int],
         pair_filter: PairFilter,
         rng: np.random.Generator,
@@ -160,7 +161,7 @@ class SelectionIndex(OpenItems):
                     return None
         return None
 
-    def _iterate_leaders(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def _iterate_leaders(self, barred: ItemSet, leading: set[int], rng: np.random.Generator) -> Iterator[int]:
         """Yield leaders from the highest variance down; those that lead an open HIT come last."""
         tried: set[int] = set()
         for kept_back in (leading, set()):
@@ -170,7 +171,7 @@ class SelectionIndex(OpenItems):
                 excluded.add(leader)
                 yield leader
 
-    def _draw_leader_or_none(self, barred: set[int], leading: set[int], rng: np.random.Generator) -> Pick | None:
+    def _draw_leader_or_none(self, barred: ItemSet, leading: set[int], rng: np.random.Generator) -> Pick | None:
         leader = self.leaders.draw_leader_or_none(read_only_union_of_sets(barred, leading), rng)
         return self.leaders.draw_leader_or_none(barred, rng) if leader is None and leading else leader
 

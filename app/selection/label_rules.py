@@ -23,6 +23,7 @@ from app.inference.labels import pooled_dawid_skene
 from app.inference.labels.pooled_dawid_skene import PooledModel
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 from app.selection.index import AlgorithmOne
+from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
 from app.selection.open_items import OpenItems
 from app.selection.rule import (
@@ -99,7 +100,7 @@ class LabelIndex(OpenItems):
         n: int,
         *,
         seen: set[int],
-        full: set[int],
+        full: ItemSet,
         leading: set[int],
         allow_seen: bool,
         initial_items: Sequence[int] = (),
@@ -117,7 +118,7 @@ class LabelIndex(OpenItems):
             ):
                 chosen, reason = [leader.item], (self._reason, leader.probability)
             if chosen:
-                excluded = barred.union(chosen)
+                excluded = barred | {*chosen}
                 for item in islice(self._iterate_items(excluded, rng), n - len(chosen)):
                     excluded.add(item)
                     chosen.append(item)
@@ -131,14 +132,14 @@ class LabelIndex(OpenItems):
         if self._alike != Counter(self._labels) or {labels for _, labels in self._order} != {*self._open}:
             raise ValueError("the counts of labels are not those of the items")
 
-    def _draw_first_item_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def _draw_first_item_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, ties at random."""
         for _, labels in self._order:
             if (item := self._bags.pick_item_or_none(self._open[labels], barred, rng)) is not None:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(self._open[labels], barred))
         return None
 
-    def _iterate_items(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def _iterate_items(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield items in order; the caller bars each item before the next one."""
         for _, labels in self._order:
             yield from iterate_bucket(self._bags, self._open[labels], barred, rng)

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
+from app.selection.item_sets import ItemSet
 
 
 class LeaderPool(Protocol):
@@ -25,10 +26,10 @@ class LeaderPool(Protocol):
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Record that an item's values have changed from these, whether it may lead or not."""
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the first item that is not barred, None if all are barred."""
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -86,7 +87,7 @@ class HighestVarianceLeaders:
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: the order does not depend on previous values."""
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the item of highest variance that is not barred, ties uniformly at random; None if all are barred.
 
         The cost grows with the number barred, not with the number of items.
@@ -97,7 +98,7 @@ class HighestVarianceLeaders:
                 return Pick(item, 1.0 / self._bags.count_items_not_barred(bucket, barred))
         return None
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -143,7 +144,7 @@ class HighestVarianceLeaders:
         heapify(self._heap)
 
 
-def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+def iterate_bucket(buckets: Buckets, bucket: Bucket, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
     """Yield the items of a bucket in a random order; the caller bars each item before the next one."""
     while (item := buckets.pick_item_or_none(bucket, barred, rng)) is not None:
         yield item

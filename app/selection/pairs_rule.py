@@ -27,6 +27,7 @@ from app.selection.even_rule import (
     make_least_judged_leaders_and_companions,
 )
 from app.selection.index import ItemNumbers, SelectionIndex
+from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.pair_information import (
     Floats,
@@ -154,7 +155,7 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         super().remove(item)
         self._open.remove(item)
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return an item of the most informative pair that is not barred, None if all are barred."""
         self.planned_companion.clear()
         joint = self._log.joint
@@ -169,7 +170,7 @@ class MostInformativeLeaders(LeastJudgedLeaders):
         self.planned_companion[leader] = companion
         return Pick(leader, 1.0)
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -203,7 +204,7 @@ class MostInformativeCompanions(LeastJudgedCompanions):
         self._open.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw the planned companion of the leader, then the most informative others."""
         joint = self._log.joint
@@ -228,7 +229,7 @@ class InformativeCompanionsOfLargeCampaigns(LeastJudgedCompanions):
         self._comparisons_per_judgment = settings.items_per_hit - 1
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw companions as in `scores`, and keep the most informative ones."""
         comparisons = self._known.judgments.item(leader) * self._comparisons_per_judgment

@@ -6,12 +6,13 @@ The schedule, one HIT at a time or an iteration at once, is a separate setting.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntFlag
-from typing import Protocol
+from typing import Protocol, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
+from app.selection.item_sets import ItemSet
 
 Counts = npt.NDArray[np.int64]
 Statuses = npt.NDArray[np.int8]
@@ -48,7 +49,11 @@ def make_draw_in_random_order(chosen_items: Sequence[int], rng: np.random.Genera
     return Draw(chosen_items[0], rng.permutation(chosen_items).tolist(), *reason)
 
 
-def read_only_union_of_sets(items: set[int], others: set[int]) -> set[int]:
+@overload
+def read_only_union_of_sets(items: set[int], others: set[int]) -> set[int]: ...
+@overload
+def read_only_union_of_sets(items: ItemSet, others: ItemSet) -> ItemSet: ...
+def read_only_union_of_sets(items: ItemSet, others: ItemSet) -> ItemSet:
     """Return the union of two sets, read-only: one of them may be many thousands, and is copied only if it must be."""
     if others <= items:
         return items
@@ -134,6 +139,10 @@ class Index(Protocol):
     judgments: Counts
     status: Statuses
 
+    @property
+    def open_item_count(self) -> int:
+        """Number of items that want judgments."""
+
     def update(
         self,
         numbers: Collection[int],
@@ -149,7 +158,7 @@ class Index(Protocol):
         n: int,
         *,
         seen: set[int],
-        full: set[int],
+        full: ItemSet,
         leading: set[int],
         allow_seen: bool,
         initial_items: Sequence[int] = (),

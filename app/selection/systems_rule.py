@@ -13,6 +13,7 @@ from app.selection.buckets import Pick
 from app.selection.companions import Companions
 from app.selection.expected_gain import log_gain_from_posterior
 from app.selection.index import AlgorithmOne, ItemNumbers
+from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.rule import ItemValues, SelectionSettings
 
@@ -60,7 +61,7 @@ class HardestNeighbourLeaders:
     def record_value_change(self, item: int, old_score: float, old_judgments: int, old_status: int) -> None:
         """Do nothing: gains are recomputed for each draw."""
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the system of highest gain that is not barred, ties at random; None if all are barred."""
         free, worth = self._leading_systems_and_gains(barred)
         if not len(free):
@@ -68,7 +69,7 @@ class HardestNeighbourLeaders:
         first = free[worth == worth.max()]
         return Pick(int(rng.choice(first)), 1.0 / len(first))
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all systems that are not barred, in the order of `draw_leader_or_none`."""
         free, worth = self._leading_systems_and_gains(barred)
         yield from free[np.lexsort((rng.random(len(free)), -worth))].tolist()
@@ -77,7 +78,7 @@ class HardestNeighbourLeaders:
         """Return the neighbour from which a system is hardest to tell apart."""
         return int(gain_and_hardest_neighbour_of_each_system(self._known)[1][item])
 
-    def can_system_lead_hit(self, item: int, barred: set[int]) -> bool:
+    def can_system_lead_hit(self, item: int, barred: ItemSet) -> bool:
         """Return whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
@@ -86,7 +87,7 @@ class HardestNeighbourLeaders:
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
 
-    def _leading_systems_and_gains(self, barred: set[int]) -> tuple[ItemNumbers, Array]:
+    def _leading_systems_and_gains(self, barred: ItemSet) -> tuple[ItemNumbers, Array]:
         free = np.array(sorted(self._open - barred), np.intp)
         return free, gain_and_hardest_neighbour_of_each_system(self._known)[0][free]
 
@@ -107,11 +108,11 @@ class NeighbourCompanions:
         self._others.remove(item)
 
     def draw_companions(
-        self, leader: int, count: int, barred: set[int], rng: np.random.Generator, *, chosen_items: Collection[int] = ()
+        self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]:
         """Draw the hardest neighbour, then as `Companions.draw_companions` does."""
         neighbour = self._hardest.hardest_neighbour(leader)
-        first = [neighbour] if self._hardest.can_system_lead_hit(neighbour, {leader, *barred, *chosen_items}) else []
+        first = [neighbour] if self._hardest.can_system_lead_hit(neighbour, barred | {leader, *chosen_items}) else []
         return first + self._others.draw_companions(
             leader, count - len(first), barred, rng, chosen_items=[*chosen_items, *first]
         )

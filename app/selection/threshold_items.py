@@ -21,6 +21,7 @@ from app.inference.ground.arrays import Array
 from app.selection.buckets import Bucket, Buckets, Pick, make_bucket
 from app.selection.expected_gain import JudgmentNoise, log_gain_at_distance, log_gain_at_distance_zero
 from app.selection.grid import SparseGrid
+from app.selection.item_sets import ItemSet
 from app.selection.leaders import iterate_bucket
 from app.selection.rule import ItemValues
 from app.selection.threshold_line import ScaleLine
@@ -107,7 +108,7 @@ class NearLineLeaders:
             self.noise.learn_from_score_move(after, self._score.item(item) - old_score)
         self.line.update_position_for_item(item)
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """Return the item of highest gain that is not barred, None if all are barred.
 
         Ties between scores are broken uniformly, and then ties between items of the same values.
@@ -126,7 +127,7 @@ class NearLineLeaders:
                     best_pick = item, bag
         return best_pick and Pick(best_pick[0], 1.0 / (ties * self._bags.count_items_not_barred(best_pick[1], barred)))
 
-    def iterate_leaders_in_draw_order(self, barred: set[int], rng: np.random.Generator) -> Iterator[int]:
+    def iterate_leaders_in_draw_order(self, barred: ItemSet, rng: np.random.Generator) -> Iterator[int]:
         """Yield all items that are not barred, in the order of `draw_leader_or_none`.
 
         The caller bars each item before the next one.
@@ -224,13 +225,13 @@ class HighestGainCompanions:
         self,
         leader: int,
         count: int,
-        barred: set[int],
+        barred: ItemSet,
         rng: np.random.Generator,
         *,
         chosen_items: Collection[int] = (),
     ) -> list[int]:
         """Return companions with the highest gain, drawn as `Companions.draw_companions` does."""
-        excluded = {*barred, *chosen_items, leader}
+        excluded = barred | {*chosen_items, leader}
         drawn: list[int] = []
         for item in islice(self._near.iterate_leaders_in_draw_order(excluded, rng), count):
             excluded.add(item)

@@ -25,6 +25,7 @@ from app.inference.ratings.moderated_means import (
 from app.selection.buckets import Pick
 from app.selection.even_rule import LeastJudgedCompanions, LeastJudgedLeaders
 from app.selection.index import AlgorithmOne, ItemNumbers, pick_highest_items_and_probabilities
+from app.selection.item_sets import ItemSet
 from app.selection.open_items import OpenItems
 from app.selection.rule import SelectionSettings
 
@@ -74,7 +75,7 @@ class GainsMost(LeastJudgedLeaders):
         """By a judgment; of its sum of squares it is told by how far the mean moved (Welford 1962)."""
         self._squares[item] += (judgments + 1) * judgments * (self._known.score.item(item) - score) ** 2
 
-    def draw_leader_or_none(self, barred: set[int], rng: np.random.Generator) -> Pick | None:
+    def draw_leader_or_none(self, barred: ItemSet, rng: np.random.Generator) -> Pick | None:
         """An item of the highest gain, of those that are not barred; None if all are."""
         free = np.array([item for item in self._known.open_items() if item not in barred], np.intp)
         tally = self.tally

@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from app.selection.item_sets import MaskedItems
 from app.selection.registry import SELECTION_RULES
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 from tests.selection.pairs_with_comparisons import PairsWithComparisons
@@ -46,6 +47,24 @@ def test_what_is_full_or_seen_is_not_drawn_while_there_is_something_else(rule):
     for _ in range(50):
         draw = index.draw_hit_or_none(4, seen=seen, full=full, leading=set(), allow_seen=True, rng=rng)
         assert not {*draw.items} & (seen | full)
+
+
+def test_the_draws_are_the_same_whether_full_items_are_a_set_or_a_mask(rule):
+    draws = []
+    mask = np.isin(np.arange(ITEMS), [*range(8, 20)])
+    for full in ({*range(8, 20)}, MaskedItems(mask)):
+        index, rng = rule.make_selection_index(ItemValues(*item_knowledge()), ASKING), np.random.default_rng(2)
+        draws.append(
+            [
+                index.draw_hit_or_none(4, seen=seen, full=full, leading={1, 8}, allow_seen=allow_seen, rng=rng)
+                for seen in (set(), {0, 1, 2, 8, 9})
+                for allow_seen in (False, True)
+                for _ in range(10)
+            ]
+        )
+    assert draws[0] == draws[1]
+    assert not {item for draw in draws[0] for item in draw.items} & {*range(8, 20)}
+    assert np.flatnonzero(mask).tolist() == [*range(8, 20)]
 
 
 def test_what_was_seen_comes_back_only_where_it_may(rule):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from app.selection.index import SelectionIndex
+from app.selection.item_sets import ItemSet
 from app.selection.rule import Draw, ItemValues, PairFilter, SelectionSettings
 
 
@@ -15,7 +16,7 @@ class InOrderIndex(SelectionIndex):
         n: int,
         *,
         seen: set[int],
-        full: set[int],
+        full: ItemSet,
         leading: set[int],
         allow_seen: bool,
         initial_items: Sequence[int] = (),

@@ -18,7 +18,7 @@ from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.annotation.hits.item_audiences import ItemAudiences
-from app.annotation.hits.item_conditions import ItemConditions
+from app.annotation.hits.item_conditions import ItemConditions, LeaversByRow
 from app.annotation.hits.open_hits import OpenHits
 from app.database.bulk import fetch_array_by_column_on_driver
 from app.database.session import Driver, Record, fetch_rows, integers_of_array
@@ -178,6 +178,7 @@ class CampaignIndex:
         comparisons_watermark: Position in the database up to which comparisons were read, for rules that read them.
         audiences: Items that are only for some people; None if they were not read.
         conditions: Conditions and contents of the items; None if they were not read.
+        leavers_by_row: Annotators who left early, by their row of the square of conditions; None if not counted.
         audiences_lock: Held while audiences or conditions are read: no campaign has both.
 
     """
@@ -194,6 +195,7 @@ class CampaignIndex:
     comparisons_watermark: str | None = None
     audiences: ItemAudiences | None = None
     conditions: ItemConditions | None = None
+    leavers_by_row: LeaversByRow | None = None
     audiences_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     histories: LRUCache[int, AnnotatorHistory] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))
     annotator_ids: LRUCache[int, int] = field(default_factory=lambda: LRUCache(MAX_ANNOTATOR_HISTORIES))

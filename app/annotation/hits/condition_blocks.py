@@ -1,24 +1,38 @@
 """Blocks of conditions: the row of the square that an annotator has, and the block that they are in.
 
 An annotator gets a row with the first HIT and keeps it. The rows are given out in balance: a row whose annotator left
-early is given again first. A block ends when the annotator has answered its tasks, or can be asked about no more of its
-items; earlier blocks do not come back.
+early is given again first. Who has left is counted once in a while, as that reads many answers. A block ends when the
+annotator has answered its tasks, or can be asked about no more of its items; blocks before the last one that was shown
+do not come back.
 """
 
 import asyncio
-import math
-from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 
+import numpy as np
 from sqlalchemy import text
 
-from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, IS_FIRST_RESPONSE, AssignmentState
+from app.annotation.hits.assignment import (
+    HIT_IS_OPEN,
+    HIT_IS_OPEN_IN_INDEX,
+    IS_FIRST_RESPONSE,
+    AssignmentState,
+)
 from app.annotation.hits.campaign_index import CampaignIndex
 from app.annotation.hits.item_audiences import ItemsOfOthers
-from app.annotation.hits.item_conditions import ItemConditions, PlaceInBlocks, build_item_conditions
-from app.database.session import Driver, Record, execute_statement, fetch_first_column, fetch_rows, fetch_value
+from app.annotation.hits.item_conditions import (
+    NO_CONDITION,
+    ItemConditions,
+    LeaversByRow,
+    PlaceInBlocks,
+    build_item_conditions,
+)
+from app.database.session import Driver, Record, execute_statement, fetch_rows, fetch_value
 from app.selection.condition_squares import RowUse, choose_least_used_row
+
+LEAVERS_COUNT_FOR = timedelta(minutes=1)  # before they are counted again
 
 SELECT_CONDITIONS_OF_ITEMS = text("""
     SELECT i.number, btrim(i.fields ->> CAST(:condition AS text)) AS condition,
@@ -35,14 +49,13 @@ LOCK_SQUARE = text(
 )
 
 # SQL: annotator a is at work, or has done all that the campaign asks of one person. The others left early. It is
-# asked of all annotators whenever another one arrives, so HITs and answers are read once for all of them.
+# asked of all annotators at once, so HITs and answers are read once for all of them.
 STAYS = f"""
     CASE WHEN a.square_row_at > CAST(:now AS timestamptz) - make_interval(mins => c.lease_minutes) THEN true
-    WHEN EXISTS (SELECT FROM assignments s
-                 WHERE s.campaign_id = a.campaign_id AND s.annotator_id = a.id AND s.completed_at IS NOT NULL)
-        AND (c.hits_per_annotator IS NULL OR c.hits_per_annotator <= (
-             SELECT count(*) FROM responses r
-             WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})) THEN true
+    WHEN a.square_done_at IS NOT NULL THEN true
+    WHEN c.hits_per_annotator IS NOT NULL AND c.hits_per_annotator <= (
+        SELECT count(*) FROM responses r
+        WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) THEN true
     ELSE a.id IN (SELECT h.annotator_id FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
         OR a.id IN (SELECT r.annotator_id FROM responses r
                     WHERE r.campaign_id = :campaign AND r.received_at > CAST(:now AS timestamptz)
@@ -57,6 +70,12 @@ COUNT_ROW_USE = text(f"""
     GROUP BY a.square_row
 """)
 
+COUNT_ANNOTATORS_BY_ROW = text("""
+    SELECT square_row AS row, count(*) AS total FROM annotators
+    WHERE campaign_id = :campaign AND square_row IS NOT NULL AND coalesce(barred, '') NOT IN ('excluded', 'erased')
+    GROUP BY square_row
+""")
+
 SELECT_ROW_OF_ANNOTATOR = text("SELECT square_row FROM annotators WHERE campaign_id = :campaign AND id = :annotator")
 
 STORE_ROW_OF_ANNOTATOR = text("""
@@ -64,9 +83,10 @@ STORE_ROW_OF_ANNOTATOR = text("""
     WHERE campaign_id = :campaign AND id = :annotator
 """)
 
+# In the order in which the annotator got them. An item of a HIT tells its condition; a HIT of checks has none.
 SELECT_OWN_HITS = text(f"""
-    SELECT r.items FROM responses r
-    WHERE r.campaign_id = :campaign AND r.annotator_id = :annotator AND {IS_FIRST_RESPONSE}
+    SELECT h.id, coalesce(h.leader, h.items[1]) AS item, {HIT_IS_OPEN} AS is_open FROM hits h
+    WHERE h.campaign_id = :campaign AND h.annotator_id = :annotator ORDER BY h.id
 """)
 
 
@@ -76,6 +96,35 @@ class ConditionRow(Record):
     number: int
     condition: str
     content: str | None
+
+
+class OwnHit(Record):
+    """A HIT that the annotator got: one of its items, which is None for a HIT of checks, and whether it is open."""
+
+    id: int
+    item: int | None
+    is_open: bool
+
+
+@dataclass(frozen=True)
+class OwnTasks:
+    """Tasks that an annotator got.
+
+    Attributes:
+        place: Place of the block of the HIT that they hold, else of the last block that was shown.
+        counts: For each block the tasks that they answered, or hold in another assignment.
+
+    """
+
+    place: int
+    counts: Sequence[int]
+
+
+class RowTotal(Record):
+    """A row of the square, and how many annotators have it."""
+
+    row: int
+    total: int
 
 
 class RowUseRow(Record):
@@ -105,47 +154,88 @@ async def find_place_in_blocks(
     conditions = campaign_index.conditions or await load_item_conditions_once(connection, assignment, campaign_index)
     row = assignment.square_row
     if row is None:
-        row = await give_row_of_square(connection, assignment, conditions.square.row_count, now=now)
+        row = await give_row_of_square(connection, assignment, campaign_index, conditions.square.row_count, now=now)
     if conditions.block_order == "none":
-        return PlaceInBlocks(await compute_items_outside_block(conditions, row, None))
+        return PlaceInBlocks(await conditions.items_outside_block(row, None))
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
-    blocks = [await compute_items_outside_block(conditions, row, condition) for condition in order]
-    own_hits = await load_items_of_own_hits(connection, assignment)
-    tasks = Counter(conditions.condition_of_hit_or_none(items) for items in own_hits)
-    places_begun = [place for place, condition in enumerate(order) if tasks[condition]]
-    held_items = assignment.hit_items if assignment.hit_id is not None else assignment.held_elsewhere
-    if (held_condition := conditions.condition_of_hit_or_none(held_items or ())) is not None:
-        places_begun.append(order.index(held_condition))
-    place, block_tasks = max(places_begun, default=0), tasks_per_block_or_none(assignment, len(order))
+    limits = task_limits_of_blocks(assignment, len(order))
+    own_tasks = count_own_tasks(
+        await load_own_hits(connection, assignment),
+        [order.index(condition) for condition in range(len(order))],
+        conditions,
+        limits,
+        held_hit=assignment.hit_id,
+        answered_hits=assignment.history.answered_hits,
+    )
+    place, counts = own_tasks.place, own_tasks.counts
+    blocks = {at: await conditions.items_outside_block(row, order[at]) for at in range(place, len(order))}
     if assignment.hit_id is None:
         while place < len(order) and (
-            (block_tasks is not None and tasks[order[place]] + assignment.open_elsewhere >= block_tasks)
+            has_enough_tasks(counts[place], limits[place])
             or not can_ask_about_block(assignment, campaign_index, blocks[place])
         ):
             place += 1
     if place == len(order):
         return PlaceInBlocks(conditions.all_items())
-    tasks_here = tasks[order[place]]
     return PlaceInBlocks(
         blocks[place],
-        blocks[place + 1 :],
-        is_first_task=not tasks_here and any(tasks[condition] for condition in order[:place]),
-        is_last_task=block_tasks is not None and tasks_here + assignment.open_elsewhere + 1 >= block_tasks,
+        [blocks[later] for later in range(place + 1, len(order))],
+        is_first_task=not counts[place] and any(counts[:place]),
+        is_last_task=has_enough_tasks(counts[place] + 1, limits[place]),
     )
 
 
-async def compute_items_outside_block(conditions: ItemConditions, row: int, condition: int | None) -> ItemsOfOthers:
-    """Return the items outside a block, computed in a thread unless they were computed before."""
-    if conditions.is_block_remembered(row, condition):
-        return conditions.items_outside_block(row, condition)
-    return await asyncio.to_thread(conditions.items_outside_block, row, condition)
+def count_own_tasks(
+    own_hits: Sequence[OwnHit],
+    place_by_condition: Sequence[int],
+    conditions: ItemConditions,
+    limits: Sequence[int | None],
+    *,
+    held_hit: int | None,
+    answered_hits: Collection[int],
+) -> OwnTasks:
+    """Count the tasks of each block. A HIT of checks counts for the block in which the annotator got it.
+
+    Args:
+        own_hits: HITs of the annotator, in the order in which they got them.
+        place_by_condition: Place of the block of each condition.
+        conditions: Conditions of the items.
+        limits: As `task_limits_of_blocks` returns.
+        held_hit: HIT that the annotator holds in this assignment, which is not counted.
+        answered_hits: HITs that the annotator answered.
+
+    """
+    place, held_place, counts = 0, None, [0] * len(limits)
+    for hit in own_hits:
+        if hit.item is None:
+            place += has_enough_tasks(counts[place], limits[place]) and place + 1 < len(limits)
+            place_of_hit = place
+        elif (condition := conditions.condition_of_hit_or_none([hit.item])) is not None:
+            place_of_hit = place_by_condition[condition]
+            place = max(place, place_of_hit)
+        else:
+            continue
+        if hit.id == held_hit:
+            held_place = place_of_hit
+        elif hit.is_open or hit.id in answered_hits:
+            counts[place_of_hit] += 1
+    return OwnTasks(place if held_place is None else held_place, counts)
 
 
-def tasks_per_block_or_none(assignment: AssignmentState, block_count: int) -> int | None:
-    """Return how many tasks a block has; None if it has as many as there are."""
-    if assignment.tasks_per_block is not None or assignment.hits_per_annotator is None:
-        return assignment.tasks_per_block
-    return math.ceil(assignment.hits_per_annotator / block_count)
+def task_limits_of_blocks(assignment: AssignmentState, block_count: int) -> Sequence[int | None]:
+    """Return for each block how many tasks it has; None if it has as many as there are.
+
+    Without a setting for it, the tasks of one annotator are divided among the blocks, and a remainder is spread.
+    """
+    total = assignment.hits_per_annotator
+    if assignment.tasks_per_block is not None or total is None:
+        return [assignment.tasks_per_block] * block_count
+    return [total * (place + 1) // block_count - total * place // block_count for place in range(block_count)]
+
+
+def has_enough_tasks(count: int, limit: int | None) -> bool:
+    """Return whether a block has as many tasks as its limit, if it has one."""
+    return limit is not None and count >= limit
 
 
 def can_ask_about_block(
@@ -161,25 +251,42 @@ def can_ask_about_block(
     )
 
 
-async def give_row_of_square(connection: Driver, assignment: AssignmentState, row_count: int, *, now: datetime) -> int:
+async def give_row_of_square(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, row_count: int, *, now: datetime
+) -> int:
     """Store the least used row for an annotator and return it, or the row that they have already."""
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
+    leavers = await count_leavers_by_row_once_in_a_while(connection, assignment, campaign_index, now=now)
     async with connection.transaction():
         await execute_statement(connection, LOCK_SQUARE, {"campaign": assignment.campaign_id})
         row: int | None = await fetch_value(connection, SELECT_ROW_OF_ANNOTATOR, key)
         if row is None:
-            use = await fetch_rows(
-                connection, COUNT_ROW_USE, {"campaign": assignment.campaign_id, "now": now}, RowUseRow
+            totals = await fetch_rows(
+                connection, COUNT_ANNOTATORS_BY_ROW, {"campaign": assignment.campaign_id}, RowTotal
             )
-            row = choose_least_used_row(row_count, {one.row: RowUse(one.staying, one.total) for one in use})
+            use = {one.row: RowUse(max(0, one.total - leavers.get(one.row, 0)), one.total) for one in totals}
+            row = choose_least_used_row(row_count, use)
             await execute_statement(connection, STORE_ROW_OF_ANNOTATOR, key | {"row": row, "now": now})
     return row
 
 
-async def load_items_of_own_hits(connection: Driver, assignment: AssignmentState) -> Sequence[Sequence[int]]:
-    """Return the items of each HIT that the annotator answered."""
+async def count_leavers_by_row_once_in_a_while(
+    connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, *, now: datetime
+) -> Mapping[int, int]:
+    """Return how many annotators with each row have left early, as of at most `LEAVERS_COUNT_FOR` ago."""
+    remembered = campaign_index.leavers_by_row
+    if remembered is None or abs(now - remembered.counted_at) >= LEAVERS_COUNT_FOR:
+        key = {"campaign": assignment.campaign_id, "now": now}
+        use = await fetch_rows(connection, COUNT_ROW_USE, key, RowUseRow)
+        remembered = LeaversByRow({one.row: one.total - one.staying for one in use}, now)
+        campaign_index.leavers_by_row = remembered
+    return remembered.counts
+
+
+async def load_own_hits(connection: Driver, assignment: AssignmentState) -> Sequence[OwnHit]:
+    """Return the HITs that the annotator got, first to last, answered or not."""
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
-    return await fetch_first_column(connection, SELECT_OWN_HITS, key)
+    return await fetch_rows(connection, SELECT_OWN_HITS, key, OwnHit)
 
 
 async def load_item_conditions_once(
@@ -202,3 +309,18 @@ async def load_item_conditions_once(
                 has_contents=assignment.content_column is not None,
             )
         return campaign_index.conditions
+
+
+def has_group_for_task(conditions: ItemConditions, open_items: Collection[int], needed: int) -> bool:
+    """Return whether one annotator's list, or one block of it, has as many of these items as a task needs.
+
+    Items that joined after this copy of the conditions may be in any group.
+    """
+    numbers = np.fromiter(open_items, np.int64, len(open_items))
+    if len(numbers) and numbers.max() >= len(conditions.condition):
+        return True
+    count, condition = len(conditions.names), conditions.condition[numbers].astype(np.int64)
+    group = condition if conditions.block_order != "none" else np.zeros_like(condition)
+    if conditions.content is not None:
+        group = group * count + (condition - conditions.content[numbers]) % count
+    return bool(np.any(np.bincount(group[condition != NO_CONDITION]) >= needed))

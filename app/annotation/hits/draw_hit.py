@@ -28,6 +28,7 @@ from app.annotation.hits.hit_proposal import (
 )
 from app.annotation.hits.iteration_schedule import propose_scheduled_hit_or_extend_schedule
 from app.database.session import Driver
+from app.selection.item_sets import ItemSet, MaskedItems
 from app.selection.rule import Draw, PairFilter, read_only_union_of_sets
 
 
@@ -109,16 +110,18 @@ def draw_streaming_hit_or_none(
             rng=campaign_index.rng,
         )
     seen = items_seen_or_held_in_other_visit(assignment)
-    if others := assignment.items_of_others.items:
+    items_not_drawn: ItemSet = full_items
+    if (mask := assignment.items_of_others.mask) is not None:
         # One union for the whole draw: these may be most items of a large campaign.
-        full_items = full_items.union(others, assignment.not_judged or (), () if assignment.repeat_items else seen)
+        own = {*(assignment.not_judged or ()), *(() if assignment.repeat_items else seen)}
+        items_not_drawn = MaskedItems(mask) | full_items.union(own)
         seen = seen if assignment.repeat_items else set()
     elif assignment.not_judged:
-        full_items = full_items.union(assignment.not_judged)
+        items_not_drawn = full_items.union(assignment.not_judged)
     draw = campaign_index.index.draw_hit_or_none(
         n - len(fixed_items),
         seen=seen,
-        full=full_items,
+        full=items_not_drawn,
         leading=leading_items,
         allow_seen=assignment.repeat_items,
         pair_filter=pair_filter,
@@ -126,7 +129,7 @@ def draw_streaming_hit_or_none(
     )
     if draw is None:
         open_hits.nothing_left = (
-            full_items is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
+            items_not_drawn is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
         )
         return fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
     if fixed_items:

@@ -7,6 +7,7 @@ import numpy as np
 
 from app.annotation.hits.assignment import AssignmentState
 from app.quality.check_positions import PlacedCheck
+from app.selection.item_sets import MaskedItems
 from app.selection.segments import items_of_hit_with_distinct_outputs
 
 
@@ -57,8 +58,8 @@ def items_never_asked_again(assignment: AssignmentState) -> Collection[int]:
     being asked about them forever. Items that are only for other people are among them.
     """
     own = (assignment.not_judged or ()) if assignment.repeat_items else assignment.seen
-    others = assignment.items_of_others.items
-    return others.union(own) if others else own
+    mask = assignment.items_of_others.mask
+    return own if mask is None else MaskedItems(mask) | {*own}
 
 
 def shuffled_items_with_always_shown(

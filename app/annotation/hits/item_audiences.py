@@ -22,12 +22,10 @@ class ItemsOfOthers:
     """Items that are only for other people than an annotator.
 
     Attributes:
-        items: Their numbers.
         mask: True at their numbers, for all items; None if there are none.
 
     """
 
-    items: frozenset[int] = frozenset()
     mask: npt.NDArray[np.bool_] | None = None
 
 
@@ -61,7 +59,7 @@ class ItemAudiences:
             mask = self.is_assigned.copy()
             for audience in audiences:
                 mask[self.items_by_audience[audience]] = False
-            others = ItemsOfOthers(frozenset(np.flatnonzero(mask).tolist()), mask)
+            others = ItemsOfOthers(mask)
             self.items_of_others[audiences] = others
         return others
 

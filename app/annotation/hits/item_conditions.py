@@ -1,7 +1,9 @@
 """Items under several conditions, in the memory of a process: which ones an annotator sees in a block."""
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +12,7 @@ from cachetools import LRUCache
 from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
 from app.selection.condition_squares import BlockOrder, ConditionSquare
 
-MAX_REMEMBERED_BLOCKS = 32  # of all lists in a copy of a campaign
+MAX_BLOCK_MASK_BYTES = 64_000_000  # of a copy of a campaign: all blocks of eight lists at a million items
 NO_CONDITION = -1  # of an item that every HIT shows
 
 
@@ -36,6 +38,19 @@ NO_BLOCKS = PlaceInBlocks()
 
 
 @dataclass(frozen=True)
+class LeaversByRow:
+    """How many annotators with each row of the square had left early at a time."""
+
+    counts: Mapping[int, int]
+    counted_at: datetime
+
+
+def bytes_of_mask(items: ItemsOfOthers) -> int:
+    """Return the memory that the mask of these items takes."""
+    return 0 if items.mask is None else items.mask.nbytes
+
+
+@dataclass(frozen=True)
 class ItemConditions:
     """The conditions and contents of the items of a campaign.
 
@@ -53,7 +68,7 @@ class ItemConditions:
     content: npt.NDArray[np.int32] | None
     block_order: BlockOrder
     outside: LRUCache[tuple[int, int | None], ItemsOfOthers] = field(
-        default_factory=lambda: LRUCache(MAX_REMEMBERED_BLOCKS), compare=False
+        default_factory=lambda: LRUCache(MAX_BLOCK_MASK_BYTES, getsizeof=bytes_of_mask), compare=False
     )
 
     @property
@@ -71,26 +86,25 @@ class ItemConditions:
         )
         return has_condition & is_in_list
 
-    def items_outside_block(self, row: int, condition: int | None) -> ItemsOfOthers:
+    async def items_outside_block(self, row: int, condition: int | None) -> ItemsOfOthers:
         """Return the items that an annotator with this row does not see in the block of a condition.
 
-        Without a condition there are no blocks: it is what they never see. O(N) unless it was computed before.
+        Without a condition there are no blocks: it is what they never see. A thread computes them, O(N), unless they
+        are remembered.
         """
         key = self.square.list_of_row(row), condition
         if (outside := self.outside.get(key)) is None:
-            shown = self.mask_of_list(row)
-            mask = ~(shown if condition is None else shown & (self.condition == condition))
-            outside = ItemsOfOthers(frozenset(np.flatnonzero(mask).tolist()), mask)
-            self.outside[key] = outside
+            outside = self.outside[key] = ItemsOfOthers(await asyncio.to_thread(self.mask_outside_block, *key))
         return outside
 
-    def is_block_remembered(self, row: int, condition: int | None) -> bool:
-        """Return whether `items_outside_block` was computed before."""
-        return (self.square.list_of_row(row), condition) in self.outside
+    def mask_outside_block(self, row: int, condition: int | None) -> npt.NDArray[np.bool_]:
+        """Return for each item whether `items_outside_block` has it."""
+        shown = self.mask_of_list(row)
+        return ~(shown if condition is None else shown & (self.condition == condition))
 
     def all_items(self) -> ItemsOfOthers:
-        """Return all items, for an annotator who has no block left. O(N)."""
-        return ItemsOfOthers(frozenset(range(len(self.condition))), np.ones(len(self.condition), np.bool_))
+        """Return all items, for an annotator who has no block left."""
+        return ItemsOfOthers(np.ones(len(self.condition), np.bool_))
 
     def condition_of_hit_or_none(self, items: Iterable[int]) -> int | None:
         """Return the condition of the items of a HIT; None if it has no item with a condition."""

@@ -192,7 +192,7 @@ class LeaseBatch:
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
             if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
                 assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
-            elif assignment.condition_column:
+            elif assignment.condition_column and reply is not None and reply.hit is not None:
                 campaign_index = campaign_index or await self.cache.load_current_index(connection, assignment)
                 await load_place_in_blocks(connection, assignment, campaign_index, now=now)
             return reply

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from app.annotation.hits.assignment import HIT_IS_OPEN_IN_INDEX, AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
+from app.annotation.hits.condition_blocks import has_group_for_task
 from app.annotation.hits.draw_hit import draw_systems_then_segment_or_none
 from app.annotation.hits.fixed_set import unjudged_fixed_items
 from app.annotation.hits.hit_proposal import items_never_asked_again
@@ -39,7 +40,7 @@ SELECT_OPEN_ITEMS = text(f"""
       AND p.subject <> ALL(CAST(:always AS int[]))
 """)
 
-# For campaigns whose remaining systems cannot be compared. In another revision, further systems may have joined.
+# For campaigns whose open items cannot be compared. In another revision, further items may have joined.
 FINISH_INCOMPARABLE = finish_campaign_where_sql("revision = :revision")
 
 SELECT_ANY_OPEN_HIT = text(f"""
@@ -84,19 +85,38 @@ def has_hit_left_after_answering(
     )
 
 
+def reason_from_index_or_none(
+    assignment: AssignmentState, campaign_index: CampaignIndex
+) -> Literal["wait", "seen_all"] | None:
+    """Return the reason if the cached index tells it, so that the database need not list all open items.
+
+    The index is as new as the assignment. If so many items with conditions are open that some block of some list has
+    enough for a task, the campaign is not finished.
+    """
+    if has_hit_left_after_answering(assignment, campaign_index, ()):
+        return "wait"
+    if campaign_index.conditions is None:
+        return None
+    most_without_task = campaign_index.conditions.square.block_count * (assignment.fewest_items - 1)
+    return "seen_all" if campaign_index.index.open_item_count > most_without_task else None
+
+
 async def finish_if_done_and_name_no_hit_reason(
     connection: Driver, assignment: AssignmentState, cache: PosteriorCache, *, now: datetime
 ) -> NoHitReason:
-    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign."""
+    """Return `seen_all`, `wait`, or `all_done` after finishing the campaign.
+
+    With conditions, it is also finished if no list or block has as many open items as a task needs.
+    """
     campaign_index = cache.indexes.get(assignment.campaign_id)
     is_all_implied = campaign_index is not None and has_only_implied_pairs_left(assignment, campaign_index)
     if (
         campaign_index is not None
         and assignment.selection == "streaming"
         and not is_all_implied
-        and has_hit_left_after_answering(assignment, campaign_index, ())
+        and (reason := reason_from_index_or_none(assignment, campaign_index))
     ):
-        return "wait"  # the cached index is as new as `assignment`, so the database need not list all open items
+        return reason
     parameters = {
         "campaign": assignment.campaign_id,
         "wanted": assignment.judgments_per_item,
@@ -106,6 +126,13 @@ async def finish_if_done_and_name_no_hit_reason(
     open_items: set[int] = {*await fetch_first_column(connection, SELECT_OPEN_ITEMS, parameters)}
     if len(open_items) < assignment.fewest_items:
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": assignment.campaign_id, "now": now})
+        return "all_done"
+    if (
+        campaign_index is not None
+        and campaign_index.conditions is not None
+        and not has_group_for_task(campaign_index.conditions, open_items, assignment.fewest_items)
+    ):
+        await finish_incomparable(connection, assignment, now=now)
         return "all_done"
     if assignment.segment_count:
         return await finish_if_done_and_name_no_systems_reason(
@@ -138,9 +165,14 @@ async def finish_if_done_and_name_no_systems_reason(
         open_systems, always_shown, n=settings.items_per_hit, min_outputs=settings.min_items + len(always_shown)
     ):
         return "seen_all"
+    await finish_incomparable(connection, assignment, now=now)
+    return "all_done"
+
+
+async def finish_incomparable(connection: Driver, assignment: AssignmentState, *, now: datetime) -> None:
+    """Finish a campaign whose open items are in no task together, unless it has another revision meanwhile."""
     key = {"campaign": assignment.campaign_id, "revision": assignment.revision, "now": now}
     await execute_statement(connection, FINISH_INCOMPARABLE, key)
-    return "all_done"
 
 
 def has_only_implied_pairs_left(assignment: AssignmentState, campaign_index: CampaignIndex) -> bool:

@@ -1,5 +1,6 @@
 """Replies to annotators who get no HIT, and what they change: the lease that ends, the assignment that is complete."""
 
+from collections.abc import Collection
 from datetime import datetime
 
 from sqlalchemy import text
@@ -28,6 +29,13 @@ COMPLETE_ASSIGNMENT = text("""
     UPDATE assignments SET completed_at = :now
     WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
+
+STORE_END_OF_BLOCKS = text("""
+    UPDATE annotators SET square_done_at = :now
+    WHERE campaign_id = :campaign AND id = :annotator AND square_row IS NOT NULL AND square_done_at IS NULL
+""")
+
+REASONS_AFTER_ALL_TASKS: Collection[NoHitReason] = {"limit", "seen_all", "all_done"}
 
 
 async def admit_or_build_no_hit_reply(
@@ -102,7 +110,11 @@ def reason_too_many_hits_are_untouched_or_none(
 async def complete_if_finished_and_build_refusal(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
+    """Return the refusal. Store that the assignment is complete, and that the annotator has done all blocks, if so."""
     refusal = NextHit(assignment, reason=reason)
+    if assignment.square_row is not None and assignment.hits_answered and reason in REASONS_AFTER_ALL_TASKS:
+        key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id, "now": now}
+        await execute_statement(connection, STORE_END_OF_BLOCKS, key)
     if refusal.is_finished and assignment.answered_here:
         await execute_statement(
             connection,

@@ -18,6 +18,7 @@ from app.annotation.hits.condition_counts import count_use_of_square
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
+from app.dashboard.square_counts import RecentSquareCounts
 from app.errors import Conflict
 from app.imports.items import import_items
 from app.simulation.annotators import population_with_random_bias_only
@@ -153,15 +154,15 @@ async def test_blocks_and_lists_hold_together(engine):
 
 
 @pytest.mark.parametrize(
-    ("design", "items_per_hit", "laws"),
-    [("pairwise", 2, {}), ("ranking", 3, {}), ("categories", 1, {"design_settings": {"labels": ["a", "b"]}})],
+    ("design", "items_per_hit", "more"),
+    [("rating", 3, {}), ("magnitude", 2, {}), ("categories", 1, {"design_settings": {"labels": ["a", "b"]}})],
 )
-async def test_blocks_hold_for_comparisons_rankings_and_labels(engine, design, items_per_hit, laws):
-    settings = BLOCKS | {"design": design, "items_per_hit": items_per_hit} | laws
+async def test_blocks_hold_for_ratings_magnitudes_and_labels(engine, design, items_per_hit, more):
+    settings = BLOCKS | {"design": design, "items_per_hit": items_per_hit} | more
     campaign = await create_campaign_with_conditions(engine, contents=6, **settings)
     assignment = await create_annotator(engine, campaign)
     shown = []
-    values = {"pairwise": [1.0, 2.0], "ranking": [1.0, 2.0, 3.0], "categories": [0.0]}[design]
+    values = {"rating": [1.0, 2.0, 3.0], "magnitude": [1.0, 2.0], "categories": [0.0]}[design]
     while (next_hit := await find_or_lease_next_hit(engine, assignment)).hit is not None:
         shown.append(next_hit.hit.items)
         await submit_scores(engine, assignment, next_hit.hit, scores=values)
@@ -293,6 +294,28 @@ async def test_the_row_of_a_person_who_left_early_is_given_again_first(engine):
     assert rows["g"] == rows["d"]
 
 
+async def test_who_has_left_is_counted_once_a_minute_and_not_for_each_newcomer(engine):
+    campaign, cache = await create_campaign_with_conditions(engine, **BLOCKS), PosteriorCache()
+    later = NOW + timedelta(hours=2)
+    leaves_at = later + timedelta(seconds=30)
+    for name in "abcdef":
+        one = await create_annotator(engine, campaign, name)
+        if name == "d":
+            await judge(engine, one, hits=1, cache=cache, now=leaves_at - timedelta(minutes=campaign.lease_minutes))
+        else:
+            await judge(engine, one, cache=cache)
+    for name, seconds in (("g", 0), ("h", 45), ("i", 61)):
+        await judge(
+            engine,
+            await create_annotator(engine, campaign, name),
+            hits=1,
+            cache=cache,
+            now=later + timedelta(seconds=seconds),
+        )
+    rows = await rows_by_name(engine)
+    assert (rows["g"], rows["h"], rows["i"]) == (rows["a"], rows["b"], rows["d"])
+
+
 async def test_a_person_at_work_and_one_who_comes_back_keep_their_row(engine):
     campaign = await create_campaign_with_conditions(engine, **BLOCKS)
     assignment = await create_annotator(engine, campaign, "a")
@@ -409,6 +432,13 @@ async def test_exported_responses_have_the_condition_its_block_and_the_list(engi
     }
 
 
+async def test_a_condition_like_a_number_keeps_its_last_zero_in_an_export_for_spreadsheets(engine):
+    campaign = await create_campaign_with_conditions(engine, conditions=("1.1", "1.10"), **BLOCKS)
+    await judge(engine, await create_annotator(engine, campaign))
+    table = (await written(engine, campaign.slug, "responses", spreadsheet=True)).removeprefix("\ufeff")
+    assert {row["condition"] for row in csv.DictReader(table.splitlines())} == {"1.1", "'1.10"}
+
+
 async def export_rows(engine, slug):
     return [*csv.DictReader((await written(engine, slug, "responses")).splitlines())]
 
@@ -419,6 +449,7 @@ async def test_items_added_later_must_keep_the_square(engine):
         "voice,sentence\nhuman,s9\nneural,s9\nrules,s9": None,
         "voice,sentence\nhuman,s8\nneural,s8": "content_incomplete",
         "voice,sentence\nhuman,s8\nneural,s8\nrules,": "content_cell_missing",
+        "voice,sentence\nhuman,s8\nneural,s8\n,s8": "condition_cell_missing",
     }
     for number, (table, code) in enumerate(added.items()):
         lines = table.split("\n")
@@ -432,6 +463,14 @@ async def test_a_condition_added_later_is_refused(engine):
     campaign = await create_campaign_with_conditions(engine, contents=4, **BLOCKS)
     table = "id,text,voice\nx1,Hello.,whispered\nx2,Hello.,whispered\nx3,Hello.,whispered"
     assert await import_or_code(engine, campaign, table) == "condition_added"
+
+
+async def test_items_can_be_added_when_each_person_gets_fewer_tasks_than_there_are_blocks(engine):
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS | {"hits_per_annotator": 6})
+    await execute_sql(
+        engine, "UPDATE campaigns SET hits_per_annotator = 2 WHERE id = :campaign", campaign=campaign.id
+    )  # fmt: skip
+    assert await import_or_code(engine, campaign, "id,text,voice\nx1,Hello.,human") is None
 
 
 async def import_or_code(engine, campaign, table):
@@ -487,6 +526,29 @@ async def test_the_overview_shows_people_by_list_and_order(app, researcher):
     assert cells[cells.index("List 1") :][:3] == ["List 1", "1", "0"]
     assert cells[cells.index("human → neural → rules") :][:3] == ["human → neural → rules", "1", "0"]
     assert cells[cells.index("neural") :][:3] == ["neural", "6", "2"]
+
+
+async def test_the_overview_counts_people_again_after_some_seconds(engine):
+    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+    judgments = []
+    for name, seconds in (("a", 0), ("b", 5), ("c", 15)):
+        await judge(engine, await create_annotator(engine, campaign, name), hits=1)
+        async with engine.connect() as connection:
+            counts = await square_counts.load_counts_or_none(connection, campaign, now=NOW + timedelta(seconds=seconds))
+        assert counts is not None
+        judgments.append(sum(one.judgments for one in counts.conditions))
+    assert judgments == [2, 2, 6]
+
+
+async def test_viewers_of_the_overview_at_the_same_time_share_the_counts(engine):
+    campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
+
+    async def load():
+        async with engine.connect() as connection:
+            return await square_counts.load_counts_or_none(connection, campaign, now=NOW)
+
+    first, second = await asyncio.gather(load(), load())
+    assert first is second
 
 
 async def test_a_rehearsal_keeps_to_the_blocks_and_lists(engine):
