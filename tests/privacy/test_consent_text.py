@@ -59,7 +59,7 @@ async def test_a_text_made_from_the_settings_has_no_warning(engine):
         ({"consent": "Write to [name and address]."}, "still has blanks: [name and address]"),
         ({"consent": "Take part!"}, "does not contain the contact of the settings"),
         ({"consent": "Take part!", "study_contact": ""}, "do not say whom to write to"),
-        ({"consent": "Take part!", "identifiers_days": None}, "never erased"),
+        ({"consent": "Take part!", "identifiers_days": None}, "without a time limit"),
         ({"consent": "", "questions": ["age: How old are you?"]}, "there is no consent text"),
     ],
 )
