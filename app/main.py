@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from starlette.datastructures import State
 
 from app.accounts import api as auth_api
-from app.accounts.guards import require_researcher_and_csrf
+from app.accounts.guards import require_researcher_and_csrf_and_yield_session
 from app.accounts.pages import account as auth
 from app.accounts.pages import invitations, members, openid, researchers
 from app.accounts.pages import log as audit_log
@@ -50,8 +50,8 @@ from app.background.readiness import (
     ReadinessCheck,
     ReadinessChecks,
     build_readiness_report_body,
-    check_process_is_not_ending,
     make_database_check,
+    process_end_check_result,
 )
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
@@ -194,7 +194,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
     state.readiness = ReadinessChecks()
-    state.readiness.register_check("accepting", check_process_is_not_ending)
+    state.readiness.register_check("accepting", process_end_check_result)
     state.readiness.register_check("database", make_database_check(state.serving_connections))
     loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():
@@ -254,7 +254,7 @@ def start_and_register_background_loops(state: State, settings: Settings) -> lis
         loops.append(BackgroundLoop("metrics", save, pause_seconds=SAVE_PAUSE_SECONDS))
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
     for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
-        state.readiness.register_check(work.name, make_readiness_check_of_work(work), required=False)
+        state.readiness.register_check(work.name, make_readiness_check_of_work(work), is_required=False)
     for loop in loops:
         loop.start()
     return loops
@@ -264,7 +264,7 @@ def make_readiness_check_of_work(work: BackgroundLoop | KeyedTasks[Any]) -> Read
     """Return the check of a background loop or group of tasks for `/ready`."""
 
     async def check() -> CheckResult:
-        return work.check_health()
+        return work.health_check_result()
 
     return check
 
@@ -367,7 +367,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.add_api_route(
-        "/admin/api", api_reference_page, include_in_schema=False, dependencies=[Depends(require_researcher_and_csrf)]
+        "/admin/api",
+        api_reference_page,
+        include_in_schema=False,
+        dependencies=[Depends(require_researcher_and_csrf_and_yield_session)],
     )
     app.add_api_route("/health", health_endpoint, include_in_schema=False)
     app.add_api_route("/ready", readiness_endpoint, include_in_schema=False)

@@ -97,7 +97,7 @@ def _validate_mail_sender(sender: str) -> str:
     return sender.strip()
 
 
-def _require_long_key(key: SecretStr) -> SecretStr:
+def _long_key_or_raise(key: SecretStr) -> SecretStr:
     if len(key.get_secret_value()) < MIN_SECRET_CHARACTERS:
         raise ValueError(f"needs {MIN_SECRET_CHARACTERS} characters or more; `openssl rand -hex 32` makes a good one")
     return key
@@ -180,7 +180,7 @@ class Settings(BaseSettings):
         ("127.0.0.1",),
         description="Proxies whose X-Forwarded-For and X-Forwarded-Proto headers are trusted, comma-separated.",
     )
-    secret_key: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
+    secret_key: Annotated[SecretStr, AfterValidator(_long_key_or_raise)] | None = Field(
         None,
         description=(
             "Key that signs tokens and encrypts those of platforms, 32 characters or more. Default: a random key, "
@@ -282,7 +282,7 @@ class Settings(BaseSettings):
             "Format of the log on stderr: text, or json with a line for each request. Neither names annotators."
         ),
     )
-    metrics_token: Annotated[SecretStr, AfterValidator(_require_long_key)] | None = Field(
+    metrics_token: Annotated[SecretStr, AfterValidator(_long_key_or_raise)] | None = Field(
         None,
         description=(
             "Bearer token of /metrics for Prometheus, 32 characters or more. Without it, there is no such page."
@@ -297,7 +297,7 @@ class Settings(BaseSettings):
         return self
 
 
-def service_token_from_environment(variable: str) -> str | None:
+def service_token_from_environment_or_none(variable: str) -> str | None:
     """Return the token in an environment variable; None if it is empty, or is no variable for tokens."""
     return environ.get(variable, "").strip() or None if variable.startswith(SERVICE_TOKEN_PREFIX) else None
 

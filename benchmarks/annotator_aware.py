@@ -103,7 +103,7 @@ def online(hits: list[AnsweredHit], n_items: int, snapshots: tuple[int, ...]) ->
     """The scores after so many HITs."""
     learned = LAW.initial_beliefs([np.ones(n_items)] * 2, LawParameters())
     for done, hit in enumerate(hits, start=1):
-        learned.apply_hit(hit)
+        learned.apply_hit_and_return_change(hit)
         if done in snapshots:
             yield beta.score(*learned.state)
 

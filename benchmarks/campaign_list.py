@@ -21,7 +21,7 @@ from app.campaigns.lifecycle import change_campaign_status_or_refuse, create_dra
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.summaries import load_campaigns_with_progress
 from app.database import embedded
-from app.database.campaign import finish_campaign_if_complete
+from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine, create_engine_without_limits, driver_of
 from app.designs.campaign import Campaign
@@ -86,7 +86,7 @@ async def measure(url: str, campaign_count: int, item_count: int) -> None:
         await FINISH_CHECK.finish_if_complete(await driver_of(connection), campaigns[0].id, now=NOW)
 
     async def finish_reading_all_items(connection: AsyncConnection) -> None:
-        await finish_campaign_if_complete(connection, campaigns[0].id, now=NOW)
+        await finish_campaign_if_complete_and_tell(connection, campaigns[0].id, now=NOW)
 
     for name, work, repetitions in (
         ("list of campaigns, the first time", load_campaigns_with_progress, 1),

@@ -138,7 +138,9 @@ async def begun(app: FastAPI, name: str, file: str, **settings: Any) -> Any:
     )
     async with app.state.database.begin() as connection:
         draft = await lifecycle.create_draft_campaign(connection, chosen, now=BEGIN)
-        await items.import_items(connection, draft.slug, io.BytesIO(file.encode()), "items.csv", max_mb=1)
+        await items.import_items_and_return_receipt(
+            connection, draft.slug, io.BytesIO(file.encode()), "items.csv", max_mb=1
+        )
         return await lifecycle.change_campaign_status_or_refuse(connection, draft.slug, "launch", now=BEGIN)
 
 
@@ -184,7 +186,7 @@ async def visited(
                 set_clock_of_app(app, clocks[place])
                 await answer(client, people[place], truth, clocks[place], rng)
             last = await scan_annotators_and_record_findings(
-                app.state.database, campaign.id, now=max(clock.now for clock in clocks), last=last
+                app.state.database, campaign.id, now=max(clock.now for clock in clocks), last_position=last
             )
 
 
@@ -212,7 +214,7 @@ async def without_the_held(engine: AsyncEngine, campaign: Any) -> None:
     async with engine.begin() as connection:
         for row in (await connection.execute(HELD, {"campaign": campaign.id})).all():
             await decisions.exclude_annotator(connection, campaign, row.id, reason="held by a rule", now=BEGIN)
-    await revisions.revise_posteriors(engine, campaign.id, now=BEGIN)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=BEGIN)
 
 
 async def correlation(engine: AsyncEngine, campaign: Any, truth: dict[str, float]) -> float:

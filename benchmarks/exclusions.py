@@ -32,7 +32,7 @@ from sqlalchemy import text
 
 from app.database import embedded
 from app.database.migrate import upgrade_schema
-from app.record.revisions import block_writers, rebuild_present_revision
+from app.record.revisions import block_writers_until_transaction_ends, rebuild_present_revision
 from benchmarks.large import Program, working
 from benchmarks.serving import HIT, HITS_EACH, SCORE, Http, Task, engine_on, server
 
@@ -169,7 +169,7 @@ async def answered(url: str, slug: str, answers: int, items: int) -> list[str]:
                 await connection.execute(text(f"SET LOCAL enable_{name} = on"))
             campaign = await connection.scalar(text("SELECT id FROM campaigns WHERE slug = :slug"), {"slug": slug})
             given = {"campaign": campaign, "others": OTHERS, "answers": answers, "items": items}
-            await block_writers(connection, campaign)
+            await block_writers_until_transaction_ends(connection, campaign)
             for statement in (ANNOTATORS, ASSIGNMENTS, HITS, RESPONSES):
                 await connection.execute(statement, given)
             await rebuild_present_revision(connection, campaign)

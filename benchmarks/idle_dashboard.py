@@ -20,8 +20,8 @@ from app.dashboard.live import LiveDashboards
 from app.database import embedded
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
-from app.imports.items import import_items
-from app.imports.responses_import import import_responses_from_file
+from app.imports.items import import_items_and_return_receipt
+from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from benchmarks.large import items_file, results_file
 from benchmarks.results_import import database_processor_seconds, own_processor_seconds
 
@@ -38,10 +38,14 @@ async def watch(url: str, hits: int, seconds: int) -> None:
     settings = CampaignSettings(name="Watched", question="How much?", judgments_per_item=10_000)
     async with engine.begin() as connection:
         campaign = await create_draft_campaign(connection, settings, now=now)
-        await import_items(connection, campaign.slug, io.BytesIO(items_file(ITEMS)), "items.csv", max_mb=64)
+        await import_items_and_return_receipt(
+            connection, campaign.slug, io.BytesIO(items_file(ITEMS)), "items.csv", max_mb=64
+        )
         await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=now)
     results = io.BytesIO(results_file(hits, ITEMS, np.random.default_rng(1), "s"))
-    await import_responses_from_file(engine, campaign.slug, results, "results.csv", now=now, max_mb=512)
+    await import_responses_of_file_and_return_receipt(
+        engine, campaign.slug, results, "results.csv", now=now, max_mb=512
+    )
     dashboards = LiveDashboards(engine, PosteriorCache(), utc_now)
     async with aclosing(dashboards.stream_states(campaign.slug)) as states:
         async for state in states:

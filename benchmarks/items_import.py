@@ -18,7 +18,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
-from app.imports.items import import_items
+from app.imports.items import import_items_and_return_receipt
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 MB = 2**20
@@ -56,7 +56,9 @@ async def import_file(url: str, path: Path, count: int) -> None:
     usage, wall = resource.getrusage(resource.RUSAGE_SELF), time.perf_counter()
     with path.open("rb") as file:
         async with engine.begin() as connection:
-            receipt = await import_items(connection, campaign.slug, file, path.name, max_mb=MAX_FILE_MB)
+            receipt = await import_items_and_return_receipt(
+                connection, campaign.slug, file, path.name, max_mb=MAX_FILE_MB
+            )
     assert receipt.imported == count, receipt
     wall = time.perf_counter() - wall
     after = resource.getrusage(resource.RUSAGE_SELF)

@@ -36,12 +36,14 @@ async def imported(engine: AsyncEngine, campaign: published.Campaign) -> tuple[s
     shown = io.BytesIO(published.as_csv(campaign.columns, campaign.items).encode())
     async with engine.begin() as connection:
         slug = (await lifecycle.create_draft_campaign(connection, settings, now=now)).slug
-        await items.import_items(connection, slug, shown, "items.csv", max_mb=MOST_MB)
+        await items.import_items_and_return_receipt(connection, slug, shown, "items.csv", max_mb=MOST_MB)
         await lifecycle.change_campaign_status_or_refuse(connection, slug, "launch", now=now)
         await lifecycle.change_campaign_status_or_refuse(connection, slug, "pause", now=now)
     answers = io.BytesIO(published.as_csv(published.NEEDED, campaign.responses).encode())
     start = time.perf_counter()
-    await responses_import.import_responses_from_file(engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB)
+    await responses_import.import_responses_of_file_and_return_receipt(
+        engine, slug, answers, "responses.csv", now=now, max_mb=MOST_MB
+    )
     return slug, time.perf_counter() - start
 
 

@@ -23,9 +23,9 @@ from app.campaigns.settings import CampaignSettings
 from app.database import embedded
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
-from app.exports.registry import open_export
-from app.imports.items import import_items
-from app.imports.responses_import import import_responses_from_file
+from app.exports.registry import open_export_or_refuse
+from app.imports.items import import_items_and_return_receipt
+from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from benchmarks.large import items_file, results_file
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -73,7 +73,7 @@ class Measurement:
 
 
 async def export_responses(engine: AsyncEngine, slug: str) -> None:
-    file = await open_export(engine, slug, "responses")
+    file = await open_export_or_refuse(engine, slug, "responses")
     async for _ in file.chunks:
         pass
 
@@ -84,13 +84,17 @@ async def measure(engine: AsyncEngine, item_count: int, hit_count: int, law: str
         campaign = await create_draft_campaign(connection, settings, now=NOW)
     with Measurement(f"import of {item_count:,} items", item_count):
         async with engine.begin() as connection:
-            await import_items(connection, campaign.slug, io.BytesIO(items_file(item_count)), "items.csv", max_mb=512)
+            await import_items_and_return_receipt(
+                connection, campaign.slug, io.BytesIO(items_file(item_count)), "items.csv", max_mb=512
+            )
     with Measurement(f"launch of {item_count:,} items", item_count):
         async with engine.begin() as connection:
             await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     results = io.BytesIO(results_file(hit_count, item_count, np.random.default_rng(1), "s"))
     with Measurement(f"import of {hit_count:,} HITs of 5, {law}", hit_count):
-        await import_responses_from_file(engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512)
+        await import_responses_of_file_and_return_receipt(
+            engine, campaign.slug, results, "results.csv", now=NOW, max_mb=512
+        )
     for which in ("first", "next"):
         with Measurement(f"{which} export of the answers", hit_count):
             await export_responses(engine, campaign.slug)

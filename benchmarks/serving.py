@@ -35,7 +35,7 @@ import uvloop
 from sqlalchemy import insert, make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.accounts.tokens import issue_api_token
+from app.accounts.tokens import issue_token_or_refuse
 from app.accounts.users import find_oldest_user_or_create_admin
 from app.annotation.platforms.assignments import WorkerTokens, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
@@ -138,7 +138,7 @@ async def two_calls(http: Http, task: Task, annotator: str) -> AsyncIterator[tup
         began = time.perf_counter()
         hit = json.loads(await http.call("POST", f"/api/v1/campaigns/{task.slug}/hits", who, headers))["hit"]
         leased = time.perf_counter()
-        scores = task.design.simulate_answer([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
+        scores = task.design.simulate_answer_values([secrets.randbelow(1001) / 1000 for _ in hit["items"]])
         answer = json.dumps({"annotator": annotator, "values": scores}).encode()
         await http.call("POST", f"/api/v1/hits/{hit['id']}/response", answer, headers)
         yield leased - began, time.perf_counter() - leased
@@ -261,7 +261,7 @@ async def prepare(
                 for name in names
             ]
             names = [worker_tokens.issue_token("link", campaign.link_key, visit) for visit in visits]
-        bearer = await issue_api_token(
+        bearer = await issue_token_or_refuse(
             connection, (await find_oldest_user_or_create_admin(connection, now=NOW)).id, "bench", now=NOW
         )
     return Task(port, way, clients, seconds, campaign.slug, campaign.link_key, bearer, names, campaign.design)
@@ -270,7 +270,7 @@ async def prepare(
 def pgbench(url: str, slug: str, clients: int, seconds: float) -> float:
     """Pairs per second of the bare transactions on the campaign's own rows."""
     address = make_url(url)
-    binaries = next(embedded.find_binary_folders())
+    binaries = next(embedded.iterate_binary_folders())
     with tempfile.NamedTemporaryFile("w", suffix=".sql") as script:
         script.write(PGBENCH)
         script.flush()

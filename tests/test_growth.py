@@ -15,7 +15,7 @@ from app.designs.word_differences import mark_differing_words_or_none
 from app.errors import Refusal
 from app.http.templating import markdown_to_safe_html, markdown_with_formulas_to_html
 from app.imports.item_text import build_text_maker_of_template
-from app.text.latex import mark_formulas
+from app.text.latex import with_marked_formulas
 from app.uploads import parse_finite_number_or_none, read_table
 from tests.growth import grows_too_fast, hostile
 
@@ -91,7 +91,7 @@ def item_in(kind: str) -> Work:
 
     def draw(text: str) -> object:
         drawn = content.render_items([ItemTexts(text, text)], {})
-        return drawn.beginning(0), drawn.is_wide, [beside.length for beside in drawn.shared_context]
+        return drawn.beginning_text_at(0), drawn.is_wide, [beside.length for beside in drawn.shared_context]
 
     return draw
 
@@ -122,7 +122,7 @@ WORK: dict[str, Work] = {
     "Markdown": item_in("markdown"),
     "HTML": item_in("html"),
     "an image": item_in("image"),
-    "formulas": mark_formulas,
+    "formulas": with_marked_formulas,
     "formulas in Markdown": markdown_with_formulas_to_html,
     "instructions": markdown_to_safe_html,
     "differences": lambda text: mark_differing_words_or_none(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from app.designs.content import Content, ItemTexts
-from app.text.latex import iterate_formulas, mark_formulas
+from app.text.latex import iterate_formulas, with_marked_formulas
 
 SPAN = re.compile(r'<span class="math(?: display)?">(.*?)</span>', re.DOTALL)
 PATHS = {"a.png": "/media/1"}
@@ -57,12 +57,12 @@ def test_formulas_on_lines_of_their_own_are_told_from_others():
 
 @given(st.text(alphabet="$\\()[]ab <>&`\n", max_size=40))
 def test_marking_formulas_changes_no_character(text):
-    html = mark_formulas(text)
+    html = with_marked_formulas(text)
     assert Markup(re.sub(r'<span class="math(?: display)?">|</span>', "", html)).unescape() == text
 
 
 def test_what_a_formula_holds_is_text():
-    assert mark_formulas("$a<b$ <i>") == '<span class="math">$a&lt;b$</span> &lt;i&gt;'
+    assert with_marked_formulas("$a<b$ <i>") == '<span class="math">$a&lt;b$</span> &lt;i&gt;'
 
 
 def test_markdown_leaves_formulas_alone():
@@ -107,7 +107,7 @@ def test_formulas_stand_in_sources_references_and_differences_too():
     content = Content(source="s", reference="r", differences="reference", latex=True)
     items = content.render_items([ItemTexts("$a$ cat", "$b$", "$a$ dog")], {})
     assert [marked_in(str(beside.html)) for beside in items.shared_context] == [["$b$"], ["$a$"]]
-    assert "cat" in items.beginning(0)
+    assert "cat" in items.beginning_text_at(0)
 
 
 def test_without_the_setting_nothing_is_marked():

@@ -13,10 +13,10 @@ from sqlalchemy import text
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.database.bulk import open_snapshot
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import verify_by_replay_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
 
@@ -37,7 +37,7 @@ async def rehearsed(engine, hits=60, **settings):
     def clock():
         return NOW + timedelta(minutes=next(minutes))
 
-    await answer_hits_by_simulated_annotators(
+    await answer_hits_by_simulated_annotators_and_count(
         engine,
         campaign,
         hits=hits,
@@ -57,7 +57,9 @@ async def test_a_simulated_crowd_is_recovered_and_replays_to_the_bit(engine, des
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert spearmanr(scores, np.arange(20)).statistic > 0.9
     async with open_snapshot(engine) as connection:
-        found = await verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        found = await verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )
     assert (found.mismatches, found.responses) == ([], 60)
 
 

@@ -88,7 +88,7 @@ async def test_ready_reports_what_other_parts_registered(app, client):
     async def stopped():
         return CheckResult(ok=False, detail="The loop ended.")
 
-    app.state.readiness.register_check("shown only", stopped, required=False)
+    app.state.readiness.register_check("shown only", stopped, is_required=False)
     reply = await client.get("/ready")
     assert reply.status_code == 200
     assert reply.json()["checks"]["shown only"] == {"ok": False, "detail": "The loop ended."}

@@ -14,7 +14,7 @@ from app.database.bulk import open_snapshot
 from app.http.templating import english_environment
 from app.quality.run_rules import scan_annotators_and_record_findings
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -54,7 +54,9 @@ def toys(monkeypatch):
 
 async def verified(engine, slug):
     async with open_snapshot(engine) as connection:
-        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, slug))
+        return await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, slug)
+        )
 
 
 async def test_commands_set_up_import_simulate_verify_analyse_and_export(engine, database_url, tmp_path):
@@ -180,7 +182,7 @@ async def test_decisions_about_its_answers_are_followed(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 3
     assert await verified(engine, campaign.slug) == replay.Verification(1, 6, 0, [])
 

@@ -14,7 +14,7 @@ from app.accounts.roles import NEEDS_BY_SCOPE
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.http.dependencies import Database, Now, Transaction, client_network_or_empty, openapi_description_of_refusals
 from app.http.paging import Page
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = APIRouter(prefix="/api/v1", tags=["Tokens"])
 
@@ -65,7 +65,7 @@ async def create_token(request: Request, database: Database, now: Now, credentia
         access, slug = Access(user.id, user.role), credentials.campaign
         campaign = None if slug is None else await tokens.find_visible_campaign_or_refuse(connection, access, slug)
         return Token(
-            token=await tokens.issue_api_token(
+            token=await tokens.issue_token_or_refuse(
                 connection, user.id, credentials.token_name, now=now, scopes=credentials.scopes, campaign=campaign
             )
         )
@@ -106,11 +106,11 @@ class LogApiQuery(AuditLogQuery):
 @log_router.get("/log")
 async def get_log(connection: Transaction, query: Annotated[LogApiQuery, Query()]) -> Lines:
     """Return the changes on the whole server, newest first."""
-    return Lines.from_log_page(await log_query.load_log_page(connection, query, size=query.size))
+    return Lines.from_log_page(await log_query.load_log_page(connection, query, page_size=query.size))
 
 
 @log_router.get("/campaigns/{slug}/log", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_log_of_campaign(connection: Transaction, slug: str, query: Annotated[LogApiQuery, Query()]) -> Lines:
     """Return the changes in a campaign, newest first."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return Lines.from_log_page(await log_query.load_log_page(connection, query, campaign.id, query.size))

@@ -34,7 +34,7 @@ CAMPAIGN_TABS = (
 )
 
 
-def list_campaign_tabs(access: Access, campaign: Campaign, current_tab: str = "") -> list[CampaignTab]:
+def list_allowed_campaign_tabs(access: Access, campaign: Campaign, current_tab: str = "") -> list[CampaignTab]:
     """Return the tabs of a campaign that the access allows. The current one is always among them."""
     has_tab = {
         "share": campaign.rehearsal_of is None,

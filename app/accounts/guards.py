@@ -25,7 +25,7 @@ from app.accounts.shared_links import load_session_for_shared_link_or_none
 from app.accounts.tokens import load_token_and_note_its_use
 from app.accounts.users import normalize_typed_name
 from app.database.audit_log import CURRENT_ACTOR, Actor
-from app.database.campaign import campaign_not_found
+from app.database.campaign import unknown_campaign_slug_error
 from app.database.session import DATABASE_ERRORS, Driver, borrow_autocommit_driver
 from app.errors import Forbidden, Refusal, Unauthenticated
 from app.http.dependencies import (
@@ -44,7 +44,9 @@ SAFE_METHODS = ("GET", "HEAD", "OPTIONS")
 bearer = HTTPBearer(auto_error=False, description="A token from `POST /api/v1/tokens` or from your account page.")
 
 
-async def require_researcher_and_csrf(request: Request, database: Database, now: Now) -> AsyncIterator[LoginSession]:
+async def require_researcher_and_csrf_and_yield_session(
+    request: Request, database: Database, now: Now
+) -> AsyncIterator[LoginSession]:
     """Yield the session of the researcher who uses this browser; send a stranger to log in first and back afterwards.
 
     A request that changes something must also carry the session's CSRF token, as the form field `csrf` or the header
@@ -60,15 +62,19 @@ async def require_researcher_and_csrf(request: Request, database: Database, now:
 
 
 def researcher_router(prefix: str, *dependencies: Any) -> APIRouter:
-    """Return a router of researchers' pages, which has these dependencies besides `require_researcher_and_csrf`."""
+    """Return a router of researchers' pages, which has these dependencies besides
+    `require_researcher_and_csrf_and_yield_session`.
+    """
     return APIRouter(
-        prefix=prefix, dependencies=[Depends(require_researcher_and_csrf), *dependencies], include_in_schema=False
+        prefix=prefix,
+        dependencies=[Depends(require_researcher_and_csrf_and_yield_session), *dependencies],
+        include_in_schema=False,
     )
 
 
 async def require_researcher_without_csrf(request: Request, database: Database, now: Now) -> None:
-    """Admit the researcher as `require_researcher_and_csrf` does, for pages whose forms change nothing that matters,
-    without a CSRF token.
+    """Admit the researcher as `require_researcher_and_csrf_and_yield_session` does, for pages whose forms change
+    nothing that matters, without a CSRF token.
     """
     request.state.session = await require_route_access_and_return_session(request, database, now)
 
@@ -141,15 +147,15 @@ def require_access_to_route(request: Request, access: Access) -> None:
     request.state.access = access
     slug = campaign_slug_in_url_or_none(request)
     if slug is not None and not access.can_see_campaign:
-        raise campaign_not_found(slug)
+        raise unknown_campaign_slug_error(slug)
     require_need(access, need_of_route_or_empty(request))
 
 
-def require_need_if_hit_visible(request: Request, access: Access, *, is_found: bool) -> None:
+def require_need_if_hit_visible(request: Request, access: Access, *, is_hit_visible: bool) -> None:
     """Check the access where the URL names a HIT. If the HIT or its campaign is not visible, the route itself refuses
     it as not found.
     """
-    if is_found and access.can_see_campaign:
+    if is_hit_visible and access.can_see_campaign:
         require_need(access, need_of_route_or_empty(request))
 
 
@@ -225,15 +231,15 @@ def refuse_cross_site_login(request: Request) -> None:
         raise Forbidden("Log in on Easel's own login page.", code="cross_site")
 
 
-async def require_bearer_token(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
+async def bearer_token_or_refuse(credentials: Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]) -> str:
     """Return the token that a program sent. Raises `Unauthenticated` (`token_missing`)."""
     if credentials is None:
         raise Unauthenticated("Send an API token: Authorization: Bearer TOKEN.", code="token_missing")
     return credentials.credentials
 
 
-Researcher = Annotated[LoginSession, Depends(require_researcher_and_csrf)]
-BearerToken = Annotated[str, Depends(require_bearer_token)]
+Researcher = Annotated[LoginSession, Depends(require_researcher_and_csrf_and_yield_session)]
+BearerToken = Annotated[str, Depends(bearer_token_or_refuse)]
 CurrentAccess = Annotated[Access, Depends(current_access)]  # for routes behind one of the guards
 
 

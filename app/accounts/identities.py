@@ -90,7 +90,7 @@ async def try_connect_identity(
         return False
     name = await load_login_name(connection, user_id)
     await log_change(
-        connection, "login.connected", about=name, after={"issuer": claims.issuer}, actor=Actor(name, "page")
+        connection, "login.connected", about=name, new_values={"issuer": claims.issuer}, actor=Actor(name, "page")
     )
     return True
 
@@ -108,7 +108,7 @@ async def disconnect_identity_or_refuse(connection: AsyncConnection, user_id: in
         raise Conflict("Set a password first. Nothing was changed.", code="no_password")
     statement = delete(identities).where(identities.c.user_id == user_id, identities.c.issuer == issuer)
     if (await connection.execute(statement)).rowcount:
-        await log_change(connection, "login.disconnected", after={"issuer": issuer})
+        await log_change(connection, "login.disconnected", new_values={"issuer": issuer})
 
 
 def not_invited_error() -> Forbidden:

@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.accounts import members
 from app.accounts.roles import MANAGE_PEOPLE, SHARE_CAMPAIGN, needs_granted_by_roles, stronger_role
 from app.accounts.secrets import new_secret, secret_digest
-from app.accounts.users import insert_and_return_user_or_refuse, require_known_server_role
+from app.accounts.users import insert_and_return_user_or_refuse, known_server_role_or_refuse
 from app.database.account_tables import users
 from app.database.audit_log import CURRENT_ACTOR, Actor, log_change
 from app.database.sharing_tables import campaign_members, invitations
@@ -49,7 +49,7 @@ async def create_invitation_and_return_token(
         Invalid: `role_unknown`, `note_invalid`.
 
     """
-    valid_role = require_known_server_role(role) if campaign is None else members.require_known_member_role(role)
+    valid_role = known_server_role_or_refuse(role) if campaign is None else members.known_member_role_or_refuse(role)
     note = strip_note_or_refuse(note)
     await connection.execute(delete(invitations).where(invitations.c.expires_at <= now))
     token = new_secret()
@@ -61,7 +61,7 @@ async def create_invitation_and_return_token(
     }
     ends = {"invited_by": inviter_id, "created_at": now, "expires_at": now + timedelta(days=INVITATION_DAYS)}
     await connection.execute(insert(invitations).values(values | ends))
-    await log_change(connection, "invitation.made", campaign, about=note, after={"role": valid_role})
+    await log_change(connection, "invitation.made", campaign, about=note, new_values={"role": valid_role})
     return token
 
 
@@ -88,21 +88,23 @@ async def list_open_invitations(
     return (await connection.execute(statement.order_by(invitations.c.id))).all()
 
 
-async def withdraw_invitation_or_refuse(connection: AsyncConnection, campaign: Campaign | None, number: int) -> None:
+async def withdraw_invitation_or_refuse(
+    connection: AsyncConnection, campaign: Campaign | None, invitation_number: int
+) -> None:
     """Withdraw an invitation. Raises `NotFound` (`invitation_not_found`) if it was used or is for another campaign."""
     is_of_campaign = invitations.c.campaign_id.is_not_distinct_from(campaign.id if campaign else None)
     statement = (
         delete(invitations)
-        .where(invitations.c.id == number, is_of_campaign)
+        .where(invitations.c.id == invitation_number, is_of_campaign)
         .returning(invitations.c.words, invitations.c.role)
     )
     row = (await connection.execute(statement)).one_or_none()
     if row is None:
         raise NotFound("This invitation has been used or withdrawn, or has expired.", code="invitation_not_found")
-    await log_change(connection, "invitation.withdrawn", campaign, about=row.words, before={"role": row.role})
+    await log_change(connection, "invitation.withdrawn", campaign, about=row.words, old_values={"role": row.role})
 
 
-async def require_open_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+async def load_open_invitation_or_refuse(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
     """Return an invitation with its campaign's `slug` and `name`, if it has one, and the `inviter`.
 
     Raises `Gone` (`invitation_used`) if the invitation was used, is too old, was withdrawn or never existed, or if its
@@ -134,13 +136,13 @@ def invitation_used_error() -> Gone:
     )
 
 
-async def use_up_and_return_invitation(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
-    """Use up an invitation and return it as `require_open_invitation` does. The database admits
+async def use_up_and_return_invitation_or_refuse(connection: AsyncConnection, token: str, *, now: datetime) -> Row[Any]:
+    """Use up an invitation and return it as `load_open_invitation_or_refuse` does. The database admits
     one of two concurrent requests.
 
     Raises `Gone` (`invitation_used`).
     """
-    row = await require_open_invitation(connection, token, now=now)
+    row = await load_open_invitation_or_refuse(connection, token, now=now)
     used = delete(invitations).where(invitations.c.id == row.id).returning(invitations.c.id)
     if (await connection.execute(used)).one_or_none() is None:
         raise invitation_used_error()
@@ -151,7 +153,7 @@ async def accept_invitation_and_return_it(
     connection: AsyncConnection, token: str, user: Row[Any], *, now: datetime
 ) -> Row[Any]:
     """Give a researcher the invitation's role, unless they have a stronger one. Return the invitation."""
-    invitation = await use_up_and_return_invitation(connection, token, now=now)
+    invitation = await use_up_and_return_invitation_or_refuse(connection, token, now=now)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
     if invitation.campaign_id is None:
         role = stronger_role(user.role, invitation.role)
@@ -169,7 +171,7 @@ async def create_user_and_accept_invitation(
 
     Raises as `insert_and_return_user_or_refuse` does; the caller must then roll back, and the invitation stays valid.
     """
-    invitation = await use_up_and_return_invitation(connection, token, now=now)
+    invitation = await use_up_and_return_invitation_or_refuse(connection, token, now=now)
     role = invitation.role if invitation.campaign_id is None else NEWCOMER_ROLE
     user = await insert_and_return_user_or_refuse(connection, name, now=now, role=role, is_self_registered=True)
     CURRENT_ACTOR.set(Actor(user.name, "page", user.id))
@@ -190,6 +192,6 @@ async def log_invitation_accepted(connection: AsyncConnection, invitation: Row[A
         "invitation.accepted",
         campaign,
         about=invitation.inviter or "command line",
-        after=facts,
+        new_values=facts,
         actor=actor,
     )

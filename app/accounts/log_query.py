@@ -50,13 +50,18 @@ class AuditLogQuery(AddressQuery):
 
 
 async def load_log_page(
-    connection: AsyncConnection, query: AuditLogQuery, campaign_id: int | None = None, size: int = LOG_LINES_PER_PAGE
+    connection: AsyncConnection,
+    query: AuditLogQuery,
+    campaign_id: int | None = None,
+    page_size: int = LOG_LINES_PER_PAGE,
 ) -> Page[Row[Any]]:
     """Return a page of matching lines, within a campaign if there is one."""
     conditions = query.sql_conditions(campaign_id)
     count = select(func.count()).select_from(audit_log).where(*conditions)
-    page: Page[Row[Any]] = Page(query.page, size, (await connection.execute(count)).scalar_one())
-    statement = select(audit_log).where(*conditions).order_by(audit_log.c.id.desc()).limit(size).offset(page.offset)
+    page: Page[Row[Any]] = Page(query.page, page_size, (await connection.execute(count)).scalar_one())
+    statement = (
+        select(audit_log).where(*conditions).order_by(audit_log.c.id.desc()).limit(page_size).offset(page.offset)
+    )
     return replace(page, rows=(await connection.execute(statement)).all())
 
 

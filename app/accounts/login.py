@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.accounts import passwords, throttle
 from app.accounts.access import SHARING_CAMPAIGN_ID, Access
-from app.accounts.campaign_tabs import CampaignTab, list_campaign_tabs
+from app.accounts.campaign_tabs import CampaignTab, list_allowed_campaign_tabs
 from app.accounts.secrets import csrf_token_of_session, mask_csrf_token, new_secret, secret_digest
 from app.accounts.users import (
     MAX_LOGIN_NAME_CHARACTERS,
@@ -64,7 +64,7 @@ class LoginSession:
 
     def tabs(self, campaign: Campaign, current_tab: str) -> list[CampaignTab]:
         """Return the tabs of a campaign that the role allows."""
-        return list_campaign_tabs(self.access, campaign, current_tab)
+        return list_allowed_campaign_tabs(self.access, campaign, current_tab)
 
     @property
     def masked_csrf(self) -> str:
@@ -103,7 +103,7 @@ async def authenticate_user_by_password_or_refuse(
         logged_name = user.name if user else "an unknown name"
         async with database.begin() as connection:
             await log_change(
-                connection, "login.failed", about=logged_name, after={"address": address}, actor=STRANGER_ACTOR
+                connection, "login.failed", about=logged_name, new_values={"address": address}, actor=STRANGER_ACTOR
             )
         raise Unauthenticated("Wrong username or password.", code="wrong_password")
     async with database.begin() as connection:
@@ -135,7 +135,9 @@ async def start_session_and_return_secret(
         )
     )
     name = await load_login_name(connection, user_id)
-    await log_change(connection, "login.in", after={"by": "link" if by_link else method}, actor=Actor(name, "page"))
+    await log_change(
+        connection, "login.in", new_values={"by": "link" if by_link else method}, actor=Actor(name, "page")
+    )
     return session
 
 
@@ -188,7 +190,7 @@ async def load_login_session_or_none(
     )
 
 
-async def create_one_time_login_secret(
+async def create_one_time_login_and_return_secret(
     connection: AsyncConnection, *, now: datetime, user_id: int | None = None
 ) -> str:
     """Return a secret that logs in once within a day, by `/login?token=...`; for the oldest researcher unless one is

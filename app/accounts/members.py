@@ -45,7 +45,7 @@ async def load_members_in_name_order(connection: AsyncConnection, campaign_id: i
     ).all()
 
 
-def require_known_member_role(role: str) -> str:
+def known_member_role_or_refuse(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in NEEDS_BY_CAMPAIGN_ROLE:
         raise Invalid(
@@ -55,26 +55,28 @@ def require_known_member_role(role: str) -> str:
     return role
 
 
-async def add_member(connection: AsyncConnection, campaign: Campaign, name: str, role: str, *, now: datetime) -> None:
+async def add_member_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, name: str, role: str, *, now: datetime
+) -> None:
     """Give a researcher of this server a role in a campaign.
 
     Raises `Invalid` (`role_unknown`), `NotFound` (`user_not_found`), `Conflict` (`already_member`).
     """
-    valid_role = require_known_member_role(role)
+    valid_role = known_member_role_or_refuse(role)
     user = await fetch_user_by_name_or_none(connection, normalize_typed_name(name))
     if user is None:
         raise NotFound(
             f"There is no researcher “{shorten_echo(name.strip())}” on this server. Nothing was changed.",
             code="user_not_found",
         )
-    if not await insert_member_if_new(connection, campaign, user, valid_role, now=now):
+    if not await insert_member_and_tell_if_new(connection, campaign, user, valid_role, now=now):
         raise Conflict(
             f"{user.name} is already a member. Nothing was changed. You can change their role in the table.",
             code="already_member",
         )
 
 
-async def insert_member_if_new(
+async def insert_member_and_tell_if_new(
     connection: AsyncConnection,
     campaign: Campaign,
     user: Row[Any],
@@ -91,9 +93,9 @@ async def insert_member_if_new(
     if (await connection.execute(statement)).one_or_none() is None:
         return False
     if was_invited:
-        await log_change(connection, "member.joined", campaign, after={"role": role})
+        await log_change(connection, "member.joined", campaign, new_values={"role": role})
     else:
-        await log_change(connection, "member.added", campaign, about=user.name, after={"role": role})
+        await log_change(connection, "member.added", campaign, about=user.name, new_values={"role": role})
     return True
 
 
@@ -102,7 +104,7 @@ async def add_member_or_strengthen_role(
 ) -> None:
     """Give a researcher who accepted an invitation this role, unless they have a stronger one."""
     campaign = await fetch_campaign_or_none(connection, campaign_id)
-    if campaign is not None and not await insert_member_if_new(
+    if campaign is not None and not await insert_member_and_tell_if_new(
         connection, campaign, user, role, now=now, was_invited=True
     ):
         before = await lock_and_load_member_or_refuse(connection, campaign, user.id)
@@ -123,14 +125,14 @@ async def set_member_role_unless_last_owner(
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`member_not_found`).
     """
-    if require_known_member_role(role) != OWNER:
+    if known_member_role_or_refuse(role) != OWNER:
         await require_another_campaign_owner(connection, campaign, user_id)
     before = await lock_and_load_member_or_refuse(connection, campaign, user_id)
     await connection.execute(
-        update(campaign_members).where(*member_sql_conditions(campaign, user_id)).values(role=role)
+        update(campaign_members).where(*campaign_and_user_sql_conditions(campaign, user_id)).values(role=role)
     )
     old_facts, new_facts = {"role": before.role}, {"role": role}
-    await log_change(connection, "member.role", campaign, about=before.name, before=old_facts, after=new_facts)
+    await log_change(connection, "member.role", campaign, about=before.name, old_values=old_facts, new_values=new_facts)
 
 
 async def remove_member_unless_last_owner(connection: AsyncConnection, campaign: Campaign, user_id: int) -> None:
@@ -140,18 +142,20 @@ async def remove_member_unless_last_owner(connection: AsyncConnection, campaign:
     """
     await require_another_campaign_owner(connection, campaign, user_id)
     before = await lock_and_load_member_or_refuse(connection, campaign, user_id)
-    await connection.execute(delete(campaign_members).where(*member_sql_conditions(campaign, user_id)))
-    await log_change(connection, "member.removed", campaign, about=before.name, before={"role": before.role})
+    await connection.execute(delete(campaign_members).where(*campaign_and_user_sql_conditions(campaign, user_id)))
+    await log_change(connection, "member.removed", campaign, about=before.name, old_values={"role": before.role})
 
 
-def member_sql_conditions(campaign: Campaign, user_id: int) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
+def campaign_and_user_sql_conditions(
+    campaign: Campaign, user_id: int
+) -> tuple[ColumnElement[bool], ColumnElement[bool]]:
     return MEMBER_COLUMNS.campaign_id == campaign.id, MEMBER_COLUMNS.user_id == user_id
 
 
 async def lock_and_load_member_or_refuse(connection: AsyncConnection, campaign: Campaign, user_id: int) -> Row[Any]:
     """Return a member, locked until the transaction ends. Raises `NotFound` (`member_not_found`)."""
     statement = select(campaign_members, users.c.name).join(users, users.c.id == MEMBER_COLUMNS.user_id)
-    locking_statement = statement.where(*member_sql_conditions(campaign, user_id)).with_for_update(
+    locking_statement = statement.where(*campaign_and_user_sql_conditions(campaign, user_id)).with_for_update(
         of=campaign_members, key_share=True
     )
     row: Row[Any] | None = (await connection.execute(locking_statement)).one_or_none()

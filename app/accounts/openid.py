@@ -79,7 +79,7 @@ class LoginState(BaseModel):
     user: int | None = None
 
     @classmethod
-    def new(cls, target_path: str, user_id: int | None = None) -> "LoginState":
+    def with_new_secrets(cls, target_path: str, user_id: int | None = None) -> "LoginState":
         return cls(
             state=secrets.token_urlsafe(32),
             nonce=secrets.token_urlsafe(32),
@@ -141,14 +141,16 @@ class Provider:
             "code_challenge": base64.urlsafe_b64encode(challenge).decode().rstrip("="),
             "code_challenge_method": "S256",
         }
-        address = (await self.load_openid_endpoints()).authorization_endpoint
+        address = (await self.load_openid_endpoints_or_refuse()).authorization_endpoint
         return f"{address}{'&' if urlsplit(address).query else '?'}{urlencode(query)}"
 
-    async def exchange_code_for_identity(self, code: str, login_state: LoginState, redirect_uri: str) -> IdentityClaims:
+    async def exchange_code_for_identity_or_refuse(
+        self, code: str, login_state: LoginState, redirect_uri: str
+    ) -> IdentityClaims:
         """Return the identity of the person who came back with this code. Raises `BadGateway` (`provider_unreachable`)
         and `Unauthenticated` (`provider_refused`).
         """
-        addresses = await self.load_openid_endpoints()
+        addresses = await self.load_openid_endpoints_or_refuse()
         form = {
             "grant_type": "authorization_code",
             "code": code,
@@ -157,17 +159,17 @@ class Provider:
         }
         sends_secret_in_header = "client_secret_basic" in addresses.token_endpoint_auth_methods_supported
         secret = {"client_id": self.client_id, "client_secret": self.client_secret}
-        reply = await self._request_json(
+        reply = await self._request_json_or_refuse(
             "POST",
             addresses.token_endpoint,
             data=form if sends_secret_in_header else form | secret,
             auth=httpx.BasicAuth(self.client_id, self.client_secret) if sends_secret_in_header else None,
         )
-        return self.to_verified_identity(
-            await self._claims_of_signed_token(str(reply.get("id_token", ""))), login_state
+        return self.verified_identity_or_refuse(
+            await self._claims_of_signed_token_or_refuse(str(reply.get("id_token", ""))), login_state
         )
 
-    def to_verified_identity(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
+    def verified_identity_or_refuse(self, claims: dict[str, Any], login_state: LoginState) -> IdentityClaims:
         """Return the identity in claims with a valid signature. Raises `Unauthenticated` (`provider_refused`)."""
         registry = jwt.JWTClaimsRegistry(
             leeway=CLOCK_LEEWAY_SECONDS,
@@ -192,9 +194,9 @@ class Provider:
         email = mail.lower() if verified and isinstance(mail, str) and is_email_address(mail) else None
         return IdentityClaims(issuer=self.issuer, subject=subject, email=email)
 
-    async def load_openid_endpoints(self) -> ProviderAddresses:
+    async def load_openid_endpoints_or_refuse(self) -> ProviderAddresses:
         """Return the provider's addresses. Raises `BadGateway` (`provider_unreachable`)."""
-        document = await self._cached_document(
+        document = await self._cached_or_fetched_document(
             "addresses", f"{self.issuer.rstrip('/')}/.well-known/openid-configuration"
         )
         try:
@@ -205,31 +207,31 @@ class Provider:
             raise provider_unreachable_error()
         return addresses
 
-    async def _claims_of_signed_token(self, token: str) -> dict[str, Any]:
+    async def _claims_of_signed_token_or_refuse(self, token: str) -> dict[str, Any]:
         """Return the claims of a token signed with one of the provider's keys; fetch the keys again if no known key
         matches.
         """
-        address = (await self.load_openid_endpoints()).jwks_uri
+        address = (await self.load_openid_endpoints_or_refuse()).jwks_uri
         for refresh in (False, True):
-            keys = await self._cached_document("keys", address, refresh=refresh)
+            keys = await self._cached_or_fetched_document("keys", address, refresh=refresh)
             with suppress(JoseError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
                 return dict(jwt.decode(token, KeySet.import_key_set(keys), algorithms=SIGNATURE_ALGORITHMS).claims)
         raise provider_refused_error()
 
-    async def _cached_document(self, cache_key: str, address: str, *, refresh: bool = False) -> Any:
+    async def _cached_or_fetched_document(self, cache_key: str, address: str, *, refresh: bool = False) -> Any:
         until, document = self._documents.get(cache_key, (0.0, None))
         if document is None or refresh or self.clock() > until:
             if self.clock() < self._resting_until:
                 raise provider_unreachable_error()
             try:
-                document = await self._request_json("GET", address)
+                document = await self._request_json_or_refuse("GET", address)
             except BadGateway:
                 self._resting_until = self.clock() + PROVIDER_REST_SECONDS
                 raise
             self._documents[cache_key] = self.clock() + PROVIDER_CACHE_SECONDS, document
         return document
 
-    async def _request_json(self, method: str, address: str, **more: Any) -> dict[str, Any]:
+    async def _request_json_or_refuse(self, method: str, address: str, **more: Any) -> dict[str, Any]:
         """Return a JSON object from the provider. No redirect is followed."""
         try:
             async with (

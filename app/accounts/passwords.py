@@ -24,7 +24,7 @@ def decoy_password_hash() -> str:
     return PASSWORD_HASHER.hash("nobody has this password")
 
 
-def require_allowed_password(password: str) -> str:
+def allowed_password_or_refuse(password: str) -> str:
     """Return the password if it may be used. Raises `Invalid` (`password_too_short`, `password_too_long`)."""
     if len(password) < MIN_PASSWORD_CHARACTERS:
         raise Invalid(
@@ -39,10 +39,10 @@ def require_allowed_password(password: str) -> str:
     return password
 
 
-async def hash_password(password: str) -> str:
-    """Return the argon2id hash of a new password. Raises `Invalid` as `require_allowed_password` does."""
+async def hash_allowed_password_or_refuse(password: str) -> str:
+    """Return the argon2id hash of a new password. Raises `Invalid` as `allowed_password_or_refuse` does."""
     return await asyncio.get_running_loop().run_in_executor(
-        HASHING_THREADS, PASSWORD_HASHER.hash, require_allowed_password(password)
+        HASHING_THREADS, PASSWORD_HASHER.hash, allowed_password_or_refuse(password)
     )
 
 

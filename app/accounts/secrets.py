@@ -21,11 +21,11 @@ def secret_digest(secret: str) -> bytes:
     return hashlib.sha256(secret.encode()).digest()
 
 
-def csrf_token_of_session(session: str) -> str:
+def csrf_token_of_session(session_secret: str) -> str:
     """Return the token that forms of this session must carry; other sites cannot read the cookie, so they cannot
     compute it.
     """
-    return hmac.new(session.encode(), b"csrf", hashlib.sha256).hexdigest()
+    return hmac.new(session_secret.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 
 def mask_csrf_token(token: str) -> str:
@@ -64,7 +64,7 @@ class KnownBrowsers:
 
     key: str
 
-    def create_signed_browser_mark(self, name: str) -> str:
+    def signed_browser_mark(self, name: str) -> str:
         return self._signer().dumps([name, secrets.token_hex(8)])
 
     def browser_id_of_mark_or_none(self, mark: str, name: str) -> str | None:

@@ -44,9 +44,9 @@ async def list_shared_links(connection: AsyncConnection, campaign_id: int) -> Se
     return (await connection.execute(statement.order_by(campaign_links.c.id))).all()
 
 
-async def withdraw_shared_link_or_refuse(connection: AsyncConnection, campaign: Campaign, number: int) -> None:
+async def withdraw_shared_link_or_refuse(connection: AsyncConnection, campaign: Campaign, link_number: int) -> None:
     """Withdraw a link. Raises `NotFound` (`link_not_found`) if it was withdrawn already or is for another campaign."""
-    conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == number
+    conditions = campaign_links.c.campaign_id == campaign.id, campaign_links.c.id == link_number
     row = (
         await connection.execute(delete(campaign_links).where(*conditions).returning(campaign_links.c.words))
     ).one_or_none()

@@ -24,14 +24,14 @@ FREE_FAILURES_OF_SERVER = 100
 MAX_DELAY_SECONDS = 300
 
 
-def pause_duration_after_failures(failures: int, free_failures: int) -> timedelta:
+def pause_duration_after_failures(failure_count: int, free_failures: int) -> timedelta:
     """Return the pause after the last of this many failures."""
-    doublings = min(failures - free_failures, MAX_DELAY_SECONDS.bit_length())
+    doublings = min(failure_count - free_failures, MAX_DELAY_SECONDS.bit_length())
     return timedelta(seconds=min(2**doublings, MAX_DELAY_SECONDS) if doublings >= 0 else 0)
 
 
 async def store_login_attempt_or_refuse(
-    connection: AsyncConnection, name: str, address: str, browser: str | None, *, now: datetime
+    connection: AsyncConnection, name: str, address: str, known_browser_id: str | None, *, now: datetime
 ) -> None:
     """Store an attempt. The caller commits before it checks the password.
 
@@ -39,7 +39,7 @@ async def store_login_attempt_or_refuse(
         connection: The connection, in a transaction.
         name: The login name.
         address: The client's network address.
-        browser: Mark of a browser that has logged in under this name before; None for other browsers.
+        known_browser_id: Mark of a browser that has logged in under this name before; None for other browsers.
         now: The present time.
 
     Raises:
@@ -56,14 +56,14 @@ async def store_login_attempt_or_refuse(
         (FREE_FAILURES_PER_ADDRESS, failure.address == address),
         (FREE_FAILURES_OF_SERVER, true()),
     ]
-    if browser is not None:
-        limits = [(FREE_FAILURES_PER_NAME, failure.browser == browser)]
+    if known_browser_id is not None:
+        limits = [(FREE_FAILURES_PER_NAME, failure.browser == known_browser_id)]
     columns = [
         column
         for _, condition in limits
         for column in (func.count().filter(condition), func.max(failure.failed_at).filter(condition))
     ]
-    is_counted = failure.browser.is_(None) if browser is None else failure.browser == browser
+    is_counted = failure.browser.is_(None) if known_browser_id is None else failure.browser == known_browser_id
     row = (await connection.execute(select(*columns).where(is_counted))).one()
     delay_ends = [
         last + pause_duration_after_failures(failures, free)
@@ -72,7 +72,9 @@ async def store_login_attempt_or_refuse(
     ]
     if (wait := max([now, *delay_ends]) - now) > timedelta(0):
         raise too_many_attempts_error(max(1, round(wait.total_seconds())))
-    await connection.execute(insert(login_failures).values(name=name, address=address, browser=browser, failed_at=now))
+    await connection.execute(
+        insert(login_failures).values(name=name, address=address, browser=known_browser_id, failed_at=now)
+    )
 
 
 def too_many_attempts_error(seconds: int) -> TooManyAttempts:

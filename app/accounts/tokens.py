@@ -17,7 +17,7 @@ from app.database.session import Driver, Record, execute_statement, fetch_first_
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Invalid, NotFound, Unauthenticated
-from app.record.campaign import fetch_campaign
+from app.record.campaign import fetch_campaign_or_refuse
 
 MAX_TOKEN_NAME_CHARACTERS = 80
 TOKEN_USE_NOTED_MINUTES = 1  # uses are stored at most this often, so that reading costs no write
@@ -66,7 +66,7 @@ class NamedTokenUse(TokenUse):
 T = TypeVar("T", bound=TokenUse)
 
 
-async def issue_api_token(
+async def issue_token_or_refuse(
     connection: AsyncConnection,
     user_id: int,
     name: str,
@@ -100,17 +100,19 @@ async def issue_api_token(
     }
     await connection.execute(insert(api_tokens).values(values | {"campaign_id": campaign and campaign.id}))
     facts = {"of": await load_login_name(connection, user_id), "scopes": ", ".join(ordered_scopes)}
-    await log_change(connection, "token.created", campaign, about=name, after=facts)
+    await log_change(connection, "token.created", campaign, about=name, new_values=facts)
     return token
 
 
 async def find_visible_campaign_or_refuse(connection: AsyncConnection, access: Access, slug: str) -> Campaign:
     """Return a campaign that the researcher may see. Raises `NotFound` (`campaign_not_found`)."""
     conditions = campaigns.c.rehearsal_of.is_(None), visible_campaigns_sql_condition(access)
-    return await fetch_campaign(connection, select(campaigns).where(*conditions), slug, Campaign)
+    return await fetch_campaign_or_refuse(connection, select(campaigns).where(*conditions), slug, Campaign)
 
 
-async def list_campaigns_for_token(connection: AsyncConnection, access: Access) -> Sequence[Row[Any, Any]]:
+async def list_slugs_and_names_of_visible_campaigns(
+    connection: AsyncConnection, access: Access
+) -> Sequence[Row[Any, Any]]:
     """Return the visible campaigns by name: rows with `slug` and `name`."""
     conditions = visible_campaigns_sql_condition(access), campaigns.c.rehearsal_of.is_(None)
     statement = select(campaigns.c.slug, campaigns.c.name).where(*conditions).order_by(campaigns.c.name)
@@ -132,7 +134,9 @@ async def revoke_own_api_token_or_refuse(connection: AsyncConnection, user_id: i
     ).scalar_one_or_none()
     if name is None:
         raise NotFound("This token has already been revoked.", code="token_not_found")
-    await log_change(connection, "token.revoked", about=name, before={"of": await load_login_name(connection, user_id)})
+    await log_change(
+        connection, "token.revoked", about=name, old_values={"of": await load_login_name(connection, user_id)}
+    )
 
 
 async def load_token_and_note_its_use(

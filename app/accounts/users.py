@@ -61,7 +61,7 @@ async def list_users(connection: AsyncConnection) -> Sequence[Row[Any]]:
     return (await connection.execute(select(users).order_by(users.c.name))).all()
 
 
-def require_known_server_role(role: str) -> str:
+def known_server_role_or_refuse(role: str) -> str:
     """Return the role. Raises `Invalid` (`role_unknown`)."""
     if role not in ROLES:
         raise Invalid(f"A role must be one of {', '.join(ROLES)}. Nothing was changed.", code="role_unknown")
@@ -78,7 +78,7 @@ async def insert_and_return_user_or_refuse(
     name = normalize_login_name_or_refuse(raw_name)
     statement = (
         upsert(users)
-        .values(name=name, created_at=now, role=require_known_server_role(role))
+        .values(name=name, created_at=now, role=known_server_role_or_refuse(role))
         .on_conflict_do_nothing()
         .returning(users)
     )
@@ -86,9 +86,9 @@ async def insert_and_return_user_or_refuse(
     if row is None:
         raise Conflict(f"There is already a researcher “{name}”.", code="user_exists", name=name)
     if is_self_registered:
-        await log_change(connection, "user.joined", after={"role": role}, actor=Actor(name, "page", row.id))
+        await log_change(connection, "user.joined", new_values={"role": role}, actor=Actor(name, "page", row.id))
     else:
-        await log_change(connection, "user.added", about=name, after={"role": role})
+        await log_change(connection, "user.added", about=name, new_values={"role": role})
     return row
 
 
@@ -112,11 +112,13 @@ async def set_server_role_unless_last_owner(connection: AsyncConnection, user_id
 
     Raises `Invalid` (`role_unknown`), `Conflict` (`last_owner`), `NotFound` (`user_not_found`).
     """
-    if require_known_server_role(role) != OWNER:
+    if known_server_role_or_refuse(role) != OWNER:
         await require_another_server_owner(connection, user_id)
     before = await load_user_or_refuse(connection, user_id)
     await connection.execute(update(users).where(users.c.id == user_id).values(role=role))
-    await log_change(connection, "user.role", about=before.name, before={"role": before.role}, after={"role": role})
+    await log_change(
+        connection, "user.role", about=before.name, old_values={"role": before.role}, new_values={"role": role}
+    )
 
 
 async def require_another_server_owner(connection: AsyncConnection, user_id: int) -> None:
@@ -155,7 +157,7 @@ async def store_password_and_end_other_sessions(
     if revoke_tokens:
         await connection.execute(delete(api_tokens).where(api_tokens.c.user_id == user_id))
     after = {"tokens": "all revoked"} if revoke_tokens else None
-    await log_change(connection, "user.password", about=await load_login_name(connection, user_id), after=after)
+    await log_change(connection, "user.password", about=await load_login_name(connection, user_id), new_values=after)
 
 
 async def end_all_sessions(connection: AsyncConnection, user_id: int) -> None:

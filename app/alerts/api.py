@@ -9,7 +9,7 @@ from app.alerts import listings
 from app.database.alerts import alert_sentence
 from app.database.audit_log import CURRENT_ACTOR
 from app.http.dependencies import Now, RowId, Transaction, openapi_description_of_refusals
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}/alerts", "Alerts", refusals={404: "`campaign_not_found`"})
 
@@ -30,8 +30,8 @@ class Alert(BaseModel):
 @router.get("")
 async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) -> list[Alert]:
     """Return the newest 50 unseen alerts, or seen alerts with `seen=true`, newest first."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    rows = await listings.load_newest_seen_or_unseen_alerts(connection, campaign.id, seen=seen)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    rows = await listings.load_newest_seen_or_unseen_alerts(connection, campaign.id, want_seen=seen)
     return [Alert(said=alert_sentence(row.kind, row.about), **row._asdict()) for row in rows]
 
 
@@ -42,6 +42,10 @@ async def get_alerts(connection: Transaction, slug: str, *, seen: bool = False) 
 )
 async def note_alert_seen(connection: Transaction, slug: str, alert: RowId, now: Now) -> None:
     """Mark an alert as seen."""
-    await listings.mark_alert_seen(
-        connection, await load_campaign_by_slug(connection, slug), alert, user_name=CURRENT_ACTOR.get().name, now=now
+    await listings.mark_alert_seen_or_refuse(
+        connection,
+        await load_campaign_by_slug_or_refuse(connection, slug),
+        alert,
+        user_name=CURRENT_ACTOR.get().name,
+        now=now,
     )

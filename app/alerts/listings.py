@@ -17,15 +17,15 @@ MAX_ALERTS_SHOWN = 50
 
 
 async def load_newest_seen_or_unseen_alerts(
-    connection: AsyncConnection, campaign_id: int, *, seen: bool = False
+    connection: AsyncConnection, campaign_id: int, *, want_seen: bool = False
 ) -> Sequence[Row[Any]]:
     """Return the newest alerts of a campaign, newest first: unseen ones, or seen ones."""
-    is_seen = alerts.c.seen_at.is_not(None) if seen else alerts.c.seen_at.is_(None)
+    is_seen = alerts.c.seen_at.is_not(None) if want_seen else alerts.c.seen_at.is_(None)
     statement = select(alerts).where(alerts.c.campaign_id == campaign_id, is_seen)
     return (await connection.execute(statement.order_by(alerts.c.id.desc()).limit(MAX_ALERTS_SHOWN))).all()
 
 
-async def mark_alert_seen(
+async def mark_alert_seen_or_refuse(
     connection: AsyncConnection, campaign: Campaign, alert_id: int, *, user_name: str, now: datetime
 ) -> None:
     """Mark an alert as seen. If it was seen before, the first person stays. Raises `NotFound` (`alert_not_found`)."""

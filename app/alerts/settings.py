@@ -41,7 +41,7 @@ class AlertSettings(InputModel):
 
     @field_validator("alert_webhook")
     @classmethod
-    def check_webhook_host(cls, webhook: str | None) -> str | None:
+    def require_plain_webhook_host(cls, webhook: str | None) -> str | None:
         """Refuse URLs without a host, or with a name or password."""
         if webhook is not None:
             parts = urlsplit(webhook if WEBHOOK_ADDRESS_PATTERN.fullmatch(webhook) else "")

@@ -77,7 +77,7 @@ async def post_signed_webhook(
     try:
         async with asyncio.timeout(WEBHOOK_TIMEOUT_SECONDS):
             url = httpx.URL(address)
-            endpoint = url.copy_with(host=await resolve_webhook_host_or_refuse(url, allow_private=allow_private))
+            endpoint = url.copy_with(host=await resolve_webhook_address_or_refuse(url, allow_private=allow_private))
             # The certificate is checked against the name, and the connection goes to the address that was checked.
             async with (
                 httpx.AsyncClient(
@@ -100,7 +100,7 @@ async def post_signed_webhook(
         raise DeliveryFailed(f"The receiver answered with status {status}.")
 
 
-async def resolve_webhook_host_or_refuse(url: httpx.URL, *, allow_private: bool) -> str:
+async def resolve_webhook_address_or_refuse(url: httpx.URL, *, allow_private: bool) -> str:
     """Return the network address to connect to. The name is looked up once, so that it cannot change after the check.
 
     Raises:

@@ -56,7 +56,7 @@ def build_annotator_table(answers: Answers, _options: Options) -> ResultTable:
     """
     refuse_without_answers(answers)
     judgments = np.bincount(answers.annotator, minlength=answers.n_annotators)
-    hits = np.bincount(answers.annotator_of_hit, minlength=answers.n_annotators)
+    hits = np.bincount(answers.annotator_index_of_each_hit, minlength=answers.n_annotators)
     parts = [
         part(answers) for kind, part in ANNOTATOR_PARTS_BY_KIND.items() if can_read_answers_as(kind, answers.value_kind)
     ]
@@ -156,7 +156,7 @@ def score_mean_and_deviation_by_annotator(answers: Answers) -> tuple[Array, Arra
 def correlation_with_others_by_annotator(answers: Answers) -> Array:
     """Return each annotator's correlation with the means of the others, (A,), as their own page shows it."""
     sizes = {"n_items": answers.n_items, "n_annotators": answers.n_annotators}
-    return correlations.fit(answers.item, answers.annotator, answers.unit_score, **sizes).correlation
+    return correlations.fit(answers.item, answers.annotator, answers.scores_between_0_and_1, **sizes).correlation
 
 
 def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ...], tuple[Note, ...]]:
@@ -165,7 +165,7 @@ def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ..
         fit = annotator_aware.fit(
             answers.item,
             answers.annotator,
-            answers.unit_score,
+            answers.scores_between_0_and_1,
             n_items=answers.n_items,
             n_annotators=answers.n_annotators,
         )
@@ -195,7 +195,7 @@ def fit_transitivity(answers: Answers) -> transitivity.Transitivity:
 
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
-    annotators = answers.annotator_of_hit[hits]
+    annotators = answers.annotator_index_of_each_hit[hits]
     return transitivity.fit(first, second, outcomes, annotators, n_annotators=answers.n_annotators, hits=hits)
 
 

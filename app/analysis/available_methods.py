@@ -134,7 +134,7 @@ async def load_available_methods(connection: AsyncConnection, criterion: Criteri
 
 
 def fit_scores_with_reading_notes(method: ScoreMethod, answers: Answers) -> Scores:
-    """Return the scores of a method, with notes on how it read the answers.
+    """Fit a method, and return its scores with notes on how it read the answers.
 
     Raises:
         Inestimable: `method_reads_other_answers`, or the reason of the method.
@@ -146,6 +146,6 @@ def fit_scores_with_reading_notes(method: ScoreMethod, answers: Answers) -> Scor
 
 
 def fit_table_or_refuse(method: TableMethod, answers: Answers, options: Options) -> ResultTable:
-    """Return a table. Raises as `fit_scores_with_reading_notes` does."""
+    """Fit a method, and return its table. Raises as `fit_scores_with_reading_notes` does."""
     refuse_unreadable_answers(method.title, method.reads, answers, as_given=method.needs_order)
     return method.fit(answers, options)

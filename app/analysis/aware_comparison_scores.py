@@ -30,9 +30,9 @@ def fit_annotator_aware_comparisons(answers: Answers, _options: None) -> AwareCo
 
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
-    weights = independent_pair_weights(answers.hit, answers.unit_score)
+    weights = independent_pair_weights(answers.hit, answers.scores_between_0_and_1)
     return aware_bradley_terry.fit(
-        *(first, second, outcomes, answers.annotator_of_hit[hits]),
+        *(first, second, outcomes, answers.annotator_index_of_each_hit[hits]),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
         weights=weights[hits],

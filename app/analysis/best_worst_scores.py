@@ -16,7 +16,7 @@ def best_minus_worst_scores(answers: Answers) -> Scores:
     """Return how often each item was the best of its HIT, minus how often it was the worst."""
     refuse_without_answers(answers)
     fit = best_worst_counts.fit(
-        *(answers.hit, answers.item, answers.unit_score),
+        *(answers.hit, answers.item, answers.scores_between_0_and_1),
         n_items=answers.n_items,
         tie_margin=answers.parameters.tie_margin,
     )

@@ -26,7 +26,7 @@ from app.inference.online.law import Law
 from app.inference.ratings.moderated_means import ModeratedMeans, moderated_means_of_tally
 from app.inference.ratings.shrunken_means import ItemShrinkage, ShrunkenMeans, fit_item_shrinkage
 from app.record.changes import Watermark, poll_changes
-from app.record.posterior_storage import present_posteriors_condition
+from app.record.posterior_storage import present_posteriors_condition_sql
 from app.record.retired import IS_RETIRED_SQL
 
 CALIBRATED_COLUMNS = ("mean_score", "standard_error", "calibrated_low_95", "calibrated_high_95")  # for programs
@@ -83,7 +83,7 @@ def mean_error_and_interval_rows(intervals: ModeratedMeans) -> list[tuple[Any, .
     return columns_to_cell_rows(*mean_error_and_interval_columns(intervals))
 
 
-async def update_calibrated_evidence(
+async def load_calibrated_evidence_extending_previous(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     previous_evidence: CalibratedEvidence | None = None,
@@ -132,7 +132,7 @@ def evidence_with_judgments_added(
 FIND_POSTERIOR_SCORES = f"""
     SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {IS_RETIRED_SQL}
                          THEN 1 ELSE 0 END AS in_pool
-    FROM posteriors p WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
+    FROM posteriors p WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """
 
 

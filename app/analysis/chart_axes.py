@@ -31,7 +31,7 @@ class LinearScale:
         width = (self.high - self.low) or 1.0
         return self.first_place + (value - self.low) / width * (self.last_place - self.first_place)
 
-    def ticks(self, step_count: int = 4) -> list[Tick]:
+    def evenly_spaced_ticks(self, step_count: int = 4) -> list[Tick]:
         """Return evenly spaced ticks from end to end."""
         values = [self.low + (self.high - self.low) * step / step_count for step in range(step_count + 1)]
         return [(self(value), use_minus_sign(f"{value:.4g}")) for value in values]

@@ -117,7 +117,7 @@ def repeated_score_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, It
     margin = answers.parameters.tie_margin
     try:
         retest_scores = retest.compare_repeated_scores(
-            answers.item, answers.annotator, answers.unit_score, margin=margin
+            answers.item, answers.annotator, answers.scores_between_0_and_1, margin=margin
         )
     except Inestimable as reason:
         return inestimable_row_and_no_notes("retest", "Repeated scores", "repeats", reason)
@@ -139,7 +139,7 @@ def repeated_pair_rows_and_notes(answers: Answers) -> tuple[ConsistencyRows, Ite
     """Return how well annotators repeat their own preferences between two items."""
     try:
         first, second, outcomes, hits = preference_pair_columns(answers)
-        retest_pairs = retest.compare_repeated_pairs(first, second, outcomes, answers.annotator_of_hit[hits])
+        retest_pairs = retest.compare_repeated_pairs(first, second, outcomes, answers.annotator_index_of_each_hit[hits])
     except Inestimable as reason:
         return inestimable_row_and_no_notes("pairs_again", "Repeated pairs", "repeats", reason)
     measures = (

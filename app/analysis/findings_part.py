@@ -11,7 +11,7 @@ from app.analysis.findings import Finding
 from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Options, ResultTable
-from app.analysis.score_page_part import names_of_two_methods_to_show
+from app.analysis.score_page_part import names_of_two_methods_to_show_or_refuse
 from app.analysis.view import AnalysisView
 from app.errors import Conflict
 
@@ -76,7 +76,7 @@ async def load_score_findings(
     answers = await fits.load_answers(engine, slug, **view.answer_filter_query_fields)
     if not available.scores:
         return []
-    names = names_of_two_methods_to_show(view, answers.law, available.scores, available.default_method)
+    names = names_of_two_methods_to_show_or_refuse(view, answers.law, available.scores, available.default_method)
     described = MEAN_METHOD_NAME if MEAN_METHOD_NAME in available.scores else names[0]
     _, scores_by_method, _ = await fits.load_answers_and_fit_scores_by_method(
         engine, slug, {described, *names}, **view.answer_filter_query_fields

@@ -30,7 +30,7 @@ from app.designs.criteria import Criterion
 from app.errors import Conflict, NotFound, shorten_echo
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.changes import Watermark, poll_changes
 
 MAX_CACHED_CAMPAIGNS = 5  # each criterion of one counts as one
@@ -94,7 +94,7 @@ class FitCache:
             engine,
             slug,
             ("scores", method_name),
-            score_function_of_method(method_name),
+            score_function_of_method_or_refuse(method_name),
             criterion=criterion,
             group=group,
         )
@@ -109,7 +109,7 @@ class FitCache:
         scores_by_method: dict[str, Scores | None] = {}
         notes: list[Note] = []
         for name in method_names:
-            fit, title = score_function_of_method(name), SCORE_METHODS[name].title
+            fit, title = score_function_of_method_or_refuse(name), SCORE_METHODS[name].title
             try:
                 scores = await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", name), fit)
                 scores_by_method[name], method_notes = scores, scores.notes
@@ -129,7 +129,7 @@ class FitCache:
         group: str = "",
     ) -> ResultTable:
         """Return a table of `TABLE_METHODS`."""
-        method = require_registered_method(TABLE_METHODS, table_name, "table_not_found")
+        method = registered_method_or_refuse(TABLE_METHODS, table_name, "table_not_found")
         relevant_options = method.relevant_options(options)
         result_key = ("table", table_name, relevant_options)
         fit = partial(fit_table_or_refuse, method, options=relevant_options)
@@ -146,7 +146,7 @@ class FitCache:
         group: str = "",
     ) -> tuple[Answers, Comparison]:
         """Compare two methods of `SCORE_METHODS`; refuse if one of them has no scores at all."""
-        fits = {method: score_function_of_method(method) for method in (method_name, other_method_name)}
+        fits = {method: score_function_of_method_or_refuse(method) for method in (method_name, other_method_name)}
         campaign_fits = await self.load_fits_of_group_or_all(engine, slug, criterion=criterion, group=group)
         scores = [
             await self.cached_result_or_fit_in_thread(campaign_fits, ("scores", method), fits[method])
@@ -186,8 +186,8 @@ class FitCache:
     async def load_fits_of_all_annotators(self, engine: AsyncEngine, slug: str, *, criterion: str = "") -> CampaignFits:
         """Return the fits as of now. Answers are read only if they changed, and once for all concurrent callers."""
         async with self.open_answers_snapshot(engine) as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
-            chosen = campaign.find_criterion(criterion)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+            chosen = campaign.find_criterion_or_refuse(criterion)
             campaign_fits = self.campaign_fits.get(campaign_id_and_criterion_number(chosen))
             now, first, _ = await poll_changes(
                 connection, campaign.id, campaign_fits.watermark if campaign_fits else None
@@ -205,11 +205,11 @@ class FitCache:
         async with self.reader_lock, open_snapshot(engine) as connection:
             yield connection
 
-    async def update_calibrated_evidence(
+    async def load_and_cache_calibrated_evidence(
         self, connection: AsyncConnection, criterion: Criterion[Campaign]
     ) -> CalibratedEvidence:
         """Return the calibrated evidence as of now, reading only new answers from an `open_answers_snapshot`."""
-        evidence = await calibrated_intervals.update_calibrated_evidence(
+        evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(
             connection, criterion, self.calibrated_evidence.get(campaign_id_and_criterion_number(criterion))
         )
         self.calibrated_evidence[campaign_id_and_criterion_number(criterion)] = evidence
@@ -240,7 +240,7 @@ class FitCache:
                 )
 
 
-def score_function_of_method(method_name: str) -> Callable[[Answers], Scores]:
+def score_function_of_method_or_refuse(method_name: str) -> Callable[[Answers], Scores]:
     """Return the function that computes the scores of a method.
 
     Raises:
@@ -248,7 +248,7 @@ def score_function_of_method(method_name: str) -> Callable[[Answers], Scores]:
 
     """
     return partial(
-        fit_scores_with_reading_notes, require_registered_method(SCORE_METHODS, method_name, "method_not_found")
+        fit_scores_with_reading_notes, registered_method_or_refuse(SCORE_METHODS, method_name, "method_not_found")
     )
 
 
@@ -262,7 +262,7 @@ def fit_or_inestimable(fit: Callable[[Answers], Result], answers: Answers) -> Re
 Method = TypeVar("Method")
 
 
-def require_registered_method(registry: dict[str, Method], name: str, code: str) -> Method:
+def registered_method_or_refuse(registry: dict[str, Method], name: str, code: str) -> Method:
     """Return the entry of this name.
 
     Raises:

@@ -222,7 +222,7 @@ def judged_pairs_with_always_shown_item(
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
     annotators, where = (
-        answers.annotator_of_hit[hits],
+        answers.annotator_index_of_each_hit[hits],
         segment_of_item[np.where(first == always_shown_item, second, first)],
     )
     is_kept = ((first == always_shown_item) | (second == always_shown_item)) & (
@@ -259,7 +259,7 @@ def judged_pairs_within_segments(
     groups = answered_together * (segment_of_item.max() + 1) + segment_of_item[item]
     _, start, group = np.unique(groups, return_index=True, return_inverse=True)
     first, second, outcomes, group = preference_pair_columns_in_groups(
-        answers, group, system_of_item[item], answers.unit_score[has_both]
+        answers, group, system_of_item[item], answers.scores_between_0_and_1[has_both]
     )
     differs, first_judgment = first != second, start[group]
     return SystemComparisons(
@@ -293,11 +293,11 @@ def distinct_names_and_index_of_each(names: Sequence[str | None]) -> tuple[list[
 
 
 def baseline_number_by_name_or_most_compared(
-    systems: list[str], baseline_name: str | None, first: Integers, second: Integers
+    systems: list[str], baseline_name: str | None, first_systems: Integers, second_systems: Integers
 ) -> int:
     """Return the number of the named system, else of the one with most comparisons; ties go to the first name."""
     if baseline_name is None:
-        counts = np.bincount(np.concatenate([first, second]), minlength=len(systems))
+        counts = np.bincount(np.concatenate([first_systems, second_systems]), minlength=len(systems))
         return int(counts.argmax())
     if baseline_name not in systems:
         raise Inestimable(f"No item belongs to a system “{shorten_echo(baseline_name)}”.", code="no_such_system")

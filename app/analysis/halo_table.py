@@ -118,7 +118,7 @@ def compared_judgment_indices_and_groups(answers: Answers) -> tuple[Integers, In
     """
     if can_read_answers_as("points", answers.value_kind):
         return np.arange(len(answers.item)), answers.item
-    bounds = [*answers.first_judgment_of_hit.tolist(), len(answers.item)]
+    bounds = [*answers.first_judgment_index_of_each_hit.tolist(), len(answers.item)]
     items_of_hits = [tuple(sorted(answers.item[start:end].tolist())) for start, end in pairwise(bounds)]
     numbers = {items: number for number, items in enumerate(dict.fromkeys(items_of_hits))}
     company = np.array([numbers[items] for items in items_of_hits], np.intp)[answers.hit]

@@ -66,7 +66,7 @@ def derive_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPair
         )
         raise Inestimable(sentence, code="method_reads_other_answers")
     first, second, outcomes, hits = preference_pair_columns(answers)
-    columns = (first, second, outcomes, answers.annotator_of_hit[hits])
+    columns = (first, second, outcomes, answers.annotator_index_of_each_hit[hits])
     orders, before = implications_and_implied_outcomes(*(column.tolist() for column in columns))
     return AnsweredPairs(first, second, outcomes, hits, before, orders)
 
@@ -135,7 +135,7 @@ class PairExportRows:
         pair = int(answered_pairs.first[place]), int(answered_pairs.second[place])
         implied_before = self.preferred_item_id_or_tie(pair, answered_pairs.implied_before[place])
         return (
-            *self.name_and_pseudonym_cells(int(answers.annotator_of_hit[hit])),
+            *self.name_and_pseudonym_cells(int(answers.annotator_index_of_each_hit[hit])),
             int(answers.seq[hit]),
             *(answers.ids[item] for item in pair),
             self.preferred_item_id_or_tie(pair, outcome),

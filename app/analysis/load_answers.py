@@ -163,7 +163,7 @@ async def stream_judgment_batches(
         "criterion": criterion.number,
     }
     while len(
-        (batch := await load_judgment_column_by_name(connection, criterion.campaign.id, after=after_seq, **query))[
+        (batch := await load_judgment_column_by_name(connection, criterion.campaign.id, after_seq=after_seq, **query))[
             "seq"
         ]
     ):

@@ -81,7 +81,7 @@ def fit_annotator_and_item_misfit(answers: Answers, pairs: PairColumns) -> tuple
     """Return the misfit of annotators and of items to the Bradley-Terry scores of all answers."""
     first, second, outcomes, hits = pairs
     return misfit_of_annotators_and_items(
-        *(first, second, outcomes, answers.annotator_of_hit[hits], fit_bradley_terry(answers, pairs).score),
+        *(first, second, outcomes, answers.annotator_index_of_each_hit[hits], fit_bradley_terry(answers, pairs).score),
         n_annotators=answers.n_annotators,
     )
 
@@ -102,7 +102,7 @@ def ties_in_misfit_notes(pairs: PairColumns) -> tuple[Note, ...]:
 def median_seconds_by_annotator(answers: Answers, seconds: Array) -> Array:
     """Return the median time of each annotator's answers, (A,); NaN if all of them were imported."""
     is_known = np.isfinite(seconds)
-    annotators, times = answers.annotator_of_hit[is_known], seconds[is_known]
+    annotators, times = answers.annotator_index_of_each_hit[is_known], seconds[is_known]
     return np.array(
         [
             float(np.median(own)) if len(own := times[annotators == number]) else np.nan
@@ -117,7 +117,7 @@ def left_choice_shares_and_interval_ends(
     """Return the share of choices on the left and its interval, (A,) each; ties and imported answers do not count."""
     _, _, outcomes, hits = pairs
     is_choice = (outcomes != 0) & np.isfinite(seconds[hits])
-    annotators = answers.annotator_of_hit[hits[is_choice]]
+    annotators = answers.annotator_index_of_each_hit[hits[is_choice]]
     choices, left = (
         np.bincount(annotators, weights=weights, minlength=answers.n_annotators)
         for weights in (None, (outcomes[is_choice] > 0).astype(np.float64))
@@ -138,7 +138,7 @@ def lazy_winner_loser_table(answers: Answers, _options: Options) -> LazyTable:
     winners = np.where(first_won, first[is_choice], second[is_choice])
     losers = np.where(first_won, second[is_choice], first[is_choice])
     seconds = np.full(answers.n_hits, np.nan) if answers.seconds is None else answers.seconds
-    columns = answers.annotator_of_hit[chosen_hits], winners, losers, seconds[chosen_hits]
+    columns = answers.annotator_index_of_each_hit[chosen_hits], winners, losers, seconds[chosen_hits]
 
     def make_rows(start: int, stop: int) -> list[tuple[Cell, ...]]:
         return [

@@ -87,4 +87,4 @@ async def load_analysis_picture_or_none(
     part = page_parts_by_name().get(part_or_table)
     if part is not None and part.load_picture is not None:
         return await part.load_picture(fits, engine, slug, view)
-    return (await table_page_part.load_table_part(fits, engine, slug, part_or_table, view)).picture
+    return (await table_page_part.load_table_part_or_refuse(fits, engine, slug, part_or_table, view)).picture

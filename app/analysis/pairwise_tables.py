@@ -47,7 +47,7 @@ def preference_pair_columns(answers: Answers) -> PairColumns:
 
     """
     refuse_without_answers(answers)
-    pairs = preference_pair_columns_in_groups(answers, answers.hit, answers.item, answers.unit_score)
+    pairs = preference_pair_columns_in_groups(answers, answers.hit, answers.item, answers.scores_between_0_and_1)
     if not len(pairs[0]):
         raise Inestimable("No two items were judged side by side, so there are no preferences.", code="no_pairs")
     return pairs

@@ -95,7 +95,7 @@ def annotator_split_half_rows(answers: Answers, pairs: PairColumns) -> list[Reli
         ("split_half", "Split halves of the annotators", HALVES_TEXT),
         ("split_half_full", "Split halves, for all annotators", ALL_ANNOTATORS_TEXT),
         lambda: split_half_by_annotators(
-            *(first, second, outcomes, answers.annotator_of_hit[hits]),
+            *(first, second, outcomes, answers.annotator_index_of_each_hit[hits]),
             n_items=answers.n_items,
             splits=choose_split_count(answers.n_items, len(first)),
             rng=answers.seeded_rng(),
@@ -108,7 +108,7 @@ def tuple_split_half_rows(answers: Answers) -> list[ReliabilityRow]:
         ("tuple_halves", "Split halves of the answers to each tuple", TUPLE_HALVES_TEXT),
         ("tuple_halves_full", "Split halves of tuples, for all answers", ALL_ANSWERS_TEXT),
         lambda: best_worst_split_halves_within_tuples(
-            *(answers.hit, answers.item, answers.unit_score),
+            *(answers.hit, answers.item, answers.scores_between_0_and_1),
             n_items=answers.n_items,
             tie_margin=answers.parameters.tie_margin,
             splits=choose_split_count(answers.n_items, len(answers.item)),

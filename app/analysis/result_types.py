@@ -112,17 +112,17 @@ class Answers:
         return len(self.seq)
 
     @property
-    def first_judgment_of_hit(self) -> Integers:
+    def first_judgment_index_of_each_hit(self) -> Integers:
         """Index of the first judgment of each HIT, (H,)."""
         return np.flatnonzero(np.diff(self.hit, prepend=-1))
 
     @property
-    def annotator_of_hit(self) -> Integers:
+    def annotator_index_of_each_hit(self) -> Integers:
         """Annotator of each HIT, (H,)."""
-        return self.annotator[self.first_judgment_of_hit]
+        return self.annotator[self.first_judgment_index_of_each_hit]
 
     @property
-    def unit_score(self) -> Array:
+    def scores_between_0_and_1(self) -> Array:
         """Scores on 0 to 1, (J,)."""
         return self.score / MAX_POINTS
 

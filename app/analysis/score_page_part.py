@@ -15,7 +15,7 @@ from app.analysis.chart_axes import (
     finite_interval_ends_or_values,
     percents_of_interval_ends_or_none,
 )
-from app.analysis.fit_cache import FitCache, require_registered_method
+from app.analysis.fit_cache import FitCache, registered_method_or_refuse
 from app.analysis.method_types import ScoreMethod
 from app.analysis.methods import SCORE_METHODS
 from app.analysis.result_types import Answers, Column, Comparison, Scores, natural_sort_key
@@ -39,7 +39,7 @@ SCORE_PAGE_COLUMNS = {
 }
 
 
-def names_of_two_methods_to_show(
+def names_of_two_methods_to_show_or_refuse(
     view: AnalysisView, law_name: str, methods: Mapping[str, ScoreMethod], default_method: str = ""
 ) -> tuple[str, str]:
     """Return the two methods to show.
@@ -56,7 +56,7 @@ def names_of_two_methods_to_show(
     first = [default_method] if default_method in methods else []
     other = view.other or next((name for name in (*first, *reversed(default_names), *methods) if name != one), one)
     for name in (one, other):
-        require_registered_method(SCORE_METHODS, name, "method_not_found")
+        registered_method_or_refuse(SCORE_METHODS, name, "method_not_found")
     return one, other
 
 
@@ -122,7 +122,9 @@ async def load_scores_part(fits: FitCache, engine: AsyncEngine, slug: str, view:
     """Return two methods side by side; if one has no scores, the other is shown alone."""
     answers = await fits.load_answers(engine, slug, **view.answer_filter_query_fields)
     offer = await fits.load_available_methods(engine, slug, criterion=view.criterion)
-    names = names_of_two_methods_to_show(view, answers.law, offer.scores or SCORE_METHODS, offer.default_method)
+    names = names_of_two_methods_to_show_or_refuse(
+        view, answers.law, offer.scores or SCORE_METHODS, offer.default_method
+    )
     results = [await fit_scores_or_return_refusal(fits, engine, slug, view, name) for name in names]
     comparison = None
     if not any(isinstance(result, Conflict) for result in results):

@@ -100,7 +100,7 @@ def geometric_mean_scores(answers: Answers) -> Scores:
     assessment = geometric.fit(
         answers.item,
         answers.annotator,
-        answers.unit_score / (1.0 - answers.unit_score),
+        answers.scores_between_0_and_1 / (1.0 - answers.scores_between_0_and_1),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
     )
@@ -174,7 +174,9 @@ def notes_on_coverage_of_law_intervals(answers: Answers, low: Array, high: Array
     """
     if not can_read_answers_as("points", answers.value_kind):
         return ()
-    tally = Tally.empty(answers.n_items).with_judgments_added(answers.item, answers.annotator, answers.unit_score)
+    tally = Tally.empty(answers.n_items).with_judgments_added(
+        answers.item, answers.annotator, answers.scores_between_0_and_1
+    )
     share, times = moderated_means_of_tally(tally).expected_coverage_and_width_ratio(low, high)
     if not np.isfinite(share):
         return ()
@@ -264,14 +266,14 @@ def campaign_or_default_prior_state(law: Law, answers: Answers) -> Array:
 
 def answer_values_in_kind_of_law(law: Law, answers: Answers) -> Array:
     """Return the values that the law reads, (J,)."""
-    return answers.value if law.reads in CLASS_KINDS else answers.unit_score
+    return answers.value if law.reads in CLASS_KINDS else answers.scores_between_0_and_1
 
 
 def answered_hits(answers: Answers, values: Array) -> list[AnsweredHit]:
     """Return the answered HITs in order: annotator, items as presented, and their entries of `values`, (J,)."""
-    starts = answers.first_judgment_of_hit.tolist()
+    starts = answers.first_judgment_index_of_each_hit.tolist()
     items, scores = answers.item.tolist(), values.tolist()
-    ends = zip(answers.annotator_of_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
+    ends = zip(answers.annotator_index_of_each_hit.tolist(), starts, [*starts[1:], len(items)], strict=True)
     return [AnsweredHit(annotator, items[start:stop], scores[start:stop]) for annotator, start, stop in ends]
 
 

@@ -19,7 +19,9 @@ def shrunken_mean_scores(answers: Answers) -> Scores:
 
     """
     refuse_without_answers(answers)
-    tally = Tally.empty(answers.n_items).with_judgments_added(answers.item, answers.annotator, answers.unit_score)
+    tally = Tally.empty(answers.n_items).with_judgments_added(
+        answers.item, answers.annotator, answers.scores_between_0_and_1
+    )
     shrunken = shrink_means_to_prior(tally)
     if not np.isfinite(shrunken.score).any():
         raise Inestimable(

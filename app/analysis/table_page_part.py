@@ -170,14 +170,16 @@ async def load_table_parts_without_repeated_notes(
     """
     parts: list[TablePart] = []
     for name in names:
-        part = await load_table_part(fits, engine, slug, name, view)
+        part = await load_table_part_or_refuse(fits, engine, slug, name, view)
         earlier_notes = {note for earlier in parts for note in (*earlier.notes, earlier.refusal)}
         parts.append(replace(part, notes=tuple(note for note in part.notes if note not in earlier_notes)))
     has_one_refusal = len({part.refusal for part in parts}) == 1 and parts[0].refusal
     return parts[:1] if has_one_refusal else parts
 
 
-async def load_table_part(fits: FitCache, engine: AsyncEngine, slug: str, name: str, view: AnalysisView) -> TablePart:
+async def load_table_part_or_refuse(
+    fits: FitCache, engine: AsyncEngine, slug: str, name: str, view: AnalysisView
+) -> TablePart:
     """Return one table.
 
     Raises:

@@ -76,7 +76,7 @@ def format_wins_ties_and_losses_or_none(wins: int, ties: int, losses: int) -> st
     return RECORD_SEPARATOR.join(f"{count:,}" for count in (wins, ties, losses)) if wins + ties + losses else None
 
 
-def shade_of_record_or_none(cell: Cell) -> int | None:
+def win_share_shade_or_none(cell: Cell) -> int | None:
     """Return the shade of a cell, from 0 for losses alone to `SHADE_COUNT` for wins alone; None without a record."""
     if not isinstance(cell, str) or cell.count(RECORD_SEPARATOR) != 2:
         return None
@@ -108,7 +108,7 @@ WIN_LOSS_TABLE = TableMethod(
     build_win_loss_table,
     reads=("order",),
     compares_systems_or_pairs=True,
-    shade_of_cell=shade_of_record_or_none,
+    shade_of_cell=win_share_shade_or_none,
     exports=(
         MethodExport(
             "win_loss",

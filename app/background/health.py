@@ -16,9 +16,9 @@ class CheckResult(NamedTuple):
     detail: str = ""
 
 
-def seconds_until_next_try(failures: int, pause_seconds: float) -> float:
+def seconds_until_next_try(failure_count: int, pause_seconds: float) -> float:
     """Return the seconds until the next try: `pause_seconds`, doubled for each failure in a row, up to a minute."""
-    doubled = pause_seconds * 2.0 ** min(failures, 30)
+    doubled = pause_seconds * 2.0 ** min(failure_count, 30)
     return max(pause_seconds, min(doubled, MAX_PAUSE_SECONDS))
 
 

@@ -45,7 +45,7 @@ class BackgroundLoop:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def check_health(self) -> CheckResult:
+    def health_check_result(self) -> CheckResult:
         if self._task is None or self._task.done():
             return CheckResult(ok=False, detail="It is not running.")
         if self.failures:

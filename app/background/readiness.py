@@ -29,17 +29,18 @@ class ReadinessChecks:
         self._required: set[str] = set()
         self._running: dict[str, asyncio.Task[CheckResult]] = {}
 
-    def register_check(self, name: str, check: ReadinessCheck, *, required: bool = True) -> None:
+    def register_check(self, name: str, check: ReadinessCheck, *, is_required: bool = True) -> None:
         """Add a check to the report.
 
         Args:
             name: Key of the check in the report, such as `database`.
             check: Returns the present state within `CHECK_TIMEOUT_SECONDS`; an exception counts as a failure.
-            required: True if the process should get no requests while the check fails. Other failures are only shown.
+            is_required: True if the process should get no requests while the check fails. Other failures are only
+                shown.
 
         """
         self._checks[name] = check
-        if required:
+        if is_required:
             self._required.add(name)
 
     async def run_and_return_result_by_check(self) -> dict[str, CheckResult]:
@@ -91,7 +92,7 @@ def make_database_check(connections: ServingConnections, *, seconds: float = CHE
     return check
 
 
-async def check_process_is_not_ending() -> CheckResult:
+async def process_end_check_result() -> CheckResult:
     return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
 

@@ -69,7 +69,7 @@ class KeyedTasks(Generic[K]):
             return_when = asyncio.FIRST_COMPLETED if first_only else asyncio.ALL_COMPLETED
             await asyncio.wait(self._tasks.values(), return_when=return_when)
 
-    def check_health(self) -> CheckResult:
+    def health_check_result(self) -> CheckResult:
         since = time.monotonic() - FAILURE_SHOWN_SECONDS
         if failed := [kind for kind, at in self._failed.values() if at > since]:
             return CheckResult(ok=False, detail=f"{len(failed)} failed lately ({', '.join(sorted(set(failed)))}).")

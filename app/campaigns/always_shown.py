@@ -14,14 +14,14 @@ STORE_ALWAYS_SHOWN = text("UPDATE campaigns SET always_shown = :numbers WHERE id
 )
 
 
-async def store_numbers_of_always_shown_items(connection: AsyncConnection, campaign: Campaign) -> None:
+async def store_numbers_of_always_shown_items_or_refuse(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of these items at the launch.
 
     Raises `Conflict` (`no_items`) if the campaign has no other items, and what the design raises for an unknown item.
     """
     design = campaign.design
     if campaign.has_fixed_set:
-        await store_numbers_of_fixed_set(connection, campaign)
+        await draw_and_store_fixed_set_or_refuse(connection, campaign)
         return
     if not design.always_shown:
         return
@@ -38,7 +38,7 @@ async def store_numbers_of_always_shown_items(connection: AsyncConnection, campa
     await connection.execute(STORE_ALWAYS_SHOWN, {"campaign": campaign.id, "numbers": sorted(number_by_name.values())})
 
 
-async def store_numbers_of_fixed_set(connection: AsyncConnection, campaign: Campaign) -> None:
+async def draw_and_store_fixed_set_or_refuse(connection: AsyncConnection, campaign: Campaign) -> None:
     """Store the numbers of the fixed set at the launch: the named items, and random others by the campaign's seed.
 
     Raises:

@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.item_audiences import parse_audiences
 from app.annotation.onboarding.entry_questions import EntryQuestion, parse_question_lines
 from app.annotation.onboarding.participant_lists import count_listed_people
-from app.annotation.onboarding.questions import entry_answer_or_refusal
+from app.annotation.onboarding.questions import entry_answer_or_refuse
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
 
@@ -78,6 +78,6 @@ def can_be_answered(question: EntryQuestion | None, answer: str) -> bool:
     if question is None or not answer:
         return False
     try:
-        return entry_answer_or_refusal(question, answer) == answer and not question.screens_out(answer)
+        return entry_answer_or_refuse(question, answer) == answer and not question.screens_out(answer)
     except Invalid:
         return False

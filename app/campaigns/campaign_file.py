@@ -182,7 +182,7 @@ def iterate_mistakes_of_refused_settings(
     # A list is short because one of its elements is wrong.
     innermost_problems = sorted(
         (problem for problem in flat_problems if problem[0] not in containing_paths),
-        key=lambda problem: document.line_of(problem[0]),
+        key=lambda problem: document.line_number_of_value_at(problem[0]),
     )
     for number, (path, kind, message) in enumerate(innermost_problems):
         is_design_setting = path[:1] == (DESIGN_SETTINGS_SETTING,) and len(path) == 2 and design in DESIGNS
@@ -194,7 +194,7 @@ def iterate_mistakes_of_refused_settings(
             if is_unknown_name and number < MAX_NAMES_LISTED
             else setting_error_message(kind, message)
         )
-        yield Mistake(document.line_of(path), format_yaml_path(path), message_text)
+        yield Mistake(document.line_number_of_value_at(path), format_yaml_path(path), message_text)
 
 
 def iterate_path_kind_and_message_of_errors(error: ValidationError) -> Iterator[tuple[YamlPath, str, str]]:

@@ -87,7 +87,7 @@ def has_setting_choices(setting_name: str) -> bool:
     return len(REGISTRY_BY_SETTING.get(setting_name, "more")) > 1
 
 
-def choice_titles(setting_name: str) -> dict[str, str]:
+def choice_title_by_value(setting_name: str) -> dict[str, str]:
     if setting_name in CHOICE_TITLES_BY_SETTING:
         return CHOICE_TITLES_BY_SETTING[setting_name]
     if setting_name == "language":

@@ -48,9 +48,9 @@ class ComparisonUnit:
         """Return how many comparisons this many judgments per system give."""
         return judgments_per_item * self.per_judgment
 
-    def judgments_needed_for_comparisons(self, comparisons: float) -> int:
+    def judgments_needed_for_comparisons(self, comparison_count: float) -> int:
         """Return the judgments per system that give at least this many comparisons."""
-        return max(1, math.ceil(comparisons / self.per_judgment - 1e-9))
+        return max(1, math.ceil(comparison_count / self.per_judgment - 1e-9))
 
     def warning(self, judgments_per_item: int) -> str:
         """Return a warning if the judgments are fewer than one comparison on each prompt; else an empty text."""
@@ -67,7 +67,7 @@ def format_comparisons(count: float) -> str:
     return f"{count:.2f}".rstrip("0").rstrip(".")
 
 
-def form_values_with_judgments_for_comparisons(
+def form_values_with_judgments_for_comparisons_or_refuse(
     values: Mapping[str, str], campaign: Campaign, unit: ComparisonUnit | None
 ) -> dict[str, str]:
     """Return the values of a form with the judgments per item that its comparisons need.
@@ -83,16 +83,19 @@ def form_values_with_judgments_for_comparisons(
         comparisons = parse_strict_decimal(entered.strip())
     except ValueError:
         raise Invalid("Enter a number.", code="comparisons_wrong", setting=COMPARISONS_FIELD) from None
-    return {**values, JUDGMENTS_SETTING: str(judgments_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_FIELD))}
+    return {
+        **values,
+        JUDGMENTS_SETTING: str(judgments_per_item_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_FIELD)),
+    }
 
 
-def judgments_for_comparisons_or_refuse(unit: ComparisonUnit, comparisons: float, setting: str) -> int:
+def judgments_per_item_for_comparisons_or_refuse(unit: ComparisonUnit, comparison_count: float, setting: str) -> int:
     """Return the judgments per system for these comparisons. Raises `Invalid` (`comparisons_wrong`)."""
     most = unit.count(MAX_JUDGMENTS)
-    if not 0 < comparisons <= most:
+    if not 0 < comparison_count <= most:
         message = f"Enter a number above 0, {format_comparisons(most)} at most."
         raise Invalid(message, code="comparisons_wrong", setting=setting)
-    return unit.judgments_needed_for_comparisons(comparisons)
+    return unit.judgments_needed_for_comparisons(comparison_count)
 
 
 def sections_asking_for_comparisons(

@@ -5,15 +5,15 @@ from dataclasses import replace
 from sqlalchemy import delete, exists, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import lock_and_load_campaign
+from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.database.audit_log import log_change
 from app.database.tables import annotators, campaigns, hits, planned_hits, posteriors, responses, states
 from app.designs.campaign import Campaign
 from app.errors import Conflict
-from app.record.campaign import load_campaign_by_slug
-from app.record.deletion import delete_campaign_and_all_its_data
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from app.record.law_storage import TAKE_STORE_LOCK
-from app.record.revisions import block_writers
+from app.record.revisions import block_writers_until_transaction_ends
 
 HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
 DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
@@ -33,20 +33,20 @@ async def has_any_answer(connection: AsyncConnection, campaign_id: int) -> bool:
     return bool(await connection.scalar(select(exists().where(responses.c.campaign_id == campaign_id))))
 
 
-async def revert_to_draft_if_unanswered(connection: AsyncConnection, slug: str) -> Campaign:
+async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Make a launched campaign without answers a draft again. Open HITs end; their pages refuse to submit.
 
     People who have come stay known, with their consent. Raises `Conflict`: `wrong_status` for a draft, `has_answers`.
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     # Waits for answers that are being stored, so the statement below sees them; later ones find no HIT.
-    await block_writers(connection, campaign.id)
+    await block_writers_until_transaction_ends(connection, campaign.id)
     # The new revision makes each process forget its index of the items.
     changes = STATE_BEFORE_LAUNCH | {"revision": campaigns.c.revision + 1}
     statement = update(campaigns).where(campaigns.c.id == campaign.id, campaigns.c.status != "draft", ~HAS_ANSWERS)
     columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
     if columns is None:
-        present = await load_campaign_by_slug(connection, slug)
+        present = await load_campaign_by_slug_or_refuse(connection, slug)
         if present.status == "draft":
             message = f"“{present.name}” is a draft already."
             raise Conflict(message, code="wrong_status", status=present.status, action="revert")
@@ -59,7 +59,7 @@ async def revert_to_draft_if_unanswered(connection: AsyncConnection, slug: str) 
     if draft.prior == list(draft.law.family.default_prior):  # stored by the launch
         await connection.execute(update(campaigns).where(campaigns.c.id == draft.id).values(prior=None))
         draft = replace(draft, prior=None)
-    await log_change(connection, "campaign.revert", draft, after={"status": draft.status})
+    await log_change(connection, "campaign.revert", draft, new_values={"status": draft.status})
     return draft
 
 
@@ -71,16 +71,16 @@ def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
     )
 
 
-async def delete_empty_campaign(connection: AsyncConnection, slug: str) -> None:
+async def delete_empty_campaign_or_refuse(connection: AsyncConnection, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items.
 
     Raises what `lock_and_load_deletable_campaign_or_refuse` raises.
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await connection.execute(TAKE_STORE_LOCK, {"campaign": campaign.id})
     campaign = await lock_and_load_deletable_campaign_or_refuse(connection, slug)
-    await delete_campaign_and_all_its_data(connection, campaign.id)
-    await log_change(connection, "campaign.deleted", campaign, before={"name": campaign.name})
+    await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+    await log_change(connection, "campaign.deleted", campaign, old_values={"name": campaign.name})
 
 
 async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
@@ -88,7 +88,7 @@ async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection
 
     Raises `Conflict`: `not_a_draft` if it is running or paused, `has_answers`.
     """
-    campaign = await lock_and_load_campaign(connection, slug)
+    campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     if await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
         return campaign
     if campaign.status == "finished":

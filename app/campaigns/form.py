@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from pydantic import BaseModel
 
 from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
-from app.campaigns.choice_titles import choice_titles, has_setting_choices
+from app.campaigns.choice_titles import choice_title_by_value, has_setting_choices
 from app.campaigns.form_sections import (
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
@@ -25,7 +25,7 @@ from app.campaigns.settings import CampaignSettings
 from app.designs.campaign import Campaign
 from app.designs.content import CONTENT_KINDS
 from app.designs.criteria_settings import MAX_CRITERIA
-from app.designs.field_flags import editability_after_launch_or_none
+from app.designs.field_flags import editability_code_after_launch_or_none
 from app.designs.registry import DESIGNS
 from app.goals.settings import GOALS_BY_SETTING
 from app.inference.online.laws import ONLINE_LAWS
@@ -216,7 +216,9 @@ def fields_and_choices_of_design(fields: Sequence[FormField], design_name: str) 
 def setting_minimums_by_name_after_launch(campaign: Campaign) -> dict[str, float]:
     """Return, by name, the present values of settings that can only grow after a launch."""
     columns, fields = campaign.column_values_of_campaign(), CampaignSettings.model_fields.items()
-    return {name: columns[name] for name, field in fields if editability_after_launch_or_none(field) == "only more"}
+    return {
+        name: columns[name] for name, field in fields if editability_code_after_launch_or_none(field) == "only more"
+    }
 
 
 def query_string_of_annotator_preview(
@@ -293,12 +295,12 @@ def build_form_field(
         minimum=value_limits.get("minimum"),
         maximum=value_limits.get("maximum"),
         max_length=value_limits.get("maxLength"),
-        choices=choice_titles(name),
+        choices=choice_title_by_value(name),
         error=errors.get(name),
         designs=space_separated_designs_reading_setting(name),
         laws=space_separated_laws_reading_setting(name),
         goals=" ".join(GOALS_BY_SETTING.get(name, ())),
-        designs_by_choice=design_names_by_choice_of_setting(name),
+        designs_by_choice=space_separated_designs_by_choice_of_setting(name),
         hints=hints_for_setting(name, values),
         line_errors=error_by_wrong_question_line(values.get(name, ""))
         if name == "questions" and name in errors
@@ -306,7 +308,7 @@ def build_form_field(
     )
 
 
-def design_names_by_choice_of_setting(setting_name: str) -> dict[str, str]:
+def space_separated_designs_by_choice_of_setting(setting_name: str) -> dict[str, str]:
     """Return the designs for each choice of a setting that are limited to some designs."""
     if setting_name == "update_law":
         return space_separated_designs_by_law()

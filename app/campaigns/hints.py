@@ -51,7 +51,7 @@ def reason_rule_is_offered(rule_name: str) -> str:
     )
 
 
-def better_rule_for_goal_or_none(campaign: Campaign) -> str | None:
+def name_of_better_rule_or_none(campaign: Campaign) -> str | None:
     """Return the selection rule that suits a campaign's goal better than its own.
 
     None if its own rule suits, or if its law keeps too little for the other one. Without a goal it is `pairs`, if the
@@ -85,7 +85,7 @@ def names_of_laws_supporting_rule(rule_name: str) -> list[str]:
 
 def advice_to_use_better_rule_or_empty(campaign: Campaign) -> str:
     """Return sentences that advise another selection rule for the campaign's goal; empty if none would suit better."""
-    rule = better_rule_for_goal_or_none(campaign)
+    rule = name_of_better_rule_or_none(campaign)
     if rule is None:
         return ""
     fixed_sentence = " The rule can’t be changed after launch; copy the campaign to use another one."
@@ -114,7 +114,7 @@ def goal_sentences_before_launch_or_empty(campaign: Campaign) -> str:
     return f"Goal: {describe_goal(campaign)}. {SENTENCE_BY_GOAL_ACTION[campaign.when_reached]} {end_sentence}"
 
 
-def chosen_or_default_update_law(values: Mapping[str, str]) -> str:
+def name_of_chosen_or_default_law(values: Mapping[str, str]) -> str:
     """Return the chosen update law, or the default one of the design."""
     law, design = values.get("update_law", ""), values.get("design", USUAL_DESIGN)
     return DESIGNS[design].default_law if design in DESIGNS and not law else law
@@ -122,7 +122,7 @@ def chosen_or_default_update_law(values: Mapping[str, str]) -> str:
 
 def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint]:
     """Return hints on a setting for the chosen design and law, and hidden ones for other choices."""
-    design, law = values.get("design", USUAL_DESIGN), chosen_or_default_update_law(values)
+    design, law = values.get("design", USUAL_DESIGN), name_of_chosen_or_default_law(values)
     hints = []
     if setting_name == "checks_percent":
         hints = [Hint(checks_hint_or_empty(values))]

@@ -94,7 +94,7 @@ class KnownAnswers:
     suspicion: str = ""
 
     @property
-    def default_count(self) -> int:
+    def default_gold_item_count(self) -> int:
         return min(MIN_GOLD_ITEMS, len(self.answers))
 
     def summary(self) -> str:
@@ -180,7 +180,9 @@ def other_scale_suspicion_or_empty(design: Design, column: str, answers: Sequenc
     )
 
 
-def choose_gold_ids_and_cells(known_answers: KnownAnswers, design: Design, count: int) -> list[tuple[str, str]]:
+def choose_gold_ids_and_cells_or_refuse(
+    known_answers: KnownAnswers, design: Design, count: int
+) -> list[tuple[str, str]]:
     """Return the ids and expected cells of `count` items, spread evenly over the known answers.
 
     If the answer is an order, half of the items have the highest known values and are expected before the other half,

@@ -34,7 +34,7 @@ STORE_DEFAULT_PRIOR = text(
 )
 
 
-async def check_items_and_create_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
+async def refuse_unusable_items_and_create_posteriors(connection: AsyncConnection, campaign: Campaign) -> None:
     """Give every item its posterior before the first answer: its own prior if it came with one, else the campaign's."""
     item_total = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
     if item_total < campaign.fewest_items:
@@ -50,7 +50,7 @@ async def check_items_and_create_posteriors(connection: AsyncConnection, campaig
         )
     refuse_if_all_items_are_best(campaign, item_total)
     await assigned_items_check.refuse_items_for_nobody(connection, campaign)
-    await always_shown.store_numbers_of_always_shown_items(connection, campaign)
+    await always_shown.store_numbers_of_always_shown_items_or_refuse(connection, campaign)
     await conditions_check.refuse_items_that_make_no_square(connection, campaign)
     if campaign.checks_percent is not None:
         refuse_if_hits_cannot_show_checks(campaign)

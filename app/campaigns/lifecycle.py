@@ -13,17 +13,17 @@ from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
-from app.campaigns.launch import check_items_and_create_posteriors
+from app.campaigns.launch import refuse_unusable_items_and_create_posteriors
 from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
 from app.database.audit_log import CURRENT_ACTOR, log_change
-from app.database.campaign import finish_campaign_if_complete
+from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.errors import Conflict, NotFound, shorten_echo
 from app.media import media_store as media
-from app.record.campaign import fetch_campaign, load_campaign_by_slug
+from app.record.campaign import fetch_campaign_or_refuse, load_campaign_by_slug_or_refuse
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.retired import IS_RETIRED_SQL
 
@@ -129,7 +129,7 @@ async def create_draft_campaign(
         connection,
         f"campaign.{'copied' if copy_facts else 'created'}",
         campaign,
-        after={"name": campaign.name} | copy_facts,
+        new_values={"name": campaign.name} | copy_facts,
     )
     return campaign
 
@@ -144,7 +144,7 @@ async def create_copy_of_campaign(
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     settings = unchecked_settings_of_campaign(campaign)
     # The launch stored the law's default prior. Drop it: the copy may get a law with another default.
     default_prior = list(campaign.law.family.default_prior)
@@ -231,18 +231,18 @@ def unchecked_settings_of_campaign(campaign: Campaign) -> CampaignSettings:
 
 
 async def lock_and_load_draft_or_refuse(connection: AsyncConnection, slug: str, message: str) -> Campaign:
-    """Return the draft, locked by `lock_and_load_campaign`. Raises what that and `require_draft` raise."""
-    campaign = await lock_and_load_campaign(connection, slug)
+    """Return the draft, locked by `lock_and_load_campaign_or_refuse`. Raises what that and `require_draft` raise."""
+    campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     require_draft(campaign, message)
     return campaign
 
 
-async def lock_and_load_campaign(connection: AsyncConnection, slug: str) -> Campaign:
+async def lock_and_load_campaign_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign, locked until the transaction ends: launches, other edits and imports wait.
 
     Raises `NotFound` (`campaign_not_found`).
     """
-    return await fetch_campaign(connection, select(campaigns).with_for_update(key_share=True), slug, Campaign)
+    return await fetch_campaign_or_refuse(connection, select(campaigns).with_for_update(key_share=True), slug, Campaign)
 
 
 def require_draft(campaign: Campaign, message: str) -> None:
@@ -289,7 +289,7 @@ async def change_campaign_status_or_refuse(
     )
     columns = (await connection.execute(statement)).mappings().one_or_none()
     if columns is None:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         raise Conflict(
             f"“{campaign.name}” is {campaign.status}, so it cannot {IMPOSSIBLE_ACTION_PHRASES.get(action, action)}.",
             code="wrong_status",
@@ -298,15 +298,15 @@ async def change_campaign_status_or_refuse(
         )
     row = Campaign.from_columns(columns)
     if action == "launch":
-        await check_items_and_create_posteriors(connection, row)
+        await refuse_unusable_items_and_create_posteriors(connection, row)
         await visit_version.create_first_visit_version_if_needed(connection, row)
     if action == "reopen":  # the next check of the goal marks settled items again
         await connection.execute(UNSETTLE_ITEMS, {"campaign": row.id})
-    if action == "reopen" and await finish_campaign_if_complete(connection, row.id, now=now):
+    if action == "reopen" and await finish_campaign_if_complete_and_tell(connection, row.id, now=now):
         raise Conflict(
             f"“{row.name}” already has all its judgments, so nothing was changed. Ask for more judgments per item, "
             "or add items, then reopen it.",
             code="nothing_wanted",
         )
-    await log_change(connection, f"campaign.{action}", row, after={"status": row.status})
+    await log_change(connection, f"campaign.{action}", row, new_values={"status": row.status})
     return row

@@ -75,7 +75,7 @@ def refuse_rows_with_media_problems(
             raise Conflict(message, code=problem.code, item=row.number)
 
 
-async def check_output_media_and_store_digests(connection: AsyncConnection, campaign: Campaign) -> None:
+async def refuse_unshowable_outputs_and_store_digests(connection: AsyncConnection, campaign: Campaign) -> None:
     """Check that all outputs can be shown under the settings, and store digests of what outputs with files show.
 
     Called at the launch and when outputs are added later.
@@ -90,7 +90,7 @@ async def check_output_media_and_store_digests(connection: AsyncConnection, camp
     statement = STREAM_SOURCES_AND_REFERENCES if content.kind == "text" else STREAM_OUTPUTS_WITHOUT_DIGEST
     async for rows in (await connection.stream(statement, parameters)).partitions(OUTPUTS_PER_MEDIA_CHECK):
         outputs_with_files += await asyncio.to_thread(
-            check_outputs_and_select_those_with_files, content, content_type_by_name, rows
+            select_outputs_with_files_refusing_unshowable, content, content_type_by_name, rows
         )
     for start in range(0, len(outputs_with_files), OUTPUTS_PER_MEDIA_CHECK):
         batch = outputs_with_files[start : start + OUTPUTS_PER_MEDIA_CHECK]
@@ -109,7 +109,7 @@ def media_file_names_of_outputs(content: Content, rows: Sequence[Row[Any]]) -> s
     return {file.name for row in rows for file in content.find_media_files_in_cells(ItemTexts(row.shown))}
 
 
-def check_outputs_and_select_those_with_files(
+def select_outputs_with_files_refusing_unshowable(
     content: Content, content_type_by_name: Mapping[str, str], rows: Sequence[Row[Any]]
 ) -> list[Row[Any]]:
     """Return the outputs that name files, after checking them by the content types of the stored files."""

@@ -68,7 +68,7 @@ class NeedForm:
     has_plain_items: bool
 
     @property
-    def chosen_need(self) -> str:
+    def chosen_need_name(self) -> str:
         return self.values.get(NEED_FIELD) or name_of_need_of_settings(self.settings)
 
     @property
@@ -92,7 +92,7 @@ class NeedForm:
         if is_folded:
             titles: dict[str, str] = {goal: GOAL_TITLES[goal] for goal in goals}
             fields = [replace(it, choices=titles) if it.name.endswith(f".{GOAL_SETTING}") else it for it in fields]
-        is_chosen = need.name == self.chosen_need
+        is_chosen = need.name == self.chosen_need_name
         return NeedCard(
             name=need.name,
             title=need.title,
@@ -111,7 +111,7 @@ class NeedForm:
             name=CUSTOM_NEED,
             title=CUSTOM_NEED_TEXT.title,
             summary=CUSTOM_NEED_TEXT.summary,
-            is_chosen=self.chosen_need == CUSTOM_NEED,
+            is_chosen=self.chosen_need_name == CUSTOM_NEED,
             fields=self.build_fields(CUSTOM_NEED, CUSTOM_NUMBERS),
         )
 

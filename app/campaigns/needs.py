@@ -46,7 +46,7 @@ class Need:
             and self.of_labels == do_values_count_as_labels(settings)
         )
 
-    def rule_chosen_for(self, settings: CampaignSettings) -> str:
+    def name_of_rule_chosen_for(self, settings: CampaignSettings) -> str:
         """Return the selection rule that is chosen with this need: `pairs` where it is best, else the first one."""
         has_best_pairs_rule = is_pairs_rule_best(
             settings.design,
@@ -138,7 +138,9 @@ def need_field_name(need_name: str, setting_name: str) -> str:
     return f"{NEED_FIELD}.{need_name}.{setting_name}"
 
 
-def form_values_of_chosen_need(settings: CampaignSettings, entered_values: Mapping[str, str]) -> dict[str, str]:
+def form_values_of_chosen_need_or_refuse(
+    settings: CampaignSettings, entered_values: Mapping[str, str]
+) -> dict[str, str]:
     """Return form values of the settings that follow from the need chosen in a form; empty if it names none.
 
     A selection rule that serves the need stays, so saving the form again changes nothing. Raises `Invalid`
@@ -158,7 +160,7 @@ def form_values_of_chosen_need(settings: CampaignSettings, entered_values: Mappi
     if need is None or need.is_need_of_settings(settings):
         return values
     goals = need.possible_goals(settings)
-    rule = settings.rule if settings.rule in need.rules else need.rule_chosen_for(settings)
+    rule = settings.rule if settings.rule in need.rules else need.name_of_rule_chosen_for(settings)
     return {"goal": goals[0], **values, "rule": rule}
 
 

@@ -19,7 +19,7 @@ from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.criteria import split_submission_by_criterion_or_refuse
 from app.media.render_items import render_campaign_items
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.outputs import load_output_text_by_system
 
 NEW_CAMPAIGN_SLUG = "new"  # in addresses, for a campaign that is not created yet
@@ -47,7 +47,7 @@ class PreviewCampaign(CampaignOnPage):
     answered_here: bool
 
 
-async def load_preview_campaign(
+async def load_preview_campaign_or_refuse(
     connection: AsyncConnection, slug: str, unsaved_settings: CampaignSettings | None
 ) -> CampaignOnPage:
     """Return the campaign, with unsaved settings instead of its own if there are any.
@@ -59,7 +59,7 @@ async def load_preview_campaign(
     if slug == NEW_CAMPAIGN_SLUG and unsaved_settings is not None:
         unsaved_columns = lifecycle.campaign_of_unsaved_settings(unsaved_settings).column_values_of_campaign()
         return CampaignOnPage.from_columns(unsaved_columns | {"item_count": 0, "has_people": False})
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if unsaved_settings is None:
         return campaign
     return CampaignOnPage.from_columns(campaign.column_values_of_campaign() | unsaved_settings.model_dump())

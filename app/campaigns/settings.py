@@ -45,17 +45,17 @@ from app.designs.criteria_settings import (
     GRID_LAYOUT,
     MAX_CRITERIA,
     CriterionSettings,
+    compatible_criteria_or_raise,
     make_design_of_criterion,
     refuse_differing_class_counts,
     refuse_unsuitable_grid,
-    require_compatible_criteria,
 )
 from app.designs.design import Design
 from app.designs.field_flags import (
     CAN_GROW,
     EDITABLE,
-    editability_after_launch_or_none,
-    require_text_not_looking_empty,
+    editability_code_after_launch_or_none,
+    text_not_looking_empty_or_raise,
 )
 from app.designs.presentation import PresentationSettings
 from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
@@ -229,7 +229,7 @@ class CampaignSettings(
     @classmethod
     def require_texts_not_looking_empty(cls, value: object) -> object:
         """Refuse texts that look empty and are not."""
-        return require_text_not_looking_empty(value)
+        return text_not_looking_empty_or_raise(value)
 
     @field_validator("design_settings")
     @classmethod
@@ -253,7 +253,7 @@ class CampaignSettings(
     @classmethod
     def validate_criteria(cls, criteria: list[CriterionSettings], info: ValidationInfo) -> list[CriterionSettings]:
         has_design = design_of_valid_settings_or_none(info.data)
-        return require_compatible_criteria(criteria, info.data) if has_design else criteria
+        return compatible_criteria_or_raise(criteria, info.data) if has_design else criteria
 
     @field_validator("criteria_shown")
     @classmethod
@@ -427,5 +427,5 @@ class CampaignSettings(
 SETTINGS_EDITABLE_AFTER_LAUNCH = {
     name: str(field.title)
     for name, field in CampaignSettings.model_fields.items()
-    if editability_after_launch_or_none(field)
+    if editability_code_after_launch_or_none(field)
 }

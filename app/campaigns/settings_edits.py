@@ -14,7 +14,7 @@ from app.campaigns.launch import refuse_if_all_items_are_best
 from app.campaigns.lifecycle import (
     campaign_column_values_of_settings,
     campaign_of_unsaved_settings,
-    lock_and_load_campaign,
+    lock_and_load_campaign_or_refuse,
     require_draft,
     unchecked_settings_of_campaign,
 )
@@ -25,7 +25,7 @@ from app.database.audit_log import log_change, old_and_new_values_that_differ
 from app.database.campaign import number_of_items_sql
 from app.database.tables import campaigns, items
 from app.designs.campaign import Campaign, pack_section_settings_into_columns
-from app.designs.field_flags import editability_after_launch_or_none, is_omitted_from_campaign_files
+from app.designs.field_flags import editability_code_after_launch_or_none, is_omitted_from_campaign_files
 from app.errors import Conflict
 from app.errors import join_names as listed_names
 
@@ -48,7 +48,7 @@ class SavedStep:
         return func.coalesce(stored_version, 0) == self.opened_version
 
 
-async def store_changed_settings(
+async def store_changed_settings_or_refuse(
     connection: AsyncConnection,
     slug: str,
     change_settings: Callable[[CampaignSettings], CampaignSettings],
@@ -61,11 +61,11 @@ async def store_changed_settings(
 
     Raises:
         Conflict: `step_changed` if someone changed the saved step after its form was opened, and what
-            `lock_and_load_campaign`, `refuse_campaigns_out_of_reach`, `refuse_changes_fixed_by_launch` and
+            `lock_and_load_campaign_or_refuse`, `refuse_campaigns_out_of_reach`, `refuse_changes_fixed_by_launch` and
             `refuse_limit_that_moves_blocks` raise.
 
     """
-    campaign = await lock_and_load_campaign(connection, slug)
+    campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     old_settings = unchecked_settings_of_campaign(campaign)
     new_settings = change_settings(old_settings)
     if campaign.status != "draft":
@@ -97,14 +97,16 @@ async def store_changed_settings(
             settings_with_private_values_hidden(old_values),
             settings_with_private_values_hidden(new_values),
         )
-        await log_change(connection, "settings.changed", row, before=hidden_old_values, after=hidden_new_values)
+        await log_change(
+            connection, "settings.changed", row, old_values=hidden_old_values, new_values=hidden_new_values
+        )
     return row
 
 
 def step_versions_after_change(
     versions: Mapping[str, int], changed_settings: Collection[str], saved_step: SavedStep | None
 ) -> dict[str, int]:
-    """Return the versions of steps after a change of settings: one more for each changed step.
+    """Return the version number of each step after a change of settings: one more for each changed step.
 
     A step that was saved without a change is noted, too. What a campaign needs depends on the selection rule, so a
     change of the rule counts for both steps.
@@ -146,7 +148,7 @@ def refuse_changes_fixed_by_launch(
     """
     fields = CampaignSettings.model_fields
     launch_rule_by_changed_setting = {
-        name: editability_after_launch_or_none(fields[name])
+        name: editability_code_after_launch_or_none(fields[name])
         for name, value in old_settings
         if getattr(new_settings, name) != value
     }

@@ -32,7 +32,7 @@ class TemplateQuestion(NamedTuple):
 
 
 @cache
-def load_starter_question(name: str) -> TemplateQuestion:
+def load_starter_question_or_refuse(name: str) -> TemplateQuestion:
     """Return one of the questions. Raises `NotFound` (`template_unknown`)."""
     if name not in QUESTION_NAMES:
         raise NotFound(f"There is no question template “{shorten_echo(name)}”.", code="template_unknown")
@@ -44,7 +44,7 @@ def load_starter_question(name: str) -> TemplateQuestion:
 
 def load_starter_questions() -> list[TemplateQuestion]:
     """Return all questions, in their order."""
-    return [load_starter_question(name) for name in QUESTION_NAMES]
+    return [load_starter_question_or_refuse(name) for name in QUESTION_NAMES]
 
 
 def starter_questions_by_activity() -> dict[str, list[TemplateQuestion]]:

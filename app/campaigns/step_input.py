@@ -8,7 +8,7 @@ from app.campaigns.form import form_field_kind, json_schema_of_settings, schema_
 from app.campaigns.form_input import error_message_by_form_field, is_switch_setting, parse_settings_form
 from app.campaigns.form_sections import STEP_BY_SETTING, StepName, step_of_field_or_none
 from app.campaigns.form_values import form_values_of_settings
-from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need
+from app.campaigns.needs import form_field_of_need_error, form_values_of_chosen_need_or_refuse
 from app.campaigns.setting_types import can_law_read_design, can_law_serve_rule
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.designs.design import Design
@@ -36,7 +36,7 @@ def form_values_with_entered_step(
     """Return values of the whole form: those of the step as entered, all others as stored."""
     own_values = {name: value for name, value in entered_values.items() if step_of_field_or_none(name) == step}
     if step == STEP_BY_SETTING["goal"]:
-        own_values |= form_values_of_chosen_need(settings, entered_values)
+        own_values |= form_values_of_chosen_need_or_refuse(settings, entered_values)
     return form_values_reset_for_new_design(
         settings, stored_form_values_except_switches_of_step(settings, step, is_launched=is_launched) | own_values
     )
@@ -103,7 +103,7 @@ def error_message_by_field_of_step(
 ) -> dict[str, str]:
     """Return the message at each wrong field of a step's form, or of the field of another step.
 
-    `chosen_need` is the need whose card shows the fields of the goal; None if the form has no cards.
+    `chosen_need_name` is the need whose card shows the fields of the goal; None if the form has no cards.
     """
     errors = error_message_by_form_field(error, merged_values)
     if step != STEP_BY_SETTING["goal"] or chosen_need is None:

@@ -14,10 +14,10 @@ from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_offers
 from app.campaigns.need_cards import CUSTOM_NEED_TEXT, NeedForm
-from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need, name_of_need_of_settings
+from app.campaigns.needs import NEED_BY_NAME, form_values_of_chosen_need_or_refuse, name_of_need_of_settings
 from app.campaigns.pay import HourlyPay, minimum_hourly_pay_by_platform
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
-from app.campaigns.starter_questions import load_starter_question
+from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.visit_reading import readable_visit_tables
 from app.designs.campaign import Campaign
 from app.designs.registry import DESIGNS
@@ -119,7 +119,7 @@ class StepPage:
 
     def context(self) -> dict[str, Any]:
         """Return what the template of the page needs."""
-        return self.campaign_template_context() | self.form_template_context() | self.needs_template_context()
+        return self.campaign_template_context() | self.form_template_context() | self.need_cards_template_context()
 
     def campaign_template_context(self) -> dict[str, Any]:
         campaign, unit = self.campaign, self.comparison_unit
@@ -136,7 +136,7 @@ class StepPage:
             "hourly_pay": HourlyPay.from_campaign(campaign) if campaign else None,
             "panel_presets": PANEL_PRESETS,
             "hourly_minimums": minimum_hourly_pay_by_platform(),
-            "starter_question": load_starter_question(self.template_name) if self.template_name else None,
+            "starter_question": load_starter_question_or_refuse(self.template_name) if self.template_name else None,
         }
 
     def form_template_context(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class StepPage:
             "preview_query": form.query_string_of_annotator_preview(self.sections, self.design_name, preview_context),
         }
 
-    def needs_template_context(self) -> dict[str, Any]:
+    def need_cards_template_context(self) -> dict[str, Any]:
         campaign, need = self.campaign, NEED_BY_NAME.get(name_of_need_of_settings(self.settings))
         context: dict[str, Any] = {"chosen_need": need.title if need else None}
         if self.step == STEP_BY_SETTING["goal"] and not self.launched:
@@ -173,7 +173,7 @@ class StepPage:
     def differences_between_stored_and_entered(self) -> list[step_report.Difference]:
         """Return how what was entered differs from what is stored now."""
         entered = dict(self.entered.values) if self.entered else {}
-        final_values = self.values | entered | form_values_of_chosen_need(self.settings, entered)
+        final_values = self.values | entered | form_values_of_chosen_need_or_refuse(self.settings, entered)
         return step_report.differences_between_stored_and_entered(
             self.all_sections, self.step, self.stored_values, final_values
         )

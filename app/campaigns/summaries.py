@@ -14,7 +14,7 @@ from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retire
 from app.database.sharing_tables import experiment_arms
 from app.database.tables import campaigns, current_posteriors
 from app.designs.campaign import Campaign
-from app.record.campaign import fetch_campaign, fetch_campaign_row
+from app.record.campaign import fetch_campaign_or_refuse, fetch_campaign_row_or_refuse
 from app.record.judgment_count import count_judgments_by_campaign
 
 
@@ -76,17 +76,17 @@ async def count_archived_campaigns(connection: AsyncConnection, *, access: Acces
     return (await connection.execute(statement)).scalar_one()
 
 
-async def load_campaign_with_progress(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
+async def load_campaign_with_progress_or_refuse(connection: AsyncConnection, slug: str) -> CampaignWithProgress:
     """Return a campaign with its progress and `has_people`. Raises `NotFound` (`campaign_not_found`)."""
     statement = campaigns_with_progress_query().add_columns(HAS_PEOPLE_COLUMN)
-    row = await fetch_campaign_row(connection, statement, slug)
+    row = await fetch_campaign_row_or_refuse(connection, statement, slug)
     judgments = await count_judgments_by_campaign(connection, [row["id"]])
     return CampaignWithProgress.from_columns({**row, "judgments_taken": judgments[row["id"]]})
 
 
 async def load_visible_campaign_or_refuse(connection: AsyncConnection, slug: str, access: Access) -> Campaign:
     """Return a campaign that the user can see. Raises `NotFound` (`campaign_not_found`) for all others."""
-    return await fetch_campaign(
+    return await fetch_campaign_or_refuse(
         connection, select(campaigns).where(visible_campaigns_sql_condition(access)), slug, Campaign
     )
 

@@ -10,14 +10,14 @@ from app.database.tables import items
 from app.designs.campaign import Campaign
 from app.designs.content import Content
 from app.errors import Conflict, join_names, shortened_names_that_message_shows
-from app.record.outputs import load_segments
+from app.record.outputs import load_segment_index
 
 
 async def refuse_incomparable_systems(connection: AsyncConnection, campaign: Campaign, system_count: int) -> None:
     """Refuse a campaign whose systems cannot be compared.
 
     Raises `Conflict`: `one_system`, `too_few_common_segments` if a system can be in no HIT, `iterations_of_systems`,
-    `implied_of_systems`, `content_of_systems`, and what `check_output_media_and_store_digests` raises.
+    `implied_of_systems`, `content_of_systems`, and what `refuse_unshowable_outputs_and_store_digests` raises.
     """
     if Content.from_campaign(campaign).context_columns:
         raise Conflict(
@@ -43,7 +43,7 @@ async def refuse_incomparable_systems(connection: AsyncConnection, campaign: Cam
             "segment. Ask about all pairs, then launch.",
             code="implied_of_systems",
         )
-    await media_checks.check_output_media_and_store_digests(connection, campaign)
+    await media_checks.refuse_unshowable_outputs_and_store_digests(connection, campaign)
     if lacking_systems := await load_names_of_systems_never_shown(connection, campaign, system_count):
         raise Conflict(
             f"Each system needs a segment for which enough systems have outputs that differ, and there is none for "
@@ -61,7 +61,7 @@ async def load_names_of_systems_never_shown(
     always_shown_numbers = (
         await load_item_number_by_external_id(connection, campaign.id, design.always_shown)
     ).values()
-    segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
+    segments = await load_segment_index(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     min_systems = max(design.fewest_items, min(2, campaign.items_per_hit))
     incomparable_systems = segments.systems_without_usable_segment(min_systems, always_shown_numbers)
     names = select(items.c.external_id).where(

@@ -12,7 +12,7 @@ from typing import Any, get_args
 from pydantic import Field, ValidationError
 
 from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.onboarding.consent import step_result_of_consent_form
+from app.annotation.onboarding.consent import step_result_of_consent_form_or_refuse
 from app.annotation.onboarding.passphrase import link_closed_error, passphrase_missing_error
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
@@ -120,7 +120,7 @@ def build_visit_pages(campaign: Campaign, platform: Platform) -> list[VisitPage]
         VisitPage(f"hit-{number}", f"Task {number}", hit_number=number)
         for number in range(1, count_previewed_hits(campaign, platform) + 1)
     ]
-    thanks = no_hit_reason_after_last_hit(campaign, platform)
+    thanks = no_hit_reason_code_after_last_hit(campaign, platform)
     pages.append(VisitPage(THANKS_PAGE, "Thanks", reason=thanks))
     for step in steps:
         pages += [
@@ -180,7 +180,7 @@ def count_previewed_hits(campaign: Campaign, platform: Platform) -> int:
     return min(int(campaign.hits_per_annotator or MAX_PREVIEWED_HITS), MAX_PREVIEWED_HITS)
 
 
-def no_hit_reason_after_last_hit(campaign: Campaign, platform: Platform) -> NoHitReason:
+def no_hit_reason_code_after_last_hit(campaign: Campaign, platform: Platform) -> NoHitReason:
     """Return why there is no further HIT for an annotator who has answered all of theirs."""
     if platform.one_hit_per_assignment:
         return "assignment_done"
@@ -191,9 +191,9 @@ def is_last_previewed_hit(campaign: Campaign, platform: Platform, page: VisitPag
     return platform.one_hit_per_assignment or page.hit_number == campaign.hits_per_annotator
 
 
-def visit_page_or_first(pages: Sequence[VisitPage], key: str) -> VisitPage:
+def visit_page_or_first(pages: Sequence[VisitPage], page_key: str) -> VisitPage:
     """Return the page of this key, else the first one: another platform, or other settings, may have no such page."""
-    return next((page for page in pages if page.key == key), pages[0])
+    return next((page for page in pages if page.key == page_key), pages[0])
 
 
 def neighbouring_page_or_none(pages: Sequence[VisitPage], page: VisitPage, offset: int) -> VisitPage | None:
@@ -229,7 +229,7 @@ class PreviewedStep:
     step: VisitStep
     results: Sequence[StepResult]
 
-    def visit_history_after_forms(self, forms: Sequence[Mapping[str, str]]) -> VisitHistory:
+    def visit_history_after_forms_or_refuse(self, forms: Sequence[Mapping[str, str]]) -> VisitHistory:
         """Return the history after these forms. Raises what the step's `parse_form` raises."""
         history = VisitHistory(self.version, results=self.results)
         for form in forms:
@@ -253,7 +253,9 @@ def previewed_step_of_page(campaign: Campaign, page: VisitPage) -> PreviewedStep
     return PreviewedStep(settings_of_visit(campaign), version_of_previewed_visit(campaign), page.step, page.results)
 
 
-def start_form_consent_or_none(campaign: Campaign, platform: Platform, form: Mapping[str, str]) -> StepResult | None:
+def consent_result_of_start_form_or_none(
+    campaign: Campaign, platform: Platform, form: Mapping[str, str]
+) -> StepResult | None:
     """Return the answer to the consent text on the page with the Start button; None if that page does not ask for it.
 
     Raises `Invalid`.
@@ -261,7 +263,7 @@ def start_form_consent_or_none(campaign: Campaign, platform: Platform, form: Map
     settings = settings_of_visit(campaign)
     if not has_consent_on_start_page(settings, platform):
         return None
-    return step_result_of_consent_form(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
+    return step_result_of_consent_form_or_refuse(form, settings, VisitHistory(version_of_previewed_visit(campaign)))
 
 
 def form_fields_of_later_replay(form: Mapping[str, str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ class YamlDocument:
     lines: dict[YamlPath, int] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def line_of(self, path: YamlPath) -> int:
+    def line_number_of_value_at(self, path: YamlPath) -> int:
         """Return the line of the value at a path, or of the nearest list or mapping that should contain it."""
         while path and path not in self.lines:
             path = path[:-1]
@@ -130,13 +130,13 @@ class YamlReader:
             raise Invalid(f"This file contains only comments. {NOTHING_CREATED_SENTENCE}", code="file_empty")
         if not isinstance(event := next(self.events), yaml.MappingStartEvent):
             raise_yaml_refusal_at_line(
-                line_of_event(event), "expected names of settings, each followed by a colon and a value."
+                line_number_of_event(event), "expected names of settings, each followed by a colon and a value."
             )
         self.parsed.values = self.read_value(event, ())
         next(self.events)  # document end
         if not isinstance(event := next(self.events), yaml.StreamEndEvent):
             raise_yaml_refusal_at_line(
-                line_of_event(event), "a second document begins here. Put each campaign into a file of its own."
+                line_number_of_event(event), "a second document begins here. Put each campaign into a file of its own."
             )
         return self.parsed
 
@@ -150,7 +150,7 @@ class YamlReader:
 
     def refuse_unsupported(self, event: yaml.Event, path: YamlPath) -> None:
         """Refuse features that no setting needs and that can do harm."""
-        line = line_of_event(event)
+        line = line_number_of_event(event)
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise_yaml_refusal_at_line(line, "aliases (& and *) are not allowed. Write the value out.")
         if (tag := getattr(event, "tag", None)) is not None:
@@ -165,7 +165,7 @@ class YamlReader:
         values: dict[str, Any] = {}
         while not isinstance(event := next(self.events), yaml.MappingEndEvent):
             self.refuse_unsupported(event, path)
-            line = line_of_event(event)
+            line = line_number_of_event(event)
             if not isinstance(event, yaml.ScalarEvent):
                 raise_yaml_refusal_at_line(line, "a name must be a word.")
             value_path = (*path, event.value)
@@ -182,7 +182,7 @@ class YamlReader:
         number = 0
         while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
             element_path = (*path, number)
-            self.parsed.lines[element_path] = line_of_event(event)
+            self.parsed.lines[element_path] = line_number_of_event(event)
             yield self.read_value(event, element_path)
             number += 1
 
@@ -194,7 +194,7 @@ class YamlReader:
         return None if event.value in YAML_NULL_WORDS else event.value or MISSING_VALUE
 
 
-def line_of_event(event: yaml.Event) -> int:
+def line_number_of_event(event: yaml.Event) -> int:
     """Return the first line of an event, from 1."""
     return event.start_mark.line + 1 if event.start_mark else 1
 

@@ -26,7 +26,7 @@ from app.cli.text_table import (
 )
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.numbers import format_with_places
 from app.text.table_formats import format_csv_rows
 
@@ -94,7 +94,9 @@ class AnalysisQuery:
                 [line for name in names for line in method_heading_lines(name)],
             )
         async with self.engine.connect() as connection:
-            campaign = (await load_campaign_by_slug(connection, self.slug)).find_criterion(self.criterion)
+            campaign = (await load_campaign_by_slug_or_refuse(connection, self.slug)).find_criterion_or_refuse(
+                self.criterion
+            )
             return AnalysisOutput(await result_table_of_available_methods(connection, campaign))
 
     async def compare_methods(self, method_name: str, other_method_name: str) -> AnalysisOutput:
@@ -137,7 +139,9 @@ def format_figure_line(figure: Figure) -> str:
 # A finding as text
 
 
-def iterate_output_as_text(output: AnalysisOutput, width: int, *, has_explanations: bool = False) -> Iterator[str]:
+def iterate_text_lines_of_output(
+    output: AnalysisOutput, width: int, *, has_explanations: bool = False
+) -> Iterator[str]:
     """Yield text for people: verdict, aligned columns, numbers rounded as on the page, and notes."""
     head = [*output.heading_lines, *([output.table.verdict] if output.table.verdict else [])]
     counts_of_every_row = ", ".join(constant_count_texts(output.table).values())
@@ -206,13 +210,13 @@ def iterate_explanations_of_rows(table: ResultTable, *, has_explanations: bool) 
             yield f"{cell['title']}: {' '.join(str(words) for words in texts if words)}"
 
 
-def iterate_output_as_csv(output: AnalysisOutput) -> Iterator[str]:
+def iterate_csv_pieces_of_output(output: AnalysisOutput) -> Iterator[str]:
     """Yield only the table, with all digits."""
     names = [column.name for column in output.table.columns]
     yield format_csv_rows(names, [names, *output.table.rows])
 
 
-def iterate_output_as_json(output: AnalysisOutput) -> Iterator[str]:
+def iterate_json_pieces_of_output(output: AnalysisOutput) -> Iterator[str]:
     """Yield everything; rows by the columns' names."""
     names = [column.name for column in output.table.columns]
     rows = [dict(zip(names, row, strict=True)) for row in output.table.rows]
@@ -245,10 +249,12 @@ def number_text_with_hyphen_as_minus(value: float | None, decimal_count: int) ->
 ANALYSIS_OUTPUT_FORMATS = ("table", "csv", "json")
 
 
-def iterate_output_in_format(output: AnalysisOutput, output_format: str, *, has_explanations: bool) -> Iterator[str]:
+def iterate_output_pieces_in_format(
+    output: AnalysisOutput, output_format: str, *, has_explanations: bool
+) -> Iterator[str]:
     if output_format == "table":
-        return iterate_output_as_text(output, terminal_width(), has_explanations=has_explanations)
-    return iterate_output_as_csv(output) if output_format == "csv" else iterate_output_as_json(output)
+        return iterate_text_lines_of_output(output, terminal_width(), has_explanations=has_explanations)
+    return iterate_csv_pieces_of_output(output) if output_format == "csv" else iterate_json_pieces_of_output(output)
 
 
 async def iterate_texts_async(texts: Iterator[str]) -> AsyncIterator[str]:
@@ -307,7 +313,8 @@ def analyse(
             **selection, options=Options(classes, baseline)
         )
         await write_chunks_to_file_or_print(
-            iterate_texts_async(iterate_output_in_format(analysis_output, shape, has_explanations=explain)), output
+            iterate_texts_async(iterate_output_pieces_in_format(analysis_output, shape, has_explanations=explain)),
+            output,
         )
         for note in analysis_output.table.notes if shape == "csv" else ():
             click.echo(note, err=True)

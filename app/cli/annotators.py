@@ -16,8 +16,8 @@ from app.quality import annotators as listing
 from app.quality.annotator_answers import AnswerLine, load_answer_lines_of_annotator
 from app.quality.annotators import AnnotatorLine, AnnotatorSort
 from app.quality.decisions import find_annotator_id_or_refuse
-from app.record.campaign import load_campaign_by_slug
-from app.record.revisions import revise_posteriors
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.revisions import revise_posteriors_if_decision_missing
 
 ANNOTATOR_LIST_TITLES = ("Name", "Answers", "Counted", "Median s", "Hours", "Changes", "Standing", "Findings")
 reason_option = click.option("--reason", required=True, help=("Reason; kept with the decision and in the audit log."))
@@ -39,7 +39,7 @@ def print_annotators(slug: str, *, sort: AnnotatorSort, limit: int, as_json: boo
     """List the annotators of a campaign. With --sort, the highest values come first."""
 
     async def work(connection: AsyncConnection) -> list[AnnotatorLine]:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         return await listing.load_annotator_lines(connection, campaign, sorting=sort, limit=limit)
 
     lines = run_in_transaction(work)
@@ -63,7 +63,7 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
     ]
 
 
-@annotators.command()
+@annotators.command("findings")
 @click.argument("slug")
 @click.option(
     "--limit",
@@ -73,11 +73,11 @@ def annotator_list_cells(line: AnnotatorLine) -> list[str]:
     help="Maximum number of rows.",
 )
 @json_option
-def findings(slug: str, *, limit: int, as_json: bool) -> None:
+def print_quality_findings(slug: str, *, limit: int, as_json: bool) -> None:
     """List the findings of quality rules and the actions taken, newest first."""
 
     async def work(connection: AsyncConnection) -> Sequence[Row[Any]]:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         return await listings.load_newest_findings(connection, campaign.id, limit)
 
     rows = run_in_transaction(work)
@@ -89,15 +89,15 @@ def findings(slug: str, *, limit: int, as_json: bool) -> None:
         click.echo(f"{row.name}  {row.found_at:%Y-%m-%d %H:%M}  {row.rule} ({row.action}{stands})  {row.said}")
 
 
-@annotators.command()
+@annotators.command("answers")
 @click.argument("slug")
 @click.argument("annotator")
 @json_option
-def answers(slug: str, annotator: str, *, as_json: bool) -> None:
+def print_answers_of_annotator(slug: str, annotator: str, *, as_json: bool) -> None:
     """List all answers of ANNOTATOR, such as A7, newest first."""
 
     async def work(connection: AsyncConnection) -> list[AnswerLine]:
-        campaign: Campaign = await load_campaign_by_slug(connection, slug)
+        campaign: Campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
         return await load_answer_lines_of_annotator(connection, campaign, annotator_id, limit=1_000_000)
 
@@ -152,6 +152,6 @@ def decide_and_revise_posteriors(decide: Callable[[AsyncEngine], Awaitable[int]]
     """Apply a decision, and revise the posteriors of its campaign."""
 
     async def work(engine: AsyncEngine) -> None:
-        await revise_posteriors(engine, await decide(engine), now=current_utc_time())
+        await revise_posteriors_if_decision_missing(engine, await decide(engine), now=current_utc_time())
 
     run_with_engine(work)

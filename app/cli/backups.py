@@ -11,17 +11,21 @@ from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_in_any_state
 from app.database.session import create_engine
 from app.errors import pluralize
-from app.maintenance.backup import delete_old_backups, write_backup_to_folder
+from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_backup_to_folder
 from app.maintenance.manifest import Manifest
-from app.maintenance.restore import iterate_verifications, list_differences_from_manifest, load_dump_into_empty_database
-from app.payments.restored_payments import hold_payments_after_restore
+from app.maintenance.restore import (
+    list_differences_from_manifest,
+    load_dump_into_empty_database,
+    replay_campaigns_and_iterate_verifications,
+)
+from app.payments.restored_payments import hold_payments_after_restore_and_count_them
 from app.privacy.erasure_list import (
     ERASURE_LIST_NAME,
     format_erasure_list,
     load_erasure_list,
     with_erasures_of_older_list,
 )
-from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures
+from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
 from app.record.revisions import open_engine_of_own_process
 from app.settings import read_settings
 from app.text.postgres_address import AddressProblem, parse_postgres_address
@@ -58,7 +62,7 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
         f"{pluralize(responses, 'response')}."
     )
     if keep is not None:
-        for dump in delete_old_backups(folder, keep=keep):
+        for dump in delete_old_backups_and_return_their_dumps(folder, count_to_keep=keep):
             click.echo(f"Deleted {dump}.")
     if settings.secret_key is not None:
         click.echo(KEY_REMINDER, err=True)
@@ -116,7 +120,7 @@ async def write_erasure_list(url: str, path: Path) -> None:
 async def hold_payments_and_report(url: str) -> None:
     """Let no payment of a restored database be sent by itself, and say how many are held."""
     async with open_engine_of_own_process(url) as engine:
-        held = await hold_payments_after_restore(engine)
+        held = await hold_payments_after_restore_and_count_them(engine)
     if held:
         click.echo(
             f"Held {pluralize(held, 'payment')}, which may have been made after this backup. Check at the platform, "
@@ -127,7 +131,9 @@ async def hold_payments_and_report(url: str) -> None:
 async def erase_listed_people_again(url: str, path: Path) -> None:
     """Apply the erasures and withdrawals of a list in a restored database."""
     async with open_engine_of_own_process(url) as engine:
-        count_by_state = await reapply_erasures(engine, await read_erasure_list(path), now=current_utc_time())
+        count_by_state = await reapply_erasures_and_count_by_state(
+            engine, await read_erasure_list(path), now=current_utc_time()
+        )
     for state, sentence in SENTENCE_BY_STATE.items():
         if count := count_by_state.get(state):
             click.echo(f"{sentence}: {pluralize(count, 'annotator')}.")
@@ -142,7 +148,7 @@ async def print_backup_comparison_and_return_problems(
         problems = await list_differences_from_manifest(engine, manifest)
         if problems or is_unverified:
             return problems
-        async for slug, verification in iterate_verifications(engine, manifest):
+        async for slug, verification in replay_campaigns_and_iterate_verifications(engine, manifest):
             if verification.has_no_mismatches:
                 click.echo(
                     f"{slug}: {pluralize(verification.responses, 'response')} replayed, all posteriors are the same."

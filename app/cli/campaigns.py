@@ -16,7 +16,7 @@ from app.annotation.platforms.closed_links import load_notes_on_closed_links
 from app.annotation.platforms.registry import (
     annotator_link_base_url_and_key,
     annotator_url_by_platform,
-    open_link_of_campaign,
+    open_link_url_of_campaign,
     platforms_of_campaign,
     platforms_of_experiment,
 )
@@ -43,9 +43,9 @@ from app.cli.run_command import (
 )
 from app.cli.settings_options import (
     READABLE_FILE,
-    add_settings_options,
     settings_of_given_options,
     validated_settings_after_overrides,
+    with_settings_options,
 )
 from app.cli.text_table import print_text_table, terminal_width, wrap_text_into_lines
 from app.designs.campaign import Campaign
@@ -54,7 +54,7 @@ from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media.media_zip import MediaZip
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.law_editions import move_to_newest_edition_and_return_former
 from app.settings import read_settings
 from app.uploads import ReadOptions
@@ -84,7 +84,7 @@ campaign.add_command(change_or_count_participants)
 campaign.add_command(print_use_of_square)
 
 
-@campaign.command()
+@campaign.command("create")
 @click.argument("path", metavar="[FILE]", required=False, type=READABLE_FILE)
 @click.option(
     "--template",
@@ -93,8 +93,8 @@ campaign.add_command(print_use_of_square)
     help="Question template to start from; see `easel campaign templates`.",
 )
 @click.option("--items", "table", type=READABLE_FILE, help="Table of items, instead of the one named in FILE.")
-@add_settings_options
-def create(
+@with_settings_options
+def create_campaign_draft(
     path: Path | None, template: str | None, table: Path | None, settings_file: Path | None, **options: Any
 ) -> None:
     """Create a draft and print its slug. Its settings come from a campaign FILE in YAML or a zip with one
@@ -123,16 +123,16 @@ def create_draft_from_file(path: Path, table: Path | None, options: Mapping[str,
         upload = campaign_zip.read_campaign_file_or_zip(file, path.name, limits, settings_of_given_options(options))
         table_name = upload.parsed_file.content.items and upload.parsed_file.content.items.file
         if table is None and upload.table is None and table_name:
-            table = campaign_file_io.require_file_in_folder(path.parent, table_name)
+            table = campaign_file_io.file_path_in_folder_or_refuse(path.parent, table_name)
         if table:
             upload = upload._replace(table=ItemTable(table.name, stack.enter_context(table.open("rb"))))
         create_draft = partial(campaign_file_io.create_draft_from_campaign_file, sent=upload)
         return run_in_transaction(partial(create_draft, now=current_utc_time(), max_mb=limits.max_upload_mb))
 
 
-@campaign.command()
+@campaign.command("templates")
 @json_option
-def templates(*, as_json: bool) -> None:
+def print_question_templates(*, as_json: bool) -> None:
     """List the question templates that come with Easel."""
     if as_json:
         print_json([{"name": question.name} | question.about.model_dump() for question in load_starter_questions()])
@@ -163,24 +163,24 @@ def write_campaign_file(slug: str, output: Path | None, *, with_items: bool) -> 
     asyncio.run(write_chunks_to_file_or_print(pieces(), output))
 
 
-@campaign.command()
+@campaign.command("copy")
 @click.argument("slug")
-def copy(slug: str) -> None:
+def copy_campaign_and_print_slug(slug: str) -> None:
     """Create a draft with the settings and items of a campaign, and print its slug."""
     click.echo(run_in_transaction(partial(lifecycle.create_copy_of_campaign, slug=slug, now=current_utc_time())).slug)
 
 
-@campaign.command()
+@campaign.command("edit")
 @click.argument("slug")
-@add_settings_options
-def edit(slug: str, settings_file: Path | None, **options: Any) -> None:
+@with_settings_options
+def edit_campaign_settings(slug: str, settings_file: Path | None, **options: Any) -> None:
     """Change settings of a draft, or those settings of a launched campaign that can still be changed."""
 
     def change(before: CampaignSettings) -> CampaignSettings:
         return validated_settings_after_overrides(before.model_dump(), settings_file, options)
 
     async def store(connection: AsyncConnection) -> tuple[Campaign, list[str]]:
-        changed = await settings_edits.store_changed_settings(connection, slug, change)
+        changed = await settings_edits.store_changed_settings_or_refuse(connection, slug, change)
         return changed, await load_notes_on_closed_links(connection, changed)
 
     row, notes = run_in_transaction(store)
@@ -210,14 +210,14 @@ def print_campaigns(*, archived: bool, as_json: bool) -> None:
         click.echo("There are no campaigns yet. Create one: easel campaign create --help")
 
 
-@campaign.command()
+@campaign.command("show")
 @click.argument("slug")
 @json_option
-def show(slug: str, *, as_json: bool) -> None:
+def print_campaign_state(slug: str, *, as_json: bool) -> None:
     """Show a campaign's state, settings and links for annotators. The links of an experiment's arm lead to a random
     arm.
     """
-    row = run_in_transaction(partial(summaries.load_campaign_with_progress, slug=slug))
+    row = run_in_transaction(partial(summaries.load_campaign_with_progress_or_refuse, slug=slug))
     settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
     addresses = annotator_url_by_platform(
         *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
@@ -294,7 +294,7 @@ def import_item_file(
         packed = MediaZip(zip_, limits.max_media_file_mb, limits.max_media_mb) if zip_ else None
         result = run_in_transaction(
             partial(
-                items.import_items,
+                items.import_items_and_return_receipt,
                 slug=slug,
                 file=opened,
                 name=file.name,
@@ -306,7 +306,7 @@ def import_item_file(
                 progress=progress,
             )
         )
-    of_systems = run_in_transaction(partial(load_campaign_by_slug, slug=slug)).segment_count
+    of_systems = run_in_transaction(partial(load_campaign_by_slug_or_refuse, slug=slug)).segment_count
     for sentence in result.sentences("output" if of_systems else "item"):
         click.echo(sentence)
 
@@ -323,7 +323,7 @@ def import_progress_bar_by_bytes(file: BinaryIO) -> Iterator[ReportRowCount]:
         yield lambda _rows: update_bar(file.tell())
 
 
-def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None]:
     for name, field in reversed(AnswerFileOptions.model_fields.items()):
         choices = [choice for choice in get_args(field.annotation) if choice]
         option = click.option(
@@ -340,7 +340,7 @@ def add_answer_file_options(command: Callable[..., None]) -> Callable[..., None]
 @campaign.command("import-responses")
 @click.argument("slug")
 @click.argument("file", type=READABLE_FILE)
-@add_answer_file_options
+@with_answer_file_options
 def import_response_file(slug: str, file: Path, **option_values: str | None) -> None:
     """Import answers that were given elsewhere as responses: CSV, TSV, JSON or XLSX.
 
@@ -358,7 +358,7 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
     async def work(engine: AsyncEngine) -> responses_import.ResponseImportReceipt:
         max_mb = read_settings().max_upload_mb
         with file.open("rb") as opened:
-            return await responses_import.import_responses_from_file(
+            return await responses_import.import_responses_of_file_and_return_receipt(
                 engine, slug, opened, file.name, now=current_utc_time(), max_mb=max_mb, options=options
             )
 
@@ -384,12 +384,12 @@ for _action, _words in CAMPAIGN_ACTION_HELP.items():
     add_command_for_campaign_action(_action, _words)
 
 
-@campaign.command()
+@campaign.command("launch")
 @click.argument("slug")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def launch(slug: str, *, yes: bool) -> None:
+def launch_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Open a draft to annotators. This fixes its items and most settings. At a terminal, the command asks first."""
-    draft = run_in_transaction(partial(load_campaign_by_slug, slug=slug))
+    draft = run_in_transaction(partial(load_campaign_by_slug_or_refuse, slug=slug))
     for note in run_in_transaction(partial(load_launch_notes, campaign=draft)):
         click.echo(note)
     if not yes and is_at_terminal():
@@ -407,7 +407,7 @@ def launch(slug: str, *, yes: bool) -> None:
         return row, await experiment_arms.load_experiment_arm_or_none(connection, row.id, None)
 
     row, arm = run_in_transaction(work)
-    link = open_link_of_campaign(
+    link = open_link_url_of_campaign(
         *experiment_arms.annotator_link_base_and_key_of_campaign(given_or_likely_server_url(), row, arm)
     )
     click.echo(f"{slug} is {row.status}.\nAnnotators: {link} (while Easel is running)")
@@ -418,17 +418,17 @@ def launch(slug: str, *, yes: bool) -> None:
         )
 
 
-@campaign.command()
+@campaign.command("revert")
 @click.argument("slug")
-def revert(slug: str) -> None:
+def revert_campaign_to_draft(slug: str) -> None:
     """Make a launched campaign without answers a draft again. Open HITs end."""
-    run_in_transaction(partial(empty_campaigns.revert_to_draft_if_unanswered, slug=slug))
+    run_in_transaction(partial(empty_campaigns.revert_unanswered_to_draft_or_refuse, slug=slug))
     click.echo(f"{slug} is a draft again.")
 
 
-@campaign.command()
+@campaign.command("recompute")
 @click.argument("slug")
-def recompute(slug: str) -> None:
+def recompute_scores_by_newest_law(slug: str) -> None:
     """Recompute all scores from the same answers, under the newest edition of the campaign's update law."""
     before = run_with_engine(
         lambda engine: move_to_newest_edition_and_return_former(engine, slug, now=current_utc_time())
@@ -436,13 +436,13 @@ def recompute(slug: str) -> None:
     click.echo(f"{slug} moved from edition {before.edition} to edition {before.newest} of {before.law}.")
 
 
-@campaign.command()
+@campaign.command("delete")
 @click.argument("slug")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(slug: str, *, yes: bool) -> None:
+def delete_campaign_after_asking(slug: str, *, yes: bool) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
     if not yes:
         run_in_transaction(partial(empty_campaigns.lock_and_load_deletable_campaign_or_refuse, slug=slug))
         click.confirm(f"Delete {slug} with its items?", abort=True)
-    run_in_transaction(partial(empty_campaigns.delete_empty_campaign, slug=slug))
+    run_in_transaction(partial(empty_campaigns.delete_empty_campaign_or_refuse, slug=slug))
     click.echo(f"Deleted {slug}.")

@@ -9,7 +9,7 @@ from app.annotation.hits.condition_counts import SquareCounts, count_use_of_squa
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.text_table import print_text_table
 from app.errors import Conflict
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
 @click.command("conditions")
@@ -21,7 +21,7 @@ def print_use_of_square(slug: str, *, as_json: bool) -> None:
     """
 
     async def work(connection: AsyncConnection) -> SquareCounts:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         counts = await count_use_of_square(connection, campaign, now=current_utc_time())
         if counts is None:
             raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")

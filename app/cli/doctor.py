@@ -7,7 +7,7 @@ import click
 from app.cli.run_command import current_utc_time, json_option, print_json
 from app.cli.text_table import terminal_width, wrap_text_into_lines
 from app.errors import pluralize
-from app.maintenance.doctor import examine_installation
+from app.maintenance.doctor import list_findings_about_installation
 from app.maintenance.finding import InstallationFinding, Severity, worst_severity
 
 
@@ -19,7 +19,7 @@ def doctor(context: click.Context, *, as_json: bool) -> None:
 
     The exit code is 0 if all is well, 1 after warnings, 2 after faults.
     """
-    findings = examine_installation(current_utc_time)
+    findings = list_findings_about_installation(current_utc_time)
     worst = worst_severity(findings)
     if as_json:
         print_json({"state": worst.name.lower(), "findings": [finding_as_json(finding) for finding in findings]})

@@ -10,7 +10,7 @@ from typing import Any
 import click
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_of_campaign
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, open_link_url_of_campaign
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction, run_with_engine
 from app.database.bulk import open_snapshot
 from app.errors import Conflict
@@ -25,7 +25,13 @@ from app.experiments import (
 )
 from app.experiments import human_arms as with_arms
 from app.experiments.comparison_file import load_comparison_file
-from app.experiments.runs import Experiment, RunExperiment, RunResults, iterate_done_counts_while_running, load_runs
+from app.experiments.runs import (
+    Experiment,
+    RunExperiment,
+    RunResults,
+    do_missing_runs_and_iterate_done_counts,
+    load_runs,
+)
 from app.simulation.annotators import POPULATIONS
 
 OUT_HELP = "Folder for results, figures and report; finished runs in it are not repeated."
@@ -58,7 +64,7 @@ def make_option_of_results_folder(
     return click.option("--out", type=folder, required=is_required, help=help_text)
 
 
-def add_run_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
+def with_run_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
     """Add the options of every experiment that is run many times."""
     for option in (
         click.option(
@@ -77,7 +83,7 @@ def add_run_options(command: CommandFunction, *, out_required: bool = True) -> C
     return command
 
 
-def add_rating_scale_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
+def with_rating_scale_options(command: CommandFunction, *, out_required: bool = True) -> CommandFunction:
     """Add the options of experiments with items on a scale."""
     for option in (
         click.option(
@@ -92,10 +98,10 @@ def add_rating_scale_options(command: CommandFunction, *, out_required: bool = T
         ),
     ):
         command = option(command)
-    return add_run_options(command, out_required=out_required)
+    return with_run_options(command, out_required=out_required)
 
 
-def add_people_options(command: CommandFunction) -> CommandFunction:
+def with_people_options(command: CommandFunction) -> CommandFunction:
     """Add the options of an experiment whose arms can be campaigns."""
     for option in (
         click.option("--launch", is_flag=True, help=LAUNCH_HELP),
@@ -109,11 +115,11 @@ def add_people_options(command: CommandFunction) -> CommandFunction:
         click.option("--people", is_flag=True, help=PEOPLE_HELP),
     ):  # fmt: skip
         command = option(command)
-    return add_rating_scale_options(command, out_required=False)
+    return with_rating_scale_options(command, out_required=False)
 
 
 @experiment.command("lexical-frequency")
-@add_people_options
+@with_people_options
 def run_lexical_frequency(
     out: Path | None,
     runs: int,
@@ -131,7 +137,9 @@ def run_lexical_frequency(
     if people is (out is not None):
         raise click.UsageError("Give either --out, for simulated annotators, or --people.")
     if out is None:
-        create_experiment_campaigns_and_print_links(with_arms.ExperimentRequest(**people_options), launch=launch)
+        create_experiment_campaigns_and_print_links(
+            with_arms.ExperimentRequest(**people_options), launches_at_once=launch
+        )
     else:
         run_scale_experiment(
             sakaguchi_2018.load_lexical_frequency_material(),
@@ -144,28 +152,33 @@ def run_lexical_frequency(
 
 
 def create_experiment_campaigns_and_print_links(
-    experiment_settings: with_arms.ExperimentRequest, *, launch: bool
+    experiment_settings: with_arms.ExperimentRequest, *, launches_at_once: bool
 ) -> None:
     """Create the campaigns of its arms, and print the link for annotators."""
     experiment_row = run_in_transaction(
-        partial(with_arms.create_experiment, request=experiment_settings, is_launched=launch, now=current_utc_time())
+        partial(
+            with_arms.create_experiment,
+            request=experiment_settings,
+            is_launched=launches_at_once,
+            now=current_utc_time(),
+        )
     )
     click.echo(f"The experiment {experiment_row.name} has these arms:")
     for arm, row in experiment_row.campaigns.items():
         click.echo(f"  {arm:5} {given_or_likely_server_url()}/admin/campaigns/{row.slug} ({row.status})")
-    annotator_link = open_link_of_campaign(
+    annotator_link = open_link_url_of_campaign(
         given_or_likely_server_url() + EXPERIMENT_PATH_PREFIX, experiment_row.link_key
     )
     click.echo(f"Annotators: {annotator_link} (while Easel is running)")
     click.echo(f"When they have answered: easel experiment compare {experiment_row.name} --out FOLDER")
 
 
-@experiment.command()
+@experiment.command("compare")
 @click.argument("name")
 @make_option_of_results_folder(
     help_text="Folder for figures, tables and report; earlier files of this experiment are replaced."
 )
-def compare(name: str, out: Path) -> None:
+def compare_experiment_arms(name: str, out: Path) -> None:
     """Compare the arms of NAME, an experiment with people, with the truth and with each other."""
     require_packages_and_create_out_folder(out)
 
@@ -181,7 +194,7 @@ def compare(name: str, out: Path) -> None:
 
 
 @experiment.command("political-spectrum")
-@add_rating_scale_options
+@with_rating_scale_options
 @click.option("--items", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Table of statements.")
 @click.option("--text", default="text", show_default=True, help="Column with the statements.")
 @click.option("--value", default="value", show_default=True, help="Column with the values.")
@@ -199,7 +212,7 @@ def run_political_spectrum(  # noqa: PLR0917
 
 
 @experiment.command("translation-systems")
-@add_run_options
+@with_run_options
 @click.option(
     "--like", type=click.Choice([*POPULATIONS]), default="mlqe-et-en", show_default=True, help="Annotators to simulate."
 )
@@ -230,7 +243,7 @@ def run_translation_systems(  # noqa: PLR0917
 
 
 @experiment.command("random-judges")
-@add_run_options
+@with_run_options
 @click.option(
     "--judgments",
     type=click.IntRange(100, 1_000_000),
@@ -263,7 +276,7 @@ def run_random_judges(  # noqa: PLR0917
 
 
 @experiment.command("comparison-counts")
-@add_run_options
+@with_run_options
 def run_comparison_counts(out: Path, runs: int, seed: int) -> None:
     """Study the number of comparisons, and what segments can tell (Otani et al. 2016, Figures 3 and 5)."""
     require_packages_and_create_out_folder(out)
@@ -284,7 +297,7 @@ def run_word_senses(out: Path) -> None:
 
 
 @experiment.command("transitivity")
-@add_run_options
+@with_run_options
 def run_transitivity(out: Path, runs: int, seed: int) -> None:
     """Measure annotators' consistency, and questions saved by implied pairs (Amidei 2020, Table 2 and section 4)."""
     require_packages_and_create_out_folder(out)
@@ -295,23 +308,29 @@ def run_transitivity(out: Path, runs: int, seed: int) -> None:
 
 
 def run_scale_experiment(
-    material: sakaguchi_2018.ScaleMaterial, out: Path, runs: int, *, population_name: str, noise_share: float, seed: int
+    material: sakaguchi_2018.ScaleMaterial,
+    out_folder: Path,
+    runs: int,
+    *,
+    population_name: str,
+    noise_share: float,
+    seed: int,
 ) -> None:
     """Run the experiment, and print where the report is."""
     if not noise_share > 0:  # Click lets NaN pass
         raise click.UsageError("--context is a share: more than 0, 1 at most.")
-    require_packages_and_create_out_folder(out)
+    require_packages_and_create_out_folder(out_folder)
     option_text = f"--runs {runs} --like {population_name} --context {noise_share:g} --seed {seed}"
     command = f"easel experiment {material.name} {option_text}"
-    run_experiment = make_experiment_runner(out, runs)
+    run_experiment = make_experiment_runner(out_folder, runs)
     click.echo(
         sakaguchi_2018.run_scale_experiments_and_write_report(
-            material, POPULATIONS[population_name], noise_share, seed, out, run_experiment, command
+            material, POPULATIONS[population_name], noise_share, seed, out_folder, run_experiment, command
         )
     )
 
 
-def require_packages_and_create_out_folder(out: Path) -> None:
+def require_packages_and_create_out_folder(out_folder: Path) -> None:
     """Create the folder, before any long computation whose result could not be written.
 
     Raises:
@@ -321,18 +340,18 @@ def require_packages_and_create_out_folder(out: Path) -> None:
     if missing := [name for name in REQUIRED_PACKAGES if find_spec(name) is None]:
         raise Conflict(f"{missing[0]} is missing: pip install 'easel[experiments]'.", code="no_extra")
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        out_folder.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
-        raise Conflict(f"{out} cannot be created: {problem.strerror}.", code="file_not_written") from problem
+        raise Conflict(f"{out_folder} cannot be created: {problem.strerror}.", code="file_not_written") from problem
 
 
-def make_experiment_runner(out: Path, runs: int) -> RunExperiment:
+def make_experiment_runner(out_folder: Path, runs: int) -> RunExperiment:
     """Return a function that runs what is missing, with a progress bar, and returns all results."""
 
     def run_with_progress(planned_experiment: Experiment, label: str) -> RunResults:
         with click.progressbar(length=runs, label=label) as bar:
-            for finished_runs in iterate_done_counts_while_running(planned_experiment, out, runs):
+            for finished_runs in do_missing_runs_and_iterate_done_counts(planned_experiment, out_folder, runs):
                 bar.update(finished_runs - bar.pos)
-        return load_runs(planned_experiment, out, runs)
+        return load_runs(planned_experiment, out_folder, runs)
 
     return run_with_progress

@@ -21,10 +21,10 @@ from app.cli.run_command import (
 from app.database.audit_log import log_change
 from app.database.bulk import open_snapshot
 from app.exports.registry import export_names
-from app.exports.registry import open_export as export_of
-from app.record.campaign import load_campaign_by_slug
+from app.exports.registry import open_export_or_refuse as export_of
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.replay import Verification
-from app.record.replay import verify_by_replay as verify_posteriors
+from app.record.replay import verify_by_replay_or_refuse as verify_posteriors
 from app.record.revisions import make_revision_from_same_answers
 from app.settings import easel_command_to_type
 from app.text.table_formats import ExportFormat
@@ -85,13 +85,13 @@ def verify(slug: str, *, replay: bool, as_json: bool) -> None:
 
 async def verify_campaign_posteriors(slug: str, engine: AsyncEngine) -> Verification:
     async with open_snapshot(engine) as connection:
-        return await verify_posteriors(connection, await load_campaign_by_slug(connection, slug))
+        return await verify_posteriors(connection, await load_campaign_by_slug_or_refuse(connection, slug))
 
 
 async def store_replayed_posteriors_and_log(slug: str, engine: AsyncEngine) -> None:
     """Store the posteriors again from the same answers, and log it."""
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await make_revision_from_same_answers(engine, campaign.id, now=current_utc_time())
     async with engine.begin() as connection:
         await log_change(connection, "answers.replayed", campaign)

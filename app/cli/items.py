@@ -41,10 +41,10 @@ def change_items_and_print_count(slug: str, action: ItemAction, item_ids: Sequen
         click.echo(f"{pluralize(len(ids) - count, 'item')} needed no change.")
 
 
-@items_group.command()
+@items_group.command("retire")
 @click.argument("slug")
 @item_ids_argument
-def retire(slug: str, item_ids: tuple[str, ...]) -> None:
+def retire_items(slug: str, item_ids: tuple[str, ...]) -> None:
     """Stop asking about items, after the launch. Their answers and scores stay. All are changed or none."""
     change_items_and_print_count(slug, "retire", item_ids)
 
@@ -57,24 +57,26 @@ def restore_items(slug: str, item_ids: tuple[str, ...]) -> None:
     change_items_and_print_count(slug, "restore", item_ids)
 
 
-@items_group.command()
+@items_group.command("delete")
 @click.argument("slug")
 @item_ids_argument
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
-def delete(slug: str, item_ids: tuple[str, ...], *, yes: bool) -> None:
+def delete_items_from_draft(slug: str, item_ids: tuple[str, ...], *, yes: bool) -> None:
     """Delete items, gold and attention items from a draft. All are deleted or none."""
     if not yes:
         click.confirm(f"Delete {pluralize(len(set(item_ids)), 'item')} of {slug}?", abort=True)
     change_items_and_print_count(slug, "delete", item_ids)
 
 
-@items_group.command()
+@items_group.command("correct")
 @click.argument("slug")
 @click.argument("item_id", metavar="ID")
 @click.argument("new_text", metavar="[TEXT]", required=False)
 @click.option("--file", "text_file", type=READABLE_FILE, help="File with the text in UTF-8, instead of TEXT.")
 @click.option("--segment", "segment_id", help="For systems: the segment of the output; ID is the system.")
-def correct(slug: str, item_id: str, new_text: str | None, *, text_file: Path | None, segment_id: str | None) -> None:
+def correct_item_text(
+    slug: str, item_id: str, new_text: str | None, *, text_file: Path | None, segment_id: str | None
+) -> None:
     """Correct the text of an item. Open HITs still show the former text, and exports say which one was judged."""
     if (new_text is None) == (text_file is None):
         raise click.UsageError("Give the corrected text, or a file with it by --file.")
@@ -112,7 +114,7 @@ def correct(slug: str, item_id: str, new_text: str | None, *, text_file: Path | 
 def use_known_answers(slug: str, *, column: str, count: int, tolerance: float | None, keep: bool) -> None:
     """Use items of a draft as gold items, by answers that a column of their table holds."""
     choice = KnownAnswersChoice(column=column, count=count, tolerance=tolerance, keep=keep)
-    ids = run_in_transaction(partial(mark_checks.use_known_answers_as_gold, slug=slug, choice=choice))
+    ids = run_in_transaction(partial(mark_checks.use_known_answers_as_gold_and_return_ids, slug=slug, choice=choice))
     click.echo(f"Made {pluralize(len(ids), 'gold item')} of {slug}: {join_names(ids)}.")
 
 

@@ -12,7 +12,7 @@ from app.annotation.onboarding.quotas import QuotaPlaces, count_places_in_quotas
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
 from app.cli.settings_options import READABLE_FILE
 from app.cli.text_table import print_text_table
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.settings import read_settings
 
 
@@ -46,9 +46,9 @@ def change_or_count_participants(
     async def work(
         connection: AsyncConnection,
     ) -> tuple[dict[str, participant_lists.ListCount], list[QuotaPlaces]]:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if list_name is not None:
-            await participant_lists.change_participant_list(
+            await participant_lists.change_participant_list_and_count_changes(
                 connection,
                 campaign,
                 list_name,

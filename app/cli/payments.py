@@ -20,15 +20,15 @@ from app.cli.text_table import print_text_table
 from app.errors import pluralize
 from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
-from app.payments.connections import load_account
+from app.payments.connections import load_account_or_refuse
 from app.payments.money import amount_text
 from app.payments.notice_subscription import (
     end_notices,
     list_subscriptions_of_workspace,
     subscribe_to_notices,
 )
-from app.payments.send_request import load_prepared_bonuses, request_sending
-from app.record.campaign import load_campaign_by_slug
+from app.payments.send_request import load_prepared_bonuses, request_sending_of_prepared_payments_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
 @click.group()
@@ -43,7 +43,7 @@ def print_payments(slug: str, *, as_json: bool) -> None:
     """List the payments of a campaign, unclear ones first."""
 
     async def work(connection: AsyncConnection) -> list[dict[str, str]]:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         return [
             {
                 "id": str(row.id),
@@ -79,9 +79,11 @@ def add_bonuses_of_file(slug: str, file: Path) -> None:
     lines = parse_bonus_list(content.decode("utf-8-sig", errors="replace"))
 
     async def work(connection: AsyncConnection) -> int:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         key = f"file {hashlib.sha256(content).hexdigest()}"
-        return await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=current_utc_time())
+        return await ledger.add_prepared_bonuses_and_count_new(
+            connection, campaign, lines, request_key=key, now=current_utc_time()
+        )
 
     added = run_in_transaction(work)
     click.echo(f"{pluralize(added, 'payment')} added." if added else "These bonuses were added before.")
@@ -93,9 +95,9 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
     """Let the server send all payments that are prepared now. It does so within seconds, while it runs."""
 
     async def work(connection: AsyncConnection) -> str:
-        campaign = await load_campaign_by_slug(connection, slug)
-        await request_sending(connection, campaign, now=current_utc_time())
-        account = await load_account(connection, campaign)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        await request_sending_of_prepared_payments_or_refuse(connection, campaign, now=current_utc_time())
+        account = await load_account_or_refuse(connection, campaign)
         prepared = await load_prepared_bonuses(connection, campaign.id)
         return f"{amount_text(prepared.amount)} {account.currency}"
 
@@ -108,8 +110,8 @@ def retry_failed_payments_of_campaign(slug: str) -> None:
     """Send all failed payments once more."""
 
     async def work(connection: AsyncConnection) -> int:
-        campaign = await load_campaign_by_slug(connection, slug)
-        return await ledger.retry_failed_payments(connection, campaign, now=current_utc_time())
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        return await ledger.retry_failed_payments_and_count_them(connection, campaign, now=current_utc_time())
 
     click.echo(f"The server sends {pluralize(run_in_transaction(work), 'payment')} again.")
 
@@ -125,7 +127,7 @@ def subscribe_campaign_to_notices(slug: str, url: str | None, *, end: bool, list
     async def work(engine: AsyncEngine) -> list[str]:
         connector = await load_service_connector(engine)
         async with engine.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if lists:
             found, _ = await list_subscriptions_of_workspace(engine, connector, campaign)
             return [f"{row.address} {'on' if row.is_enabled else 'disabled'}" for row in found] or ["No subscriptions."]
@@ -146,8 +148,10 @@ def decide_on_payment_of_campaign(slug: str, payment: int, decision: str) -> Non
     """Say what became of the unclear PAYMENT: it was sent, it is sent again, or it is cancelled."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign = await load_campaign_by_slug(connection, slug)
-        await ledger.decide_on_payment(connection, campaign, payment, decision, now=current_utc_time())
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        await ledger.store_decision_on_payment_or_refuse(
+            connection, campaign, payment, decision, now=current_utc_time()
+        )
 
     run_in_transaction(work)
     click.echo(f"Payment {payment} of {slug}: {decision} done.")

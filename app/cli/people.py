@@ -14,7 +14,7 @@ from app.cli.run_command import (
 )
 from app.cli.text_table import print_text_table
 from app.errors import NotFound, shorten_echo
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 
 @click.group()
@@ -31,7 +31,7 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
     async def work(connection: AsyncConnection) -> list[tuple[str, str]]:
         if slug is None:
             return [(row.name, row.role) for row in await users.list_users(connection)]
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         return [(row.name, row.role) for row in await members.load_members_in_name_order(connection, campaign.id)]
 
     names_and_roles = run_in_transaction(work)
@@ -43,18 +43,18 @@ def print_people(slug: str | None, *, as_json: bool) -> None:
         click.echo("No one yet.")
 
 
-@people.command()
+@people.command("invite")
 @click.argument("slug", required=False)
 @click.option(
     "--role", type=click.Choice(ROLES), help="Role of the invited person. Default: member, or viewer in a campaign."
 )
 @click.option("--for", "words", default="", help="A note for the list of invitations, such as a name.")
 @click.option("--url", help="Address of the server, if it is not the default.")
-def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -> None:
+def create_and_print_invitation_link(slug: str | None, *, role: str | None, words: str, url: str | None) -> None:
     """Print an invitation link to the server or, with a SLUG, to that campaign. It works once."""
 
     async def work(connection: AsyncConnection) -> str:
-        campaign = None if slug is None else await load_campaign_by_slug(connection, slug)
+        campaign = None if slug is None else await load_campaign_by_slug_or_refuse(connection, slug)
         chosen = role or (MEMBER if campaign is None else VIEWER)
         return await invitations.create_invitation_and_return_token(
             connection, campaign, chosen, words, inviter_id=None, now=current_utc_time()
@@ -63,7 +63,7 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
     click.echo(f"{given_or_likely_server_url(url)}{invitations.invitation_path(run_in_transaction(work))}")
 
 
-@people.command()
+@people.command("share")
 @click.argument("slug")
 @click.argument("name")
 @click.option(
@@ -73,33 +73,33 @@ def invite(slug: str | None, *, role: str | None, words: str, url: str | None) -
     show_default=True,
     help="Role in the campaign.",
 )
-def share(slug: str, name: str, *, role: str) -> None:
+def share_campaign_with_researcher(slug: str, name: str, *, role: str) -> None:
     """Share a campaign with the researcher NAME, or give them another role there."""
 
     async def work(connection: AsyncConnection) -> None:
         campaign, user_id = (
-            await load_campaign_by_slug(connection, slug),
-            await require_user_id_by_name(connection, name),
+            await load_campaign_by_slug_or_refuse(connection, slug),
+            await user_id_by_name_or_refuse(connection, name),
         )
         if user_id in [row.user_id for row in await members.load_members_in_name_order(connection, campaign.id)]:
             await members.set_member_role_unless_last_owner(connection, campaign, user_id, role)
         else:
-            await members.add_member(connection, campaign, name, role, now=current_utc_time())
+            await members.add_member_or_refuse(connection, campaign, name, role, now=current_utc_time())
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of {slug}.")
 
 
-@people.command()
+@people.command("unshare")
 @click.argument("slug")
 @click.argument("name")
-def unshare(slug: str, name: str) -> None:
+def stop_sharing_campaign(slug: str, name: str) -> None:
     """Stop sharing a campaign with the researcher NAME."""
 
     async def work(connection: AsyncConnection) -> None:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         await members.remove_member_unless_last_owner(
-            connection, campaign, await require_user_id_by_name(connection, name)
+            connection, campaign, await user_id_by_name_or_refuse(connection, name)
         )
 
     run_in_transaction(work)
@@ -113,13 +113,15 @@ def change_server_role(name: str, role: str) -> None:
     """Give the researcher NAME another role for the whole server."""
 
     async def work(connection: AsyncConnection) -> None:
-        await users.set_server_role_unless_last_owner(connection, await require_user_id_by_name(connection, name), role)
+        await users.set_server_role_unless_last_owner(
+            connection, await user_id_by_name_or_refuse(connection, name), role
+        )
 
     run_in_transaction(work)
     click.echo(f"{name} is {role} of this server.")
 
 
-async def require_user_id_by_name(connection: AsyncConnection, name: str) -> int:
+async def user_id_by_name_or_refuse(connection: AsyncConnection, name: str) -> int:
     """Return the id of a researcher.
 
     Raises:

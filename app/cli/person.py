@@ -11,10 +11,15 @@ from app.cli.run_command import current_utc_time, json_option, print_json, run_i
 from app.cli.text_table import print_text_table
 from app.errors import NotFound, pluralize
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import RULE_SENTENCES, Erasure, erase_person, list_erasures
-from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import Person, find_people, load_slugs_of_campaigns, require_person
-from app.record.campaign import load_campaign_by_slug
+from app.privacy.erasures import RULE_SENTENCES, Erasure, erase_person_and_return_erasure, list_erasures
+from app.privacy.person_export import build_person_zip_and_log
+from app.privacy.person_search import (
+    Person,
+    find_people_and_log_search,
+    load_only_person_or_refuse,
+    load_slugs_of_campaigns,
+)
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 campaign_option = click.option("--campaign", "slug", help="Only this campaign. Default: all campaigns.")
 
@@ -51,8 +56,8 @@ async def find_people_in_one_or_all_campaigns(
     """Return the campaigns and annotators whom a term names, in one campaign or in all."""
     found = []
     for name in [slug] if slug else await load_slugs_of_campaigns(connection):
-        campaign = await load_campaign_by_slug(connection, name)
-        found += [(name, person) for person in await find_people(connection, campaign, term)]
+        campaign = await load_campaign_by_slug_or_refuse(connection, name)
+        found += [(name, person) for person in await find_people_and_log_search(connection, campaign, term)]
     return found
 
 
@@ -66,9 +71,9 @@ def export_person_to_zip(slug: str, term: str, *, output: Path) -> None:
     """Write a ZIP with all data about a person in campaign SLUG. TERM is as for `easel person find`."""
 
     async def work(connection: AsyncConnection) -> bytes:
-        campaign = await load_campaign_by_slug(connection, slug)
-        found = await require_person(connection, campaign, term)
-        return await build_person_zip(connection, campaign, found, now=current_utc_time())
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        found = await load_only_person_or_refuse(connection, campaign, term)
+        return await build_person_zip_and_log(connection, campaign, found, now=current_utc_time())
 
     content = run_in_transaction(work)
     try:
@@ -99,7 +104,7 @@ def erase_person_in_campaigns(term: str, *, slug: str | None, rule: str, is_sure
 
     async def erase(engine: AsyncEngine) -> None:
         for name, person in found:
-            erasure = await erase_person(engine, name, person.name, rule, now=now)
+            erasure = await erase_person_and_return_erasure(engine, name, person.name, rule, now=now)
             click.echo(f"{name}: erased. Receipt {erasure.receipt}.")
         await finish_open_erasures(engine, now=now)
 
@@ -113,7 +118,7 @@ def print_receipts(slug: str, *, as_json: bool) -> None:
     """List the receipts of the erasures in campaign SLUG, newest first."""
 
     async def work(connection: AsyncConnection) -> list[Erasure]:
-        return [*await list_erasures(connection, await load_campaign_by_slug(connection, slug))]
+        return [*await list_erasures(connection, await load_campaign_by_slug_or_refuse(connection, slug))]
 
     receipts = run_in_transaction(work)
     if as_json:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from app.accounts.login import create_one_time_login_secret, one_time_login_path
+from app.accounts.login import create_one_time_login_and_return_secret, one_time_login_path
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_in_transaction
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server
@@ -46,7 +46,7 @@ def migrate() -> None:
 def login(url: str | None) -> None:
     """Print a new login link for researchers. It works once."""
     is_served = may_server_run_on_same_data(read_settings())
-    token = run_in_transaction(partial(create_one_time_login_secret, now=current_utc_time()))
+    token = run_in_transaction(partial(create_one_time_login_and_return_secret, now=current_utc_time()))
     click.echo(given_or_likely_server_url(url) + one_time_login_path(token))
     if not is_served:
         click.echo("No Easel is running on this data folder; start it with `make run`.", err=True)

@@ -17,7 +17,7 @@ READABLE_FILE = click.Path(exists=True, dir_okay=False, readable=True, path_type
 OPTION_METAVARS = {"integer": "INTEGER", "number": "NUMBER", "string": "TEXT", "array": "JSON", "object": "JSON"}
 
 
-def add_settings_options(command: Callable[..., None]) -> Callable[..., None]:
+def with_settings_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add an option for each setting of a campaign, and one for a file of settings."""
     properties = form.json_schema_of_settings(CampaignSettings)["properties"]
     for name in reversed(properties):

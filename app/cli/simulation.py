@@ -19,12 +19,12 @@ from app.goal_monitor import monitor
 from app.http.dependencies import get_now
 from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import DEFAULT_CONCURRENT_ANNOTATORS, DEFAULT_FORECAST_RUNS, DEFAULT_POPULATION
-from app.planning.forecast import forecast_cost_of_goal as planned
+from app.planning.forecast import forecast_cost_of_goal_or_refuse as planned
 from app.planning.participation import DEFAULT_ANNOTATORS_IN_TOTAL, MAX_ANNOTATORS_INPUT
 from app.quality.rule_monitor import CampaignMonitor
-from app.record.campaign import load_campaign_by_slug
-from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, CarelessKind, build_population_or_refuse
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 
 TRUTH_HELP = (
     "Column of the items with their true values, as numbers: the lowest becomes 0, the highest 100. Default: random "
@@ -95,9 +95,9 @@ def simulate(
 
     async def work(engine: AsyncEngine) -> int:
         async with engine.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
-            await log_change(connection, "answers.simulated", campaign, after={"hits": crowd_options["hits"]})
-        crowd_options["population"] = build_population(like or "", noise, careless, careless_how)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+            await log_change(connection, "answers.simulated", campaign, new_values={"hits": crowd_options["hits"]})
+        crowd_options["population"] = build_population_or_refuse(like or "", noise, careless, careless_how)
         scans = CampaignMonitor(engine, get_now, monitor.CAMPAIGN_SCANS)
 
         async def after_answer() -> None:
@@ -105,7 +105,7 @@ def simulate(
             await asyncio.sleep(pace)
 
         rng = np.random.default_rng(seed)
-        answered_hits = await answer_hits_by_simulated_annotators(
+        answered_hits = await answer_hits_by_simulated_annotators_and_count(
             engine, campaign, rng=rng, clock=current_utc_time, on_answer=after_answer, **crowd_options
         )
         await scans.stop_after_last_scan(campaign.id)
@@ -146,7 +146,9 @@ def plan(slug: str, runs: int, **options: Any) -> None:
                 **options,
             )
         async with engine.connect() as connection:
-            return forecast, hints.advice_to_use_better_rule_or_empty(await load_campaign_by_slug(connection, slug))
+            return forecast, hints.advice_to_use_better_rule_or_empty(
+                await load_campaign_by_slug_or_refuse(connection, slug)
+            )
 
     forecast, advice = run_with_engine(work)
     click.echo(f"Goal: {forecast.goal}.")

@@ -7,7 +7,7 @@ from app.accounts.secrets import load_or_create_installation_key
 from app.cli.run_command import current_utc_time, given_or_likely_server_url, run_with_engine
 from app.payments.connections import ServiceConnector
 from app.payments.token_encryption import TokenCipher
-from app.recruiting.studies import draft_study
+from app.recruiting.studies import draft_study_and_return_id_or_refuse
 from app.recruiting.study_trial import create_test_study_of_campaign
 from app.settings import read_settings
 
@@ -38,7 +38,9 @@ def draft_study_of_campaign(slug: str, url: str | None) -> None:
 
     async def work(engine: AsyncEngine) -> str:
         connector = await load_service_connector(engine)
-        return await draft_study(engine, connector, slug, given_or_likely_server_url(url), now=current_utc_time())
+        return await draft_study_and_return_id_or_refuse(
+            engine, connector, slug, given_or_likely_server_url(url), now=current_utc_time()
+        )
 
     click.echo(f"Draft {run_with_engine(work)} created. It is not published yet.")
 

@@ -72,7 +72,7 @@ async def load_pace_and_progress_of_campaign(
     rate = ""
     if campaign.status == "running" and answers.first_at is not None:
         minutes = await load_hit_count_by_minute(connection, campaign.id, now)
-        recent = pace.recent_hit_count_and_hits_per_hour(
+        recent = pace.recent_hit_count_and_hits_per_hour_or_none(
             minutes, min(answers.first_at, now).timestamp(), now.timestamp()
         )
         quiet = pace.text_on_time_without_answers_or_none(minutes, minutes_since_epoch(now))
@@ -82,7 +82,7 @@ async def load_pace_and_progress_of_campaign(
         return CampaignPace(answers.last_at, rate)
     widest = 0.0
     for criterion in campaign.criteria:
-        interval = await precision_replay.load_typical_interval_or_none(
+        interval = await precision_replay.load_typical_half_width_or_none(
             connection, criterion, may_read_new_answers=time.monotonic() < intervals_deadline
         )
         if interval is None:

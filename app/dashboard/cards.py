@@ -174,15 +174,15 @@ def missing_judgments_forecast_sentences(snapshot: CampaignSnapshot, findings: F
         return ["According to the plan, it is out of reach with these annotators."]
     most = "many more" if high is None else f"{high:,}"
     notes = [f"Needs about {middle:,} more ({low or 0:,} to {most})"]
-    if high is None or high > snapshot.judgments_left:
-        chance = "probably will not" if middle > snapshot.judgments_left else "may not"
+    if high is None or high > snapshot.judgments_left_count:
+        chance = "probably will not" if middle > snapshot.judgments_left_count else "may not"
         notes.append(f"With {snapshot.campaign.judgments_per_item} per item it {chance} get there.")
     return notes
 
 
 def progress_card(snapshot: CampaignSnapshot) -> ProgressCard:
     """Return the card on the judgments given and wanted, when the rest will be done, and how long a task takes."""
-    done, wanted = snapshot.judgments_wanted - snapshot.judgments_left, snapshot.judgments_wanted
+    done, wanted = snapshot.judgments_wanted - snapshot.judgments_left_count, snapshot.judgments_wanted
     silence = pace.text_on_time_without_answers_or_none(snapshot.hits_by_minute, minutes_since_epoch(snapshot.as_of))
     has_silence = snapshot.campaign.status == "running" and snapshot.counts.first_at is not None
     notes = [
@@ -208,7 +208,7 @@ def format_minutes_colon_seconds(seconds: float) -> str:
 
 def recent_tasks_per_hour_text_or_empty(snapshot: CampaignSnapshot) -> str:
     """Return the recent tasks per hour; empty while there are too few."""
-    recent = snapshot.recent_rate
+    recent = snapshot.recent_hit_count_and_hourly_rate_or_none
     return f"{recent[1]:,.0f} tasks an hour" if recent and recent[0] else ""
 
 
@@ -218,7 +218,10 @@ def hours_to_all_judgments_at_recent_rate_or_none(snapshot: CampaignSnapshot) ->
         return None
     span = snapshot.as_of - snapshot.counts.first_at
     return pace.forecast_hours_to_completion_or_none(
-        snapshot.judgments_left, snapshot.items_per_hit_without_always_shown, snapshot.recent_rate, span
+        snapshot.judgments_left_count,
+        snapshot.items_per_hit_without_always_shown,
+        snapshot.recent_hit_count_and_hourly_rate_or_none,
+        span,
     )
 
 
@@ -245,7 +248,7 @@ def spent_and_expected_cost_card(snapshot: CampaignSnapshot) -> Card:
     if not campaign.rehearsal_of:
         paid_hits = max(0, paid_hits - snapshot.simulated_hit_count)
     hits_left = (
-        -(-snapshot.judgments_left // snapshot.items_per_hit_without_always_shown)
+        -(-snapshot.judgments_left_count // snapshot.items_per_hit_without_always_shown)
         if campaign.status != "finished"
         else 0
     )

@@ -8,7 +8,7 @@ from app.accounts.guards import program_router
 from app.annotation.hits.condition_counts import count_use_of_square
 from app.errors import Conflict
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}", "Campaigns")
 
@@ -44,7 +44,7 @@ class SquareSchema(BaseModel):
 )
 async def show_use_of_square(connection: Transaction, slug: str, now: Now) -> SquareSchema:
     """Return how many people have each list and order of conditions, and how many judgments each condition has."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     counts = await count_use_of_square(connection, campaign, now=now)
     if counts is None:
         raise Conflict(f"The items of “{campaign.name}” have no conditions.", code="no_conditions")

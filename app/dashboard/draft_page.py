@@ -11,7 +11,7 @@ from app.simulation import rehearsal_offer
 
 async def load_draft_page_context(connection: AsyncConnection, slug: str) -> dict[str, Any]:
     """Load what the page of a draft shows. Raises `NotFound` (`campaign_not_found`)."""
-    campaign = await summaries.load_campaign_with_progress(connection, slug)
+    campaign = await summaries.load_campaign_with_progress_or_refuse(connection, slug)
     return {
         "campaign": campaign,
         "hits": count_planned_tasks(campaign, campaign.item_count),

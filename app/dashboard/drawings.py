@@ -93,7 +93,7 @@ def vertical_scale_and_ticks(maximum: float) -> tuple[LinearScale, list[Tick]]:
     step = choose_round_tick_step(maximum)
     steps = math.ceil(maximum / step)
     y = LinearScale(0, steps * step, DRAWING_BOTTOM, DRAWING_TOP)
-    return y, y.ticks(steps)
+    return y, y.evenly_spaced_ticks(steps)
 
 
 def bar_chart_drawing(title: str, x_title: str, y_title: str, x_ticks: list[Tick], heights: Sequence[float]) -> Drawing:
@@ -118,7 +118,7 @@ def score_axis_title(unit: Unit, thick_interval: str) -> str:
 def axis_ticks_in_unit(scale: LinearScale, unit: Unit) -> list[Tick]:
     """Return the ticks of an axis of places in this unit."""
     if unit.ticks is None:
-        return scale.ticks()
+        return scale.evenly_spaced_ticks()
     return [(scale(place), words) for place, words in unit.ticks if scale.low <= place <= scale.high]
 
 
@@ -168,7 +168,7 @@ def posterior_density_drawing(item_page: ItemPage, unit: Unit, *, calibrated: bo
         EarlierCurve(curve_points(curve), f"after {curve.judgments}", EARLY_CURVE_DASHES[curve.judgments])
         for curve in item_page.earlier
     ]
-    interval = item_page.displayed_interval if calibrated else None
+    interval = item_page.displayed_interval_or_none if calibrated else None
     ends = (x(interval[0]), x(interval[1])) if interval else None
     mark = ForestRow("", DRAWING_BOTTOM - 6, x(current_curve.low), x(current_curve.score), x(current_curve.high), ends)
     judgments_text = pluralize(current_curve.judgments, "judgment")
@@ -199,7 +199,9 @@ def typical_interval_curve_drawing(state_figures: dict[str, Any], unit: Unit) ->
     curve = [(x(answers), y(value)) for answers, value in points]
     y_title = f"typical interval, {unit.half_width_axis_title}"
     changes = [x(min(answers, points[-1][0])) for answers in state_figures["uncertainty"]["changes"]]
-    return Drawing("Uncertainty", "tasks answered", x.ticks(), y_title, y_ticks, curve=curve, changes=changes)
+    return Drawing(
+        "Uncertainty", "tasks answered", x.evenly_spaced_ticks(), y_title, y_ticks, curve=curve, changes=changes
+    )
 
 
 def forest_plot_drawing(
@@ -215,8 +217,8 @@ def forest_plot_drawing(
             x(line.low),
             x(line.score),
             x(line.high),
-            (x(line.displayed_interval[0]), x(line.displayed_interval[1]))
-            if line.displayed_interval and calibrated
+            (x(line.displayed_interval_or_none[0]), x(line.displayed_interval_or_none[1]))
+            if line.displayed_interval_or_none and calibrated
             else None,
         )
         for i, line in enumerate(items_page.rows)

@@ -63,7 +63,7 @@ def initial_history(beliefs: LawBeliefs) -> PosteriorHistory:
 
 
 def posterior_history_after_hits(history: PosteriorHistory, hits: Sequence[AnsweredHit]) -> PosteriorHistory:
-    """Return the history after these HITs too, in their order. A HIT without items is an answer that judged nothing.
+    """Return a new history after these HITs too, in their order. A HIT without items is an answer that judged nothing.
 
     Raises what the law raises.
     """
@@ -72,7 +72,7 @@ def posterior_history_after_hits(history: PosteriorHistory, hits: Sequence[Answe
         history.beliefs.copy(), history.judgments.copy(), history.early_states.copy(), history.answers + len(hits)
     )
     judged = [hit for hit in hits if hit.items]
-    for hit, change in zip(judged, extended.beliefs.iterate_changes(judged), strict=True):
+    for hit, change in zip(judged, extended.beliefs.apply_hits_and_iterate_changes(judged), strict=True):
         add_judgments_to_history(extended, hit.items, zip(*change.state, strict=True))
     return extended
 

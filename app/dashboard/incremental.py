@@ -124,7 +124,7 @@ class IncrementalReplay(ABC, Generic[P]):
     def state_after_hits(self, state: P, hits: list[AnsweredHit], total: int) -> P:
         """Return the state after these HITs too, out of `total`. Runs in a thread and must not change `state`."""
 
-    async def load_newest_position(
+    async def replay_new_answers_and_return_position(
         self,
         connection: AsyncConnection,
         criterion: Criterion[Campaign],
@@ -160,7 +160,7 @@ class IncrementalReplay(ABC, Generic[P]):
             if first_new_seq is None
             else ReplayPosition(position.state, since, watermark, first_new_seq - 1)
         )
-        return self.store_position_unless_behind(criterion, new_position)
+        return self.cache_position_unless_behind(criterion, new_position)
 
     async def position_after_next_batch(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], position: ReplayPosition[P]
@@ -174,7 +174,7 @@ class IncrementalReplay(ABC, Generic[P]):
         total = position.total or answers
         if not position.total and len(rows) == RESPONSES_PER_REPLAY_BATCH:
             total += await count_responses_that_count(
-                connection, criterion.campaign.id, after=rows[-1][0], since=since, until=until
+                connection, criterion.campaign.id, after_seq=rows[-1][0], since=since, until=until
             )
         state = await asyncio.to_thread(self.state_after_hits, position.state, [hit for _, hit in rows], total)
         is_last_batch = len(rows) < RESPONSES_PER_REPLAY_BATCH or answers == total
@@ -183,14 +183,14 @@ class IncrementalReplay(ABC, Generic[P]):
             if is_last_batch
             else ReplayPosition(state, since, until, rows[-1][0], total)
         )
-        return self.store_position_unless_behind(criterion, new_position)
+        return self.cache_position_unless_behind(criterion, new_position)
 
     def cached_position_of_revision_or_none(self, criterion: Criterion[Campaign]) -> ReplayPosition[P] | None:
         """Return the cached position if it is of the campaign's revision."""
         position = self.positions.get(campaign_id_and_criterion_number(criterion))
         return position if position is not None and position.until.revision == criterion.campaign.revision else None
 
-    def store_position_unless_behind(
+    def cache_position_unless_behind(
         self, criterion: Criterion[Campaign], position: ReplayPosition[P]
     ) -> ReplayPosition[P]:
         """Cache the position unless a concurrent replay has read more answers; return the position either way."""
@@ -214,10 +214,10 @@ class PrecisionReplay(IncrementalReplay[Precision]):
     typical_intervals: dict[tuple[int, int], tuple[Watermark, float]] = field(default_factory=dict)
     goal_progress: dict[int, tuple[str, Progress | None]] = field(default_factory=dict)
 
-    async def load_typical_interval_or_none(
+    async def load_typical_half_width_or_none(
         self, connection: AsyncConnection, criterion: Criterion[Campaign], *, may_read_new_answers: bool = True
     ) -> float | None:
-        """Return the typical interval as of now; None while answers are being read.
+        """Return the median half width of the items' intervals as of now; None while answers are being read.
 
         Args:
             connection: An open connection.
@@ -228,7 +228,11 @@ class PrecisionReplay(IncrementalReplay[Precision]):
         since, interval = self.typical_intervals.get(campaign_id_and_criterion_number(criterion), (None, 0.0))
         watermark, first_new_seq, _ = await poll_changes(connection, criterion.campaign.id, since)
         if first_new_seq is not None:
-            position = await self.load_newest_position(connection, criterion) if may_read_new_answers else None
+            position = (
+                await self.replay_new_answers_and_return_position(connection, criterion)
+                if may_read_new_answers
+                else None
+            )
             if position is None or position.remaining_response_count:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_median_half_width)
@@ -276,7 +280,7 @@ class HistoryReplay(IncrementalReplay[PosteriorHistory]):
     """Replay of the campaign's law, which also tells earlier posteriors."""
 
     async def initial_state(self, connection: AsyncConnection, criterion: Criterion[Campaign]) -> PosteriorHistory:
-        return history.initial_history(await replay.initial_beliefs(connection, criterion))
+        return history.initial_history(await replay.load_initial_beliefs(connection, criterion))
 
     def response_to_hit(self, criterion: Criterion[Campaign], response: Response) -> AnsweredHit:
         """Return the response as the campaign's law reads it."""

@@ -156,7 +156,7 @@ class ItemPage:
     dots: Sequence[JudgmentDot]
 
     @property
-    def displayed_interval(self) -> tuple[float, float] | None:
+    def displayed_interval_or_none(self) -> tuple[float, float] | None:
         """The shrunken interval if there is one, else the calibrated one, else None."""
         mean_and_interval = self.shrunken or self.calibrated
         return mean_and_interval and mean_and_interval[1:]
@@ -175,7 +175,7 @@ class ItemPage:
         return {"x": self.x, "now": asdict(self.now), "earlier": [asdict(curve) for curve in self.earlier]}
 
 
-async def load_item_page(
+async def load_item_page_or_refuse(
     connection: AsyncConnection,
     criterion: Criterion[Campaign],
     external_id: str,
@@ -250,7 +250,7 @@ async def load_newest_remarks_on_item_or_none(
     if not await remarks.are_remarks_asked_or_stored(connection, campaign):
         return None
     return await remarks.load_remarks_page(
-        connection, campaign.id, remarks.RemarksQuery(item=external_id), size=MAX_REMARKS_ON_ITEM
+        connection, campaign.id, remarks.RemarksQuery(item=external_id), page_size=MAX_REMARKS_ON_ITEM
     )
 
 

@@ -30,7 +30,7 @@ from app.dashboard.state import (
 from app.database.session import DATABASE_ERRORS, is_database_away
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 LIVE_POLL_SECONDS = 0.2
 MIN_COMPUTE_SECONDS = 1.0
@@ -161,7 +161,7 @@ class LiveDashboards:
         now = await self.clock()
         async with self.database.connect() as connection:
             slug, number = address
-            criterion = (await load_campaign_by_slug(connection, slug)).criteria[number]
+            criterion = (await load_campaign_by_slug_or_refuse(connection, slug)).criteria[number]
             # Read before the state: an answer in between is in the state already, and causes one more computation.
             new_marker = await load_dashboard_change_marker(connection, criterion, old_marker, now=now)
             state = broadcast.state

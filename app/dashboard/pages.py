@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from app.accounts.guards import CurrentAccess, is_still_admitted_or_database_away, researcher_router
 from app.accounts.roles import SEE_SETTINGS
 from app.analysis.pages.analysis import CriterionNameQuery, criterion_template_context
-from app.annotation.platforms.registry import open_link_of_campaign, platforms_with_pages
+from app.annotation.platforms.registry import open_link_url_of_campaign, platforms_with_pages
 from app.campaigns import experiment_arms, settings_edits, summaries
 from app.campaigns.campaign_filter import STATUSES
 from app.campaigns.pages.campaigns import is_loopback_url, qr_code_svg
@@ -41,7 +41,7 @@ from app.http.dependencies import (
     request_base_url,
 )
 from app.http.templating import english_environment
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -70,10 +70,10 @@ async def load_criterion_or_refuse_draft(
     (`criterion_not_found`).
     """
     async with database.connect() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.status == "draft":
         raise Conflict(f"“{campaign.name}” is a draft. Its figures appear once it is launched.", code="not_launched")
-    return campaign.find_criterion(criterion)
+    return campaign.find_criterion_or_refuse(criterion)
 
 
 LaunchedCriterion = Annotated[Criterion[Campaign], Depends(load_criterion_or_refuse_draft)]
@@ -119,7 +119,7 @@ async def campaigns_page(
 
 
 @router.post("/tags")
-async def set_tags_and_redirect_to_list(values: FormFields, connection: Transaction, slug: str) -> Response:
+async def submit_tags_and_redirect_to_list(values: FormFields, connection: Transaction, slug: str) -> Response:
     """Store the tags of a campaign, and redirect to the list as it was."""
     try:
         tags = TagSettings.model_validate({"tags": values.get("tags", "")}).tags
@@ -129,7 +129,7 @@ async def set_tags_and_redirect_to_list(values: FormFields, connection: Transact
             "Nothing was changed.",
             code="tags_invalid",
         ) from error
-    await settings_edits.store_changed_settings(
+    await settings_edits.store_changed_settings_or_refuse(
         connection, slug, lambda before: before.model_copy(update={"tags": tags})
     )
     return RedirectResponse(f"/admin?{values.get('view', '').removeprefix('?')}", status_code=303)
@@ -141,7 +141,7 @@ async def dashboard_page_or_parts_response(
 ) -> HTMLResponse:
     """Return the whole page, or for our script the parts that depend on the address: the head, the table, the item."""
     async with database.connect() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
         if campaign.status == "draft":
             return render_page(
@@ -149,7 +149,7 @@ async def dashboard_page_or_parts_response(
                 "admin/_dashboard_draft.html",
                 await draft_page.load_draft_page_context(connection, slug) | {"experiment": arm},
             )
-    criterion = campaign.find_criterion(view.criterion)
+    criterion = campaign.find_criterion_or_refuse(view.criterion)
     dashboards = get_live_dashboards(request)
     state = await dashboards.load_shared_or_new_state(criterion, now=now)
     shows_own = request.state.session.can(SEE_SETTINGS)
@@ -160,12 +160,12 @@ async def dashboard_page_or_parts_response(
         )
     allow_https_media_if_campaign_does(request, campaign)
     base = request_base_url(request)
-    link = open_link_of_campaign(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
+    link = open_link_url_of_campaign(*experiment_arms.annotator_link_base_and_key_of_campaign(base, campaign, arm))
     context = criterion_template_context(criterion) | overview.figures_template_context(criterion, state) | parts
     context |= {
         "item": await load_viewed_item_page(database, criterion, view, state) if view.item else None,
         "now": now,
-        "open_link_of_campaign": link,
+        "open_link_url_of_campaign": link,
         "platforms": platforms_with_pages(),
         "code": qr_code_svg(link),
         "loopback_url": base if is_loopback_url(base) else None,
@@ -180,7 +180,7 @@ async def load_viewed_item_page(
     database: Database, criterion: Criterion[Campaign], items_view: table.ItemsView, state: DashboardState
 ) -> item.ItemPage:
     async with open_snapshot(database) as connection:
-        return await item.load_item_page(
+        return await item.load_item_page_or_refuse(
             connection, criterion, items_view.item, state.history, state.intervals, shrinkage=state.shrinkage
         )
 
@@ -212,7 +212,7 @@ def encode_server_sent_state_event(state: DashboardState) -> bytes:
     return f"id: {state.version}\ndata: {state.figures_json_text}\n\n".encode()
 
 
-def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> Heatmap:
+def heatmap_or_refuse(criterion: Criterion[Campaign], state: DashboardState) -> Heatmap:
     """Return the match quality of all pairs. Raises `NotFound` (`figure_not_found`) where items have no scores on a
     scale.
     """
@@ -228,7 +228,7 @@ def require_heatmap(criterion: Criterion[Campaign], state: DashboardState) -> He
 async def best_partner_table_page(request: Request, criterion: LaunchedCriterion, now: Now) -> HTMLResponse:
     """Show the heatmap as a table: for each item, or group of items, the one with which it is best compared."""
     state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
-    heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
+    heatmap, labels = heatmap_or_refuse(criterion, state), state.figures["heatmap"]["labels"]
     unit = criterion.design.score_unit(criterion.law)
     rows = [
         (labels[row], unit.format_value(score * MAX_POINTS), labels[other], heatmap.quality[row, other])
@@ -247,7 +247,7 @@ async def best_partner_table_page(request: Request, criterion: LaunchedCriterion
 async def match_quality_csv_response(request: Request, criterion: LaunchedCriterion, now: Now) -> Response:
     """Return all cells of the heatmap, to four decimals."""
     state = await get_live_dashboards(request).load_shared_or_new_state(criterion, now=now)
-    heatmap, labels = require_heatmap(criterion, state), state.figures["heatmap"]["labels"]
+    heatmap, labels = heatmap_or_refuse(criterion, state), state.figures["heatmap"]["labels"]
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(["", *labels])

@@ -70,11 +70,11 @@ class Precision:
         return self.evidence.nbytes
 
     def newest_median_half_width(self) -> float:
-        """Return the typical interval after all these responses, in time linear in N."""
+        """Return the median half width of the items' intervals after all these responses, in time linear in N."""
         return median_interval_half_width(self.intervals)
 
     def response_count_interval_pairs(self) -> list[tuple[int, float]]:
-        """Return the typical interval as (responses, ± points), the newest at the end."""
+        """Return the median half width of the items' intervals as (responses, ± points), the newest at the end."""
         points = [(k * self.step, value) for k, value in enumerate(self.typical_intervals)]
         if self.answers % self.step:
             points.append((self.answers, self.newest_median_half_width()))

@@ -114,7 +114,7 @@ class CampaignSnapshot:
         return np.delete(self.judgments, self.campaign.always_shown)
 
     @property
-    def judgments_left(self) -> int:
+    def judgments_left_count(self) -> int:
         return int(np.maximum(self.wanted_judgments_by_item - self.judgment_counts_without_always_shown, 0).sum())
 
     @property
@@ -146,8 +146,10 @@ class CampaignSnapshot:
         return min(self.counts.first_at.timestamp(), now) if self.counts.first_at else now, now
 
     @property
-    def recent_rate(self) -> tuple[int, float] | None:
-        return pace.recent_hit_count_and_hits_per_hour(self.hits_by_minute, *self.first_answer_and_now_epoch_seconds)
+    def recent_hit_count_and_hourly_rate_or_none(self) -> tuple[int, float] | None:
+        return pace.recent_hit_count_and_hits_per_hour_or_none(
+            self.hits_by_minute, *self.first_answer_and_now_epoch_seconds
+        )
 
 
 async def load_campaign_snapshot(
@@ -173,15 +175,17 @@ async def load_campaign_snapshot(
     score, variance = await load_scores_and_variances(driver, criterion, index)
     names = await load_shortened_item_names(connection, campaign_id) if len(index.score) <= MAX_HEATMAP_ROWS else []
     is_retired = np.isin(np.arange(len(status)), await load_numbers_of_retired_items(connection, campaign_id))
-    precision = await replays.precisions.load_newest_position(connection, criterion)
-    history = (await replays.histories.load_newest_position(connection, criterion)).state
+    precision = await replays.precisions.replay_new_answers_and_return_position(connection, criterion)
+    history = (await replays.histories.replay_new_answers_and_return_position(connection, criterion)).state
     skips_implied_pairs = criterion.campaign.implied_asked_percent is not None
     implied_state = (
-        (await replays.implied.load_newest_position(connection, criterion)).state if skips_implied_pairs else None
+        (await replays.implied.replay_new_answers_and_return_position(connection, criterion)).state
+        if skips_implied_pairs
+        else None
     )
     first_criterion = criterion.campaign.criteria[0]
     halo = (
-        (await replays.halos.load_newest_position(connection, first_criterion)).state
+        (await replays.halos.replay_new_answers_and_return_position(connection, first_criterion)).state
         if can_estimate_halo(criterion)
         else None
     )

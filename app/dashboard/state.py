@@ -107,14 +107,22 @@ class ChangeMarker:
 
 
 async def load_dashboard_change_marker(
-    connection: AsyncConnection, criterion: Criterion[Campaign], previous: ChangeMarker | None = None, *, now: datetime
+    connection: AsyncConnection,
+    criterion: Criterion[Campaign],
+    previous_marker: ChangeMarker | None = None,
+    *,
+    now: datetime,
 ) -> ChangeMarker:
     """Load the marker as of now, in 0.3 ms."""
-    changes = await poll_changes(connection, criterion.campaign.id, previous.watermark if previous else None)
+    changes = await poll_changes(
+        connection, criterion.campaign.id, previous_marker.watermark if previous_marker else None
+    )
     open_hits = (
         await connection.execute(text(COUNT_LEASED_HITS), {"campaign": criterion.campaign.id, "now": now})
     ).scalar_one()
-    polls_with_answers = (previous.polls_with_answers if previous else 0) + (changes.first_new_seq is not None)
+    polls_with_answers = (previous_marker.polls_with_answers if previous_marker else 0) + (
+        changes.first_new_seq is not None
+    )
     gone = await is_rehearsal_crowd_gone(connection, criterion.campaign)
     return ChangeMarker(
         criterion.campaign.status, changes.watermark.revision, open_hits, polls_with_answers, gone, changes.watermark
@@ -163,7 +171,7 @@ def build_dashboard_state(snapshot: CampaignSnapshot) -> DashboardState:
         "answered": snapshot.hit_count > 0,
         "crowd_gone": snapshot.crowd_gone,
         "cards": asdict(cards.build_dashboard_cards(snapshot, progress)),
-        "cut": cut.describe if cut else "",
+        "cut": cut.description_text if cut else "",
         "words": live_sentence_by_name(snapshot, progress),
         "pace": pace_json_fields(snapshot),
         "histogram": score_histogram_json_fields(snapshot),

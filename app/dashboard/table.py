@@ -78,12 +78,12 @@ class ItemsView(AddressQuery):
         return bool(self.by and self.value)
 
     @property
-    def ascending(self) -> bool:
+    def is_ascending(self) -> bool:
         return self.order == "up"
 
     def query_after_click_on_column(self, sort: str) -> str:
         """Return the query string after a click on a column's head: sort by it, or reverse the order."""
-        ascending = not self.ascending if sort == self.sort else sort == "name"
+        ascending = not self.is_ascending if sort == self.sort else sort == "name"
         return self.query(sort=sort, order="up" if ascending else "down", page=1)
 
 
@@ -127,7 +127,7 @@ class ItemRow:
         return self.calibrated_low <= self.calibrated_high
 
     @property
-    def displayed_interval(self) -> tuple[float, float] | None:
+    def displayed_interval_or_none(self) -> tuple[float, float] | None:
         """The shrunken interval if there is one, else the calibrated one, else None."""
         if self.shrunken_low <= self.shrunken_high:
             return self.shrunken_low, self.shrunken_high
@@ -151,7 +151,7 @@ async def load_items_page(
     If the campaign asks by scores, `shrinkage` has the shrunken means.
     """
     offset = (view.page - 1) * DASHBOARD_ITEMS_PER_PAGE
-    rows = (await connection.execute(select_page_of_item_rows(criterion, view, offset))).all()
+    rows = (await connection.execute(page_of_item_rows_statement(criterion, view, offset))).all()
     if not rows and view.page > 1:
         first_page = view.model_copy(update={"page": 1})
         return await load_items_page(connection, criterion, first_page, intervals, shrinkage)
@@ -185,18 +185,20 @@ def shrunken_columns_or_nan(item_numbers: Sequence[int], shrinkage: ItemShrinkag
     return calibrated_intervals.shrunken_columns(shrinkage.shrink_items(item_numbers))
 
 
-def select_page_of_item_rows(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
+def page_of_item_rows_statement(criterion: Criterion[Campaign], view: ItemsView, offset: int) -> Select[Any]:
     """Select posteriors and texts of a page's items, each with the total number of items found."""
-    order = ITEM_SORT_COLUMNS[view.sort].asc() if view.ascending else ITEM_SORT_COLUMNS[view.sort].desc()
+    order = ITEM_SORT_COLUMNS[view.sort].asc() if view.is_ascending else ITEM_SORT_COLUMNS[view.sort].desc()
     total_query = (
-        select(func.count()).select_from(select_numbers_of_filtered_items(criterion, view).subquery()).scalar_subquery()
+        select(func.count())
+        .select_from(numbers_of_filtered_items_statement(criterion, view).subquery())
+        .scalar_subquery()
     )
     # A search reads every text, so it must not count in a second query; without a search, that is faster.
     total = func.count().over() if view.is_filtered else total_query
     # The rows are found first and read afterwards: joining 100,000 texts to show 20 of them takes seven times as long.
     # As a literal the limit is known to a generic plan, which then looks up 20 rows instead of joining all.
     page_query = (
-        select_numbers_of_filtered_items(criterion, view)
+        numbers_of_filtered_items_statement(criterion, view)
         .add_columns(total.label("found"))
         .order_by(order, posteriors.c.number)
     )
@@ -214,7 +216,7 @@ def posterior_of_criterion_condition(criterion: Criterion[Campaign]) -> ColumnEl
     return and_(posteriors.c.campaign_id == criterion.campaign.id, posteriors.c.criterion == criterion.number)
 
 
-def select_numbers_of_filtered_items(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
+def numbers_of_filtered_items_statement(criterion: Criterion[Campaign], view: ItemsView) -> Select[Any]:
     """Select the numbers of all items of a view; texts are joined only where they matter."""
     statement = select(posteriors.c.number).where(posterior_of_criterion_condition(criterion))
     if view.is_filtered or view.sort == "name":

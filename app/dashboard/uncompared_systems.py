@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.campaign import is_open_sql, number_of_items_sql
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
-from app.record.outputs import load_segments
+from app.record.outputs import load_segment_index
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 LIST_UNDERJUDGED_SYSTEMS = text(f"""
@@ -36,7 +36,7 @@ async def load_uncompared_systems_if_finished(connection: AsyncConnection, campa
     if len(systems) < campaign.fewest_items:
         return ()
     count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
-    segments = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, count)
+    segments = await load_segment_index(await driver_of(connection), campaign.id, campaign.segment_count, count)
     asking, always = campaign.selection_settings, campaign.always_shown
     can_continue = segments.can_any_segment_compare_systems(
         [row.number for row in systems], always, n=asking.items_per_hit, min_outputs=asking.min_items + len(always)

@@ -169,13 +169,14 @@ async def log_change(
     campaign: NamedCampaign | None = None,
     *,
     about: str = "",
-    before: Mapping[str, Any] | None = None,
-    after: Mapping[str, Any] | None = None,
+    old_values: Mapping[str, Any] | None = None,
+    new_values: Mapping[str, Any] | None = None,
     actor: Actor | None = None,
 ) -> None:
     """Log a change in the transaction that makes it.
 
-    Example: `await log_change(connection, "answers.exclude", campaign, about="A7", after={"reason": reason})`. Call it
+    Example: `await log_change(connection, "answers.exclude", campaign, about="A7", new_values={"reason": reason})`.
+        Call it
     once, next to the statement that makes the change, after all checks that may refuse it. Add a new action to
     `ACTION_PHRASES`, and a new route to tests/accounts/test_every_route_is_noted.py.
 
@@ -184,8 +185,8 @@ async def log_change(
         action: A key of `ACTION_PHRASES`.
         campaign: The campaign, if the change concerns a campaign.
         about: The subject, such as A7 or a login name.
-        before: Old values by name.
-        after: New values by name.
+        old_values: Old values by name.
+        new_values: New values by name.
         actor: Who made the change; by default `CURRENT_ACTOR`, which guards and commands set.
 
     """
@@ -199,8 +200,8 @@ async def log_change(
         "slug": campaign and campaign.slug,
         "action": action,
         "about": about,
-        "before": before and json_of_audit_facts(before),
-        "after": after and json_of_audit_facts(after),
+        "before": old_values and json_of_audit_facts(old_values),
+        "after": new_values and json_of_audit_facts(new_values),
         "of_course": campaign is not None and action.partition(".")[0] in CAMPAIGN_COURSE_KINDS,
     }
     await connection.execute(INSERT_AUDIT_LINE, parameters)
@@ -211,11 +212,11 @@ def json_of_audit_facts(facts: Mapping[str, Any]) -> str:
 
 
 def old_and_new_values_that_differ(
-    before: Mapping[str, Any], after: Mapping[str, Any]
+    old_values: Mapping[str, Any], new_values: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the old and the new values of the names whose values differ."""
-    differing = [name for name in after if before.get(name) != after[name]]
-    return {name: before.get(name) for name in differing}, {name: after[name] for name in differing}
+    differing = [name for name in new_values if old_values.get(name) != new_values[name]]
+    return {name: old_values.get(name) for name in differing}, {name: new_values[name] for name in differing}
 
 
 async def load_log_lines_since_launch(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:

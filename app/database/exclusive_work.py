@@ -71,32 +71,32 @@ class WorkClaim:
     def sql_parameters(self) -> dict[str, str]:
         return {"work": self.work, "holder": self.holder}
 
-    async def require(self, connection: AsyncConnection) -> None:
+    async def hold_until_transaction_ends_or_raise(self, connection: AsyncConnection) -> None:
         """Let no other process take the work over until the transaction ends. Raises ClaimLost."""
         if (await connection.execute(LOCK_CLAIM, self.sql_parameters)).first() is None:
             raise ClaimLost(f"another process has taken over: {self.work}")
 
 
 @asynccontextmanager
-async def hold_work(engine: AsyncEngine, work: str) -> AsyncIterator[WorkClaim]:
+async def hold_work_during_block(engine: AsyncEngine, work: str) -> AsyncIterator[WorkClaim]:
     """Wait until the work is free, without a connection, and hold it until the block ends."""
     claim = WorkClaim(work, secrets.token_hex(8))
     attempt = 0
-    while not await is_claimed_now(engine, claim):
+    while not await claim_and_tell_if_free(engine, claim):
         await asyncio.sleep(pause_before_next_attempt(attempt))
         attempt += 1
-    async with renew_then_release(engine, claim):
+    async with renew_claim_during_block_then_release(engine, claim):
         yield claim
 
 
 @asynccontextmanager
-async def hold_work_if_free(engine: AsyncEngine, work: str) -> AsyncIterator[WorkClaim | None]:
+async def hold_work_during_block_if_free(engine: AsyncEngine, work: str) -> AsyncIterator[WorkClaim | None]:
     """Hold the work until the block ends; yield None if another process holds it."""
     claim = WorkClaim(work, secrets.token_hex(8))
-    if not await is_claimed_now(engine, claim):
+    if not await claim_and_tell_if_free(engine, claim):
         yield None
         return
-    async with renew_then_release(engine, claim):
+    async with renew_claim_during_block_then_release(engine, claim):
         yield claim
 
 
@@ -111,7 +111,7 @@ async def claim_work_until_transaction_ends(connection: AsyncConnection, work: s
     try:
         async with limit:
             # The row is seen by others once the transaction has ended, and is past its deadline then.
-            while not await is_row_inserted(connection, claim, seconds=0):
+            while not await insert_claim_row_and_tell_if_free(connection, claim, claim_seconds=0):
                 await asyncio.sleep(pause_before_next_attempt(attempt))
                 attempt += 1
     except TimeoutError as problem:
@@ -125,20 +125,24 @@ def pause_before_next_attempt(attempt: int) -> float:
     return min(MIN_PAUSE_BETWEEN_ATTEMPTS_SECONDS * (1 << min(attempt, 10)), MAX_PAUSE_BETWEEN_ATTEMPTS_SECONDS)
 
 
-async def is_claimed_now(engine: AsyncEngine, claim: WorkClaim) -> bool:
+async def claim_and_tell_if_free(engine: AsyncEngine, claim: WorkClaim) -> bool:
     """Claim the work if it is free, and return whether it was."""
     async with engine.begin() as connection:
-        return await is_row_inserted(connection, claim, seconds=CLAIM_SECONDS)
+        return await insert_claim_row_and_tell_if_free(connection, claim, claim_seconds=CLAIM_SECONDS)
 
 
-async def is_row_inserted(connection: AsyncConnection, claim: WorkClaim, *, seconds: int) -> bool:
+async def insert_claim_row_and_tell_if_free(
+    connection: AsyncConnection, claim: WorkClaim, *, claim_seconds: int
+) -> bool:
     """Insert the row of a claim if the work is free, and return whether it was."""
     await connection.execute(DELETE_EXPIRED_CLAIM, {"work": claim.work})
-    return (await connection.execute(INSERT_CLAIM, claim.sql_parameters | {"seconds": seconds})).first() is not None
+    return (
+        await connection.execute(INSERT_CLAIM, claim.sql_parameters | {"seconds": claim_seconds})
+    ).first() is not None
 
 
 @asynccontextmanager
-async def renew_then_release(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[None]:
+async def renew_claim_during_block_then_release(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[None]:
     """Move the deadline of a claim until the block ends, then delete the claim."""
     renewal = asyncio.create_task(renew_claim_again_and_again(engine, claim))
     try:

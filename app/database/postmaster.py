@@ -101,14 +101,14 @@ class Postmaster:
         """Start the process and wait until it answers. Raises StartupProblem."""
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         while True:
-            stop_orphan(self.cluster)
+            stop_orphaned_server_of_cluster(self.cluster)
             disown_lock_files(self.cluster, self.sockets)
             with self.process_lock:
                 if self.stopping:
                     return
                 log_size = self.log_path.stat().st_size if self.log_path.exists() else 0
                 self.process = self.start_process()
-            if wait_until_postgres_ready(self.process, self.cluster, deadline):
+            if wait_for_postgres_and_tell_if_ready(self.process, self.cluster, deadline):
                 return
             log_output = self.log_path.read_bytes()[log_size:].decode(errors="replace")
             if not any(left in log_output for left in OLD_BACKENDS_LEFT_MESSAGES) or time.monotonic() > deadline:
@@ -139,7 +139,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def wait_until_postgres_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
+def wait_for_postgres_and_tell_if_ready(process: subprocess.Popen[bytes], cluster: Path, deadline: float) -> bool:
     """Wait, and return True when PostgreSQL answers, False if it ended. Raises StartupProblem if it takes too long."""
     while not (
         (postmaster_file := read_postmaster_file_or_none(cluster))
@@ -195,7 +195,7 @@ def read_postmaster_file_or_none(cluster: Path) -> PostmasterFile | None:
     return None
 
 
-def stop_orphan(cluster: Path) -> None:
+def stop_orphaned_server_of_cluster(cluster: Path) -> None:
     """End a server that still runs on the cluster. Its owner is gone, since this process holds the lock."""
     # As `stop_postgres_fast_then_immediately` does, with shorter limits: a server that was recovering can take very
     # long to shut down.

@@ -74,7 +74,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
         with embedded.start_postgres(settings.data_dir, on_lost=on_lost) as url:
             yield url
     else:
-        if not asyncio.run(require_reachable_database_state(settings.database_url)).takes_writes:
+        if not asyncio.run(load_database_state_or_raise(settings.database_url)).takes_writes:
             url = parse_postgres_address(settings.database_url).url_without_secrets()
             raise StartupProblem(
                 f"The database at {url} accepts no writes: it is a standby, or set to be read-only. "
@@ -91,7 +91,7 @@ def database_url_for_command(settings: Settings) -> Iterator[str]:
             upgrade_schema(url)
             yield url
     else:
-        database = asyncio.run(require_reachable_database_state(settings.database_url))
+        database = asyncio.run(load_database_state_or_raise(settings.database_url))
         if not database.has_tables:
             raise StartupProblem(
                 f"This database has no tables of Easel yet. Run `{easel_command_to_type()} migrate` first."
@@ -107,11 +107,11 @@ def database_url_in_any_state(settings: Settings) -> Iterator[str]:
         with embedded.attach_or_start_postgres(settings.data_dir) as url:
             yield url
     else:
-        asyncio.run(require_reachable_database_state(settings.database_url))
+        asyncio.run(load_database_state_or_raise(settings.database_url))
         yield settings.database_url
 
 
-async def require_reachable_database_state(url: str) -> DatabaseState:
+async def load_database_state_or_raise(url: str) -> DatabaseState:
     """Return the state of the database at `url`.
 
     Raises StartupProblem if it does not answer, or is behind a pooler that shares sessions and is not set up for that.

@@ -437,7 +437,7 @@ async def fetch_first_column(connection: Driver, statement: TextClause, paramete
     return [row[0] for row in await fetch_rows(connection, statement, parameters, Record)]
 
 
-async def fetch_value(connection: Driver, statement: TextClause, parameters: Parameters) -> Any:
+async def fetch_first_value_or_none(connection: Driver, statement: TextClause, parameters: Parameters) -> Any:
     """Return the first column of the first row of a statement; None without a row."""
     values = await fetch_first_column(connection, statement, parameters)
     return values[0] if values else None

@@ -58,7 +58,9 @@ class BestWorst(LabelledEndsDesign):
         Raises `Invalid` (`scores_unknown`).
         """
         chosen = {
-            name: parse_chosen_item_or_refuse(form[name], items) for name in END_VALUES if form.get(name, "").strip()
+            name: position_of_chosen_item_or_refuse(form[name], items)
+            for name in END_VALUES
+            if form.get(name, "").strip()
         }
         values = dict.fromkeys(items, MIDDLE_VALUE) if len(chosen) == len(END_VALUES) else {}
         return values | {item: END_VALUES[name] for name, item in chosen.items()}
@@ -67,7 +69,7 @@ class BestWorst(LabelledEndsDesign):
         """Return the fields `best` and `worst`."""
         return {name: str(item) for name, end in END_VALUES.items() for item, value in values.items() if value == end}
 
-    def require_possible_hit_values(self, values: list[float]) -> list[float]:
+    def possible_hit_values_or_refuse(self, values: list[float]) -> list[float]:
         """Refuse values without exactly one best and one worst."""
         if values.count(BEST_VALUE) != 1 or values.count(WORST_VALUE) != 1:
             raise Invalid(self.sentence_that_two_choices_are_needed(), code="answer_impossible")
@@ -83,7 +85,7 @@ class BestWorst(LabelledEndsDesign):
             f"Choose one item as “{self.best_label}” and another one as “{self.worst_label}”. What you entered is kept."
         )
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Choose the first of the highest and the last of the lowest."""
         places = range(len(shares))
         best = max(places, key=lambda place: (shares[place], -place))
@@ -91,7 +93,7 @@ class BestWorst(LabelledEndsDesign):
         return [BEST_VALUE if place == best else WORST_VALUE if place == worst else MIDDLE_VALUE for place in places]
 
 
-def parse_chosen_item_or_refuse(name: str, items: Sequence[int]) -> int:
+def position_of_chosen_item_or_refuse(name: str, items: Sequence[int]) -> int:
     """Return the position of an item of the HIT, by its name. Raises `Invalid` (`scores_unknown`)."""
     item = parse_nonnegative_int_or_none(name.strip())
     if item is None or item not in items:

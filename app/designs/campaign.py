@@ -227,7 +227,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         """Return the campaign's update law. It is that of each criterion: where classes count, all have as many."""
         return self.criteria[0].law
 
-    def find_criterion(self, name: str | None) -> Criterion[Self]:
+    def find_criterion_or_refuse(self, name: str | None) -> Criterion[Self]:
         """Return the criterion of this name, the first one without a name.
 
         Raises:

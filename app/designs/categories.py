@@ -97,7 +97,7 @@ class Categories(Design):
         """Return the allowed numbers, as programs send them."""
         return f"one of the {len(self.labels)} labels, numbered from 0"
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Give each label an equal part of the scale, in order."""
         count = len(self.labels)
         return [float(min(max(int(share * count // 1), 0), count - 1)) for share in shares]

@@ -20,7 +20,7 @@ from markupsafe import Markup
 from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
 from app.designs.word_differences import mark_differing_words_or_none
-from app.text.latex import html_with_formulas_put_back, mark_formulas, markdown_with_placeholders_and_formulas
+from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
 from app.text.markdown import markdown_parser
 from app.text.result_cache import cache_results_by_size
 
@@ -146,7 +146,7 @@ class RenderedItems:
         contexts = [context for contexts in (self.shared_context, *self.own_context) for context in contexts]
         return self.is_rich and any(PLAYER_TAG.search(html) for html in (*self.items, *(one.html for one in contexts)))
 
-    def beginning(self, position: int) -> str:
+    def beginning_text_at(self, position: int) -> str:
         """Return the beginning of the item at a position, in words on one line."""
         return " ".join(beginning_as_plain_text(self.items[position]).split())
 
@@ -160,7 +160,7 @@ class RenderedItems:
         """Return the beginning of each item that is too long to be read out with each of its controls; empty for
         others.
         """
-        begins = [self.beginning(at) for at in range(len(self.items))]
+        begins = [self.beginning_text_at(at) for at in range(len(self.items))]
         long = [
             len(begin) > MAX_SPOKEN_CHARS or len(item) > MAX_BEGINNING_CHARS
             for begin, item in zip(begins, self.items, strict=True)
@@ -171,7 +171,7 @@ class RenderedItems:
         ]
 
     @cached_property
-    def label_kinds(self) -> list[str]:
+    def label_id_prefixes(self) -> list[str]:
         """Return the prefix of the id of each item's label: of its text, or of its beginning."""
         return ["short" if short else "text" for short in self.short_names]
 
@@ -239,11 +239,11 @@ class Content:
         parts = [(self.kind, cells.shown), *zip(context_kinds, filter(None, cells[1:]), strict=True)]
         return {file for kind, text in parts for file in CONTENT_KINDS[kind].find_files(text)}
 
-    def renders_to_nothing_visible(self, shown: str) -> bool:
+    def renders_to_nothing_visible(self, shown_text: str) -> bool:
         """Return whether Markdown or HTML renders to nothing visible: no words, no media, no line."""
         if CONTENT_KINDS[self.kind].is_file or self.kind == "text":
             return False
-        html = self.render_cell_html(self.kind, shown, lambda file: file.name)
+        html = self.render_cell_html(self.kind, shown_text, lambda file: file.name)
         return VISIBLE_WITHOUT_TEXT.search(html) is None and is_blank(unescape(HTML_TAG.sub("", html)))
 
     def kind_of_context_cell(self, cell: str) -> str:
@@ -272,7 +272,7 @@ class Content:
         own_contexts = [
             [one for one, common in zip(pair, is_shared, strict=True) if one and not common] for pair in contexts
         ]
-        marked = self.mark_differences_or_none_each(rows)
+        marked = self.texts_with_marked_differences_or_none(rows)
         return RenderedItems(
             items=self.texts_with_differences(rows, marked)
             if marked
@@ -295,14 +295,14 @@ class Content:
         if kind == "markdown":
             hidden, formulas = markdown_with_placeholders_and_formulas(text)
             return html_with_formulas_put_back(CONTENT_KINDS[kind].render(hidden, resolve_address), formulas)
-        return mark_formulas(CONTENT_KINDS[kind].render(text, resolve_address))
+        return with_marked_formulas(CONTENT_KINDS[kind].render(text, resolve_address))
 
     def texts_with_differences(self, rows: Sequence[ItemTexts], marked: Sequence[Markup | None]) -> list[str]:
         """Return items with their differences marked; the texts alone where comparing would take long."""
         rendered = [row.shown if text is None else text for text, row in zip(marked, rows, strict=True)]
-        return [mark_formulas(text) for text in rendered] if self.latex else rendered
+        return [with_marked_formulas(text) for text in rendered] if self.latex else rendered
 
-    def mark_differences_or_none_each(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
+    def texts_with_marked_differences_or_none(self, rows: Sequence[ItemTexts]) -> list[Markup | None]:
         """Return the texts with marked differences, None for one that would take long to compare.
 
         Empty if there is nothing to compare with.
@@ -447,7 +447,7 @@ LANGUAGE_ATTRIBUTE = re.compile(r"""(?<![\w-])(dir|lang)\s*=\s*["']?([a-z][a-z0-
 MAX_FORMAT_VARIANTS = 50  # with different attributes
 
 
-def limit_formatting_attribute_variants(html: str) -> str:
+def html_with_few_formatting_attributes(html: str) -> str:
     """Return HTML whose formatting elements have only a direction and a language, in few combinations.
 
     A thousand such elements that are never closed would otherwise become a million.
@@ -478,7 +478,7 @@ def sanitise_html(html: str, resolve_address: AddressResolver) -> Markup:
         return value
 
     clean = nh3.clean(
-        limit_formatting_attribute_variants(html),
+        html_with_few_formatting_attributes(html),
         tags=ALLOWED_TAGS,
         clean_content_tags=TAGS_REMOVED_WITH_CONTENT,
         attributes=ALLOWED_ATTRIBUTES,

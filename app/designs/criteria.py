@@ -199,7 +199,7 @@ class Criterion(Generic[C_co]):
         try:
             answer = self.design.parse_answer(submission, items)
             refuse_unoffered_unjudged_reasons(self.campaign, answer, items)
-            return answer, self.design.checked_values_in_item_order(answer, items)
+            return answer, self.design.checked_values_in_item_order_or_refuse(answer, items)
         except Invalid as refusal:
             if not self.name:
                 raise

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, Vali
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypedDict
 
-from app.designs.design import Design, require_visible_text_without_controls
+from app.designs.design import Design, visible_text_without_controls_or_raise
 from app.designs.field_flags import OneLine
 from app.designs.registry import make_design
 
@@ -16,7 +16,7 @@ MIN_CRITERIA, MAX_CRITERIA = 2, 5
 GRID_LAYOUT = "grid"
 MAX_GRID_CONTROLS = 10  # controls that are seen at once
 
-PlainText = BeforeValidator(require_visible_text_without_controls)
+PlainText = BeforeValidator(visible_text_without_controls_or_raise)
 QuestionText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=500), PlainText]
 CriterionLabel = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80), OneLine, PlainText
@@ -50,7 +50,7 @@ class CriterionSettings(TypedDict):
     ]
 
 
-def require_compatible_criteria(
+def compatible_criteria_or_raise(
     criteria: Sequence[CriterionSettings], campaign: Mapping[str, Any]
 ) -> list[CriterionSettings]:
     """Return criteria as they are stored. Raises ValueError for those that cannot be asked together.
@@ -66,7 +66,7 @@ def require_compatible_criteria(
     for number, name in enumerate(names):
         if name in names[:number]:
             raise criterion_error(number, "name", "each criterion needs a different name")
-    return [require_valid_criterion(number, criterion, campaign) for number, criterion in enumerate(criteria)]
+    return [valid_criterion_or_raise(number, criterion, campaign) for number, criterion in enumerate(criteria)]
 
 
 def lookalike_comparison_key(name: str) -> str:
@@ -78,7 +78,7 @@ def criterion_error(number: int, field: str, message: str) -> PydanticCustomErro
     return PydanticCustomError("criteria", "{words}", {"words": message, "number": number, "field": field})
 
 
-def require_valid_criterion(
+def valid_criterion_or_raise(
     number: int, criterion: CriterionSettings, campaign: Mapping[str, Any]
 ) -> CriterionSettings:
     """Return a criterion with the design's settings validated. Raises ValueError."""

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import BeforeValidator, ConfigDict, field_validator
 
 from app.designs.answer import Answer, AnswerValue, Form, parse_touches_by_item
-from app.designs.field_flags import InputModel, require_text_not_looking_empty
+from app.designs.field_flags import InputModel, text_not_looking_empty_or_raise
 from app.designs.item_names import item_names, rename_form_items_to_positions
 from app.designs.number_parsing import parse_nonnegative_int_or_none, parse_strict_decimal
 from app.designs.playback import parse_playbacks_by_item
@@ -51,9 +51,9 @@ def parse_strict_number_text_or_pass(value: object) -> object:
 PlainNumber = BeforeValidator(parse_strict_number_text_or_pass)
 
 
-def require_visible_text_without_controls(value: object) -> object:
+def visible_text_without_controls_or_raise(value: object) -> object:
     """Return the text or texts, refusing control characters and invisible text. Raises ValueError."""
-    require_text_not_looking_empty(value)
+    text_not_looking_empty_or_raise(value)
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and CONTROL_CHARACTER.search(text):
             raise ValueError("must not contain control characters")
@@ -116,7 +116,7 @@ class Design(InputModel, ABC):
     @field_validator("*", mode="before")
     @classmethod
     def reject_invisible_text(cls, value: object) -> object:
-        return require_visible_text_without_controls(value)
+        return visible_text_without_controls_or_raise(value)
 
     @property
     @abstractmethod
@@ -156,7 +156,7 @@ class Design(InputModel, ABC):
             return LIKELIEST_LABEL_UNIT
         return unit_of_order_only_law(law) if law.reads == "order" else self.unit
 
-    def number_or_class_of_label(self, value: AnswerValue) -> float:
+    def number_or_class_number_of_label_or_refuse(self, value: AnswerValue) -> float:
         """Return a number unchanged, and the class of a label. Raises `Invalid` (`class_unknown`)."""
         if not isinstance(value, str):
             return value
@@ -187,7 +187,7 @@ class Design(InputModel, ABC):
         """Return a value as it is stored, None if it is invalid."""
 
     @abstractmethod
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Return the values that an annotator gives who sees the items of a HIT at these shares of the scale.
 
         Shares may be outside 0 to 1; higher is better.
@@ -255,12 +255,12 @@ class Design(InputModel, ABC):
                 position=position,
             ) from problem
 
-    def checked_values_in_item_order(self, answer: Answer, items: Sequence[int]) -> list[float]:
+    def checked_values_in_item_order_or_refuse(self, answer: Answer, items: Sequence[int]) -> list[float]:
         """Return the answer's values in the order of `items`, as they are stored.
 
         NaN marks an item without a value, since it cannot be judged, or too few others can. Raises `Invalid`:
         `scores_missing` (details: `missing`, the positions 1..n), `scores_unknown`, `score_out_of_range`, and what
-        `number_or_class_of_label` and `require_possible_hit_values` raise.
+        `number_or_class_number_of_label_or_refuse` and `possible_hit_values_or_refuse` raise.
         """
         positions = {item: place for place, item in enumerate(items, start=1) if item not in answer.unjudged}
         if not answer.unjudged.keys() <= set(items):
@@ -272,22 +272,22 @@ class Design(InputModel, ABC):
             raise self.missing_values_error(missing, len(items))
         if len(answer.values) != len(positions):
             raise items_not_in_hit_error()
-        numbers = {item: self.number_or_class_of_label(answer.values[item]) for item in positions}
-        combined = self.require_possible_hit_values(
-            [self.require_value_in_range(numbers[item], place) for item, place in positions.items()]
+        numbers = {item: self.number_or_class_number_of_label_or_refuse(answer.values[item]) for item in positions}
+        combined = self.possible_hit_values_or_refuse(
+            [self.value_in_range_or_refuse(numbers[item], place) for item, place in positions.items()]
         )
         if not answer.unjudged:
             return combined
         value_of = dict(zip(positions, combined, strict=True))
         return [value_of.get(item, math.nan) for item in items]
 
-    def require_possible_hit_values(self, values: list[float]) -> list[float]:
+    def possible_hit_values_or_refuse(self, values: list[float]) -> list[float]:
         """Return the values of one HIT as they are stored. Raises `Invalid` (`answer_impossible`) if they exclude each
         other.
         """
         return values
 
-    def require_value_in_range(self, value: float, position: int) -> float:
+    def value_in_range_or_refuse(self, value: float, position: int) -> float:
         """Return a value as it is stored. Raises `Invalid` (`score_out_of_range`)."""
         normalised = self.stored_value_or_none(value)
         if normalised is None:

@@ -19,7 +19,7 @@ CAN_GROW: dict[str, Any] = {AFTER_LAUNCH_KEY: "only more"}
 PRIVATE: dict[str, Any] = {"private": True}
 
 
-def editability_after_launch_or_none(field: FieldInfo) -> str | None:
+def editability_code_after_launch_or_none(field: FieldInfo) -> str | None:
     """Return how a setting can be changed after the launch: `open`, `only more`, or None if it is fixed."""
     flags = field.json_schema_extra
     return str(flags[AFTER_LAUNCH_KEY]) if isinstance(flags, dict) and AFTER_LAUNCH_KEY in flags else None
@@ -55,7 +55,7 @@ def is_drawn_as_nothing(character: str) -> bool:
     return kind[0] == "Z" or (kind in ("Cc", "Cf") and character not in DRAWN_FORMATS)
 
 
-def require_text_not_looking_empty(value: object) -> object:
+def text_not_looking_empty_or_raise(value: object) -> object:
     """Return a value unchanged. Raises ValueError for a text, or a list with one, that only looks empty."""
     for text in value if isinstance(value, list | tuple) else [value]:
         if isinstance(text, str) and text.strip() and is_blank(text):
@@ -63,14 +63,14 @@ def require_text_not_looking_empty(value: object) -> object:
     return value
 
 
-def require_visible_character(text: str) -> str:
+def text_with_visible_character_or_raise(text: str) -> str:
     """Return a text unchanged. Raises ValueError if it has no visible character."""
     if is_blank(text):
         raise ValueError("must contain visible text")
     return text
 
 
-def require_visible_one_line_text(text: str) -> str:
+def visible_one_line_text_or_raise(text: str) -> str:
     """Return a one-line text unchanged. Raises ValueError for several lines, or a text that only looks empty."""
     if len(text.splitlines()) > 1:
         raise ValueError("must be on one line")
@@ -79,24 +79,24 @@ def require_visible_one_line_text(text: str) -> str:
     return text
 
 
-OneLine = AfterValidator(require_visible_one_line_text)
+OneLine = AfterValidator(visible_one_line_text_or_raise)
 
 
-def require_int_not_bool(value: object) -> object:
+def int_not_bool_or_raise(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("int_type")
     return value
 
 
-def require_float_not_bool(value: object) -> object:
+def float_not_bool_or_raise(value: object) -> object:
     """Return a value as it is. Raises `PydanticKnownError` for a truth value."""
     if isinstance(value, bool):
         raise PydanticKnownError("float_type")
     return value
 
 
-REFUSE_TRUTH_VALUE = {"int": require_int_not_bool, "float": require_float_not_bool}
+REFUSE_TRUTH_VALUE = {"int": int_not_bool_or_raise, "float": float_not_bool_or_raise}
 NO_SCHEMAS = ("metadata", "default", "serialization")  # parts of a schema that contain no other schema
 
 

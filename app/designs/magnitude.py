@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pydantic import AfterValidator, Field, StringConstraints
 
 from app.designs.design import Design, PlainNumber, TaskSettings, ValueKind
-from app.designs.field_flags import require_visible_character
+from app.designs.field_flags import text_with_visible_character_or_raise
 from app.designs.number_parsing import AmbiguousNumber, parse_localized_decimal_or_refuse
 from app.designs.scale import MAX_POINTS
 from app.designs.unit import RATIO_UNIT, Unit, format_three_significant_digits
@@ -43,7 +43,9 @@ class Magnitude(Design):
     noun: ClassVar[str] = "value"
     unit: ClassVar[Unit] = RATIO_UNIT
 
-    reference: Annotated[str, StringConstraints(max_length=100_000), AfterValidator(require_visible_character)] = Field(
+    reference: Annotated[
+        str, StringConstraints(max_length=100_000), AfterValidator(text_with_visible_character_or_raise)
+    ] = Field(
         default="An item of average quality",
         title="Reference",
         description="Text that items are compared with. Choose one of average quality.",
@@ -99,7 +101,7 @@ class Magnitude(Design):
         low, high = self.value_range
         return float(value) if low <= value <= high else None
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Return the reference's value times the odds of the share, in two digits, as people write numbers."""
         least = 1.0 / (1.0 + MAX_SIMULATED_RATIO)
         inside = [min(max(share, least), 1.0 - least) for share in shares]

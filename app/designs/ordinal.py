@@ -86,7 +86,7 @@ class Ordinal(Design):
         """Return the allowed numbers, as programs send them."""
         return f"one of the {len(self.labels)} points, numbered from 0"
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Return the points next to these shares of the scale."""
         highest = len(self.labels) - 1
         return [float(min(max(round(share * highest), 0), highest)) for share in shares]

@@ -16,7 +16,7 @@ LANGUAGE_TAG = re.compile(
 )
 
 
-def require_language_tag_or_empty(tag: str) -> str:
+def language_tag_or_empty_or_raise(tag: str) -> str:
     """Return the tag, or an empty text. Raises ValueError for what is no language tag."""
     if tag and not LANGUAGE_TAG.fullmatch(tag):
         raise ValueError("must be a language tag such as de, pt-BR or zh-Hant")
@@ -24,7 +24,7 @@ def require_language_tag_or_empty(tag: str) -> str:
 
 
 LanguageTag = Annotated[
-    str, StringConstraints(strip_whitespace=True, max_length=35), AfterValidator(require_language_tag_or_empty)
+    str, StringConstraints(strip_whitespace=True, max_length=35), AfterValidator(language_tag_or_empty_or_raise)
 ]
 
 

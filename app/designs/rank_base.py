@@ -67,7 +67,7 @@ class OrderDesign(PlaceDesign):
         description="Let annotators say that items are about equal.",
     )
 
-    def require_possible_hit_values(self, values: list[float]) -> list[float]:
+    def possible_hit_values_or_refuse(self, values: list[float]) -> list[float]:
         """Return places without gaps except after ties: only the order counts."""
         places = [1.0 + sum(other < value for other in values) for value in values]
         if not self.ties_allowed and len(set(places)) < len(places):
@@ -77,7 +77,7 @@ class OrderDesign(PlaceDesign):
             )
         return places
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Return places by the shares. With ties allowed, items in the same twentieth of the scale tie; else the
         earlier wins.
         """

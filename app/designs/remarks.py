@@ -94,12 +94,12 @@ def parse_remarks_by_subject(form: Mapping[str, str], items: Sequence[int]) -> d
 def parse_remark_from_form(form: Mapping[str, str], subject: str) -> Remark:
     comment = form.get(f"{COMMENT_PREFIX}{subject}", "")
     return Remark(
-        comment_without_invisible_characters(comment) if comment else "",
+        comment_without_invisible_characters_or_refuse(comment) if comment else "",
         form.get(f"{FLAG_PREFIX}{subject}", "").strip() or None,
     )
 
 
-def comment_without_invisible_characters(comment: str) -> str:
+def comment_without_invisible_characters_or_refuse(comment: str) -> str:
     """Return a comment without invisible characters. Raises `Invalid` (`comment_too_long`)."""
     text = comment.replace("\r\n", "\n")
     visible = "".join(one for one in text if one in "\n\t" or unicodedata.category(one) not in ("Cc", "Cs")).strip()

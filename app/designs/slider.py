@@ -38,6 +38,6 @@ class Slider(Design):
     def stored_value_or_none(self, value: float) -> float | None:
         return points_in_range_or_none(value)
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         """Return the steps of the slider at these shares of the scale, or its ends."""
         return [min(max(float(round(MAX_POINTS * share)), 0.0), MAX_POINTS) for share in shares]

@@ -39,7 +39,7 @@ class ImpliedPairsExperiment:
     seed: int
     name: str = "transitivity"
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
@@ -61,7 +61,7 @@ def simulate_asked_and_wrong_shares(noise: float, rng: np.random.Generator) -> t
         if implied is not None and rng.random() >= ASKED_ANYWAY_SHARE:
             wrong.append(implied != (1 if value[a] > value[b] else -1))
         else:
-            implications.add_outcome_and_return_implied(
+            implications.add_outcome_and_return_implied_or_none(
                 a, b, 1 if value[a] - value[b] + noise * rng.standard_normal() > 0 else -1
             )
     return 1 - len(wrong) / len(pairs), float(np.mean(wrong))

@@ -25,7 +25,7 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.jackknife import half_width_of_student_t_band
 from app.record import responses
 from app.record.campaign_law import convert_judging_responses_to_hits_of_law
-from app.record.replay import initial_beliefs
+from app.record.replay import load_initial_beliefs
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from app.simulation.crowd import load_or_draw_true_values
 
@@ -132,7 +132,7 @@ async def load_arm_record_or_refuse_draft(connection: AsyncConnection, campaign:
     hits = convert_judging_responses_to_hits_of_law(
         criterion, await responses.load_counted_responses(connection, campaign.id)
     )
-    record = ArmRecord(criterion.law, await initial_beliefs(connection, criterion), hits, truth)
+    record = ArmRecord(criterion.law, await load_initial_beliefs(connection, criterion), hits, truth)
     return AnsweredArm(campaign.arm, campaign, answer_counts.one(), record, names)
 
 

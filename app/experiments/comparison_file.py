@@ -86,11 +86,11 @@ class FileJudges:
         self.source, self.rng = source, rng
         self.place = rng.permutation(source.judges) / source.judges
 
-    def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
+    def draw_comparisons(self, baseline: int | None, random_judge_share: float) -> JudgedPairs:
         """Draw comparisons from the file, with the baseline or any; a share of the judges answers at random."""
         rows = np.arange(len(self.source.pairs.first)) if baseline is None else self.source.baseline_rows
         drawn = self.source.pairs.select_rows(self.rng.choice(rows, self.source.judgments, replace=False))
-        return drawn.with_random_answers_of_judges(self.place, share, self.rng)
+        return drawn.with_random_answers_of_judges(self.place, random_judge_share, self.rng)
 
 
 def load_comparison_file(path: Path, baseline: str | None, max_judgments: int) -> ComparisonFile:

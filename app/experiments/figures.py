@@ -36,7 +36,7 @@ FIGURE_STYLE: dict[Any, Any] = {
 
 @contextmanager
 def figure_saved_at_end(
-    path: Path, panels: int = 1, size: tuple[float, float] = SMALL_FIGURE_INCHES
+    path: Path, panel_count: int = 1, size: tuple[float, float] = SMALL_FIGURE_INCHES
 ) -> Iterator[tuple[Any, Any]]:
     """Open a figure with axes side by side, and write it at the end."""
     from matplotlib import rc_context
@@ -44,7 +44,7 @@ def figure_saved_at_end(
 
     with rc_context(FIGURE_STYLE):
         figure = Figure(size, layout="constrained")
-        yield figure, figure.subplots(1, panels, sharey=True)
+        yield figure, figure.subplots(1, panel_count, sharey=True)
         figure.savefig(path, metadata={"Date": None})
 
 

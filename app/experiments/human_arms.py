@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns import experiment_arms, lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.starter_questions import load_starter_question
+from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.designs.campaign import Campaign
 from app.errors import Invalid
 from app.imports import items
@@ -102,7 +102,7 @@ async def create_arm_campaign_with_demo_items(
 ) -> Campaign:
     draft = await lifecycle.create_draft_campaign(connection, demo_campaign_settings_for_arm(arm, request), now=now)
     with DEMO_ITEMS_FILE.open("rb") as file:
-        await items.import_items(
+        await items.import_items_and_return_receipt(
             connection, draft.slug, file, DEMO_ITEMS_FILE.name, mapping=ColumnMapping(shown="verb"), max_mb=1
         )
     return (
@@ -121,5 +121,5 @@ def demo_campaign_settings_for_arm(arm: str, request: ExperimentRequest) -> Camp
         "hits_per_annotator": max_judgments and -(-max_judgments // HUMAN_ARMS[arm]["items_per_hit"]),
     }
     return CampaignSettings.model_validate(
-        load_starter_question(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
+        load_starter_question_or_refuse(DEMO_QUESTION_NAME).settings.model_dump() | HUMAN_ARMS[arm] | changes
     )

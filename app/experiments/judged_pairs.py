@@ -71,25 +71,25 @@ def columns_of_comparisons_with_baseline(
     return items, pairs.judge[rows], pairs.segment[rows], outcomes
 
 
-def score_graded_response(pairs: JudgedPairs, baseline: int, systems: int) -> Array:
+def score_graded_response(pairs: JudgedPairs, baseline: int, system_count: int) -> Array:
     """Return scores, (systems,), from the comparisons with a baseline, which itself gets no score."""
     return graded_response.fit(
-        *columns_of_comparisons_with_baseline(pairs, baseline), n_items=systems, with_errors=False
+        *columns_of_comparisons_with_baseline(pairs, baseline), n_items=system_count, with_errors=False
     ).score
 
 
-def score_hopkins_may(pairs: JudgedPairs, _baseline: int, systems: int) -> Array:
-    return hopkins_may.fit(pairs.first, pairs.second, pairs.outcome, n_items=systems).score
+def score_hopkins_may(pairs: JudgedPairs, _baseline: int, system_count: int) -> Array:
+    return hopkins_may.fit(pairs.first, pairs.second, pairs.outcome, n_items=system_count).score
 
 
-def score_expected_wins(pairs: JudgedPairs, _baseline: int, systems: int) -> Array:
-    return expected_wins.fit(pairs.first, pairs.second, pairs.outcome, n_items=systems).score
+def score_expected_wins(pairs: JudgedPairs, _baseline: int, system_count: int) -> Array:
+    return expected_wins.fit(pairs.first, pairs.second, pairs.outcome, n_items=system_count).score
 
 
-def score_trueskill(comparisons: JudgedPairs, _baseline: int, systems: int) -> Array:
+def score_trueskill(comparisons: JudgedPairs, _baseline: int, system_count: int) -> Array:
     """Return TrueSkill scores; TrueSkill learns from one comparison after another."""
     beliefs = trueskill.LAW.initial_beliefs(
-        [np.full(systems, number) for number in trueskill.TRUESKILL_DEFAULT_PRIOR], LawParameters()
+        [np.full(system_count, number) for number in trueskill.TRUESKILL_DEFAULT_PRIOR], LawParameters()
     )
     pairs = zip(comparisons.first.tolist(), comparisons.second.tolist(), strict=True)
     judgments = zip(comparisons.judge.tolist(), pairs, ((comparisons.outcome + 1) / 2).tolist(), strict=True)
@@ -116,7 +116,7 @@ SCORING_METHODS = {
 }
 
 
-def pearson_ndcg_without_baseline(truth: Array, score: Array, baseline: int) -> dict[str, float]:
+def pearson_and_ndcg_without_baseline(truth: Array, score: Array, baseline: int) -> dict[str, float]:
     """Return the agreement of scores with the truth, (systems,) each, for the systems other than the baseline."""
     others = np.arange(len(truth)) != baseline
     metrics = correlate_scores(truth[others], score[others])

@@ -23,7 +23,7 @@ from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
     columns_of_comparisons_with_baseline,
-    pearson_ndcg_without_baseline,
+    pearson_and_ndcg_without_baseline,
     score_graded_response,
 )
 from app.experiments.report import format_mean_with_run_range
@@ -105,7 +105,7 @@ class SimulatedJudges:
         self.output = judging.truth + judging.segment_sd * rng.standard_normal((judging.segments, judging.systems))
         self.place = rng.permutation(judging.judges) / judging.judges
 
-    def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
+    def draw_comparisons(self, baseline: int | None, random_judge_share: float) -> JudgedPairs:
         """Draw random comparisons, all with the baseline if there is one; a share of the judges answers at random."""
         judging, rng = self.judging, self.rng
         size = judging.judgments
@@ -116,13 +116,15 @@ class SimulatedJudges:
             self.output[segment, first] - self.output[segment, second] + self.noise[judge] * rng.normal(size=size)
         )
         outcome = np.where(np.abs(difference) < judging.tie, 0, np.sign(difference)).astype(np.int64)
-        return JudgedPairs(first, second, judge, segment, outcome).with_random_answers_of_judges(self.place, share, rng)
+        return JudgedPairs(first, second, judge, segment, outcome).with_random_answers_of_judges(
+            self.place, random_judge_share, rng
+        )
 
 
 class RunJudges(Protocol):
     """Judges of one run."""
 
-    def draw_comparisons(self, baseline: int | None, share: float) -> JudgedPairs:
+    def draw_comparisons(self, baseline: int | None, random_judge_share: float) -> JudgedPairs:
         """Draw comparisons with a baseline, or any; a share of the judges answers at random."""
 
 
@@ -154,7 +156,7 @@ class RandomJudgesExperiment:
     shares: Sequence[int] = RANDOM_JUDGE_PERCENTS
     name: str = "random-judges"
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         settings = {
             "of": self.source.result_settings(),
             "seed": self.seed,
@@ -169,20 +171,20 @@ class RandomJudgesExperiment:
             ArmResult(
                 arm,
                 columns_of_rows_by_name(
-                    [self.simulate_pearson_ndcg_at_percent(method, share, run_number) for share in self.shares]
+                    [self.simulate_pearson_and_ndcg_at_percent(method, share, run_number) for share in self.shares]
                 ),
                 [],
             )
             for arm, method in self.methods.items()
         ]
 
-    def simulate_pearson_ndcg_at_percent(
+    def simulate_pearson_and_ndcg_at_percent(
         self, method: ScoringMethod, random_judge_percent: int, run_number: int
     ) -> dict[str, float]:
         baseline, truth = self.source.baseline, self.source.truth
         crowd = self.source.draw_judges(np.random.default_rng([self.seed, run_number]))
         pairs = crowd.draw_comparisons(baseline if method.uses_baseline_only else None, random_judge_percent / 100)
-        return pearson_ndcg_without_baseline(truth, method.fit(pairs, baseline, len(truth)), baseline)
+        return pearson_and_ndcg_without_baseline(truth, method.fit(pairs, baseline, len(truth)), baseline)
 
 
 @dataclass(frozen=True)
@@ -193,7 +195,7 @@ class BaselineExperiment:
     seed: int
     name: str = "baselines"
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         settings = {"of": asdict(self.judging), "seed": self.seed, "name": self.name}
         return json.dumps(settings, sort_keys=True)
 
@@ -204,7 +206,7 @@ class BaselineExperiment:
                 GRADED_METHOD,
                 columns_of_rows_by_name(
                     [
-                        self.simulate_baseline_outcomes_pearson_ndcg(baseline, run_number)
+                        self.simulate_baseline_counts_pearson_and_ndcg(baseline, run_number)
                         for baseline in self.tried_baselines
                     ]
                 ),
@@ -217,12 +219,12 @@ class BaselineExperiment:
         """Systems that are tried as baselines."""
         return range(0, self.judging.systems, BASELINE_STEP)
 
-    def simulate_baseline_outcomes_pearson_ndcg(self, baseline: int, run_number: int) -> dict[str, float]:
+    def simulate_baseline_counts_pearson_and_ndcg(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
         advice = baseline_advice(columns_of_comparisons_with_baseline(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
-        return counts | pearson_ndcg_without_baseline(self.judging.truth, score, baseline)
+        return counts | pearson_and_ndcg_without_baseline(self.judging.truth, score, baseline)
 
 
 def columns_of_rows_by_name(rows: list[dict[str, float]]) -> dict[str, list[float]]:

@@ -23,7 +23,7 @@ async def redirect_to_arm(
     if platform not in platforms_of_experiment():
         message = "This link belongs to a campaign, not to an experiment. Use a campaign’s link instead."
         raise NotFound(message, code="campaign_not_found")
-    arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
+    arrival = platform.parse_arrival_or_none(request.query_params.multi_items(), request.app.state.settings)
     worker_id = arrival.worker_id if arrival else secrets.token_hex(16)
     arms = await load_arm_candidates_by_link(connection, link_key, platform.name, worker_id)
     arm = choose_visited_or_running_arm(arms, link_key, f"{platform.name} {worker_id}")

@@ -100,7 +100,7 @@ def plot_part_returning_template_context(folder: Path, part: ReportPart) -> dict
         "said": part.introduction,
         "figures": figure_files,
         "heads": [arm.title for arm in SCALE_ARMS],
-        "rows": checkpoint_rows([spearman[arm.name] for arm in SCALE_ARMS]),
+        "rows": checkpoint_mean_and_band_text_rows([spearman[arm.name] for arm in SCALE_ARMS]),
         "needed": [
             [format_judgments_to_match_da(spearman, arm.name, judgments) for arm in SCALE_ARMS[1:]]
             for judgments in range(2, len(ITEM_CHECKPOINTS) + 1)
@@ -108,7 +108,7 @@ def plot_part_returning_template_context(folder: Path, part: ReportPart) -> dict
     }
 
 
-def checkpoint_rows(values: Sequence[Array]) -> list[list[str]]:
+def checkpoint_mean_and_band_text_rows(values: Sequence[Array]) -> list[list[str]]:
     """Return at each checkpoint the mean of each arm's figures, (runs, L), and the band that holds 95 % of the runs."""
     return [[format_mean_with_run_range(by_run[:, k]) for by_run in values] for k in range(len(ITEM_CHECKPOINTS))]
 
@@ -148,7 +148,7 @@ def draw_goal_figures_and_build_contexts(folder: Path, part: ReportPart) -> list
                 "words": words,
                 "file": file,
                 "heads": [SCALE_ARM_TITLES[arm] for arm in arms],
-                "rows": checkpoint_rows([values[arm] for arm in arms]),
+                "rows": checkpoint_mean_and_band_text_rows([values[arm] for arm in arms]),
                 "needed": [format_judgments_to_match_da(values, arm, ITEM_CHECKPOINTS[-1]) for arm in arms[1:]],
             }
         )

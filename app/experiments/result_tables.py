@@ -41,7 +41,7 @@ def write_figure_table(
 
 
 def settings_json_by_experiment_name(results: ExperimentResults) -> dict[str, str]:
-    return {experiment.name: experiment.settings() for experiment, _ in results}
+    return {experiment.name: experiment.settings_json() for experiment, _ in results}
 
 
 def write_parquet_rows(path: Path, rows: Sequence[Mapping[str, object]], metadata: Mapping[str, str]) -> None:

@@ -45,14 +45,14 @@ class Experiment(Protocol):
     def name(self) -> str:
         """Name of the file with its results."""
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         """Return the settings on which the results depend, as text."""
 
     def run(self, run_number: int) -> list[ArmResult]:
         """Return the results of every arm in one run."""
 
 
-def iterate_done_counts_while_running(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
+def do_missing_runs_and_iterate_done_counts(experiment: Experiment, folder: Path, count: int) -> Iterator[int]:
     """Do the missing runs out of `count`, and yield how many are done; `load_runs` reads their results.
 
     Raises `Conflict` (`other_experiment`) where the folder has results of other settings.
@@ -63,7 +63,7 @@ def iterate_done_counts_while_running(experiment: Experiment, folder: Path, coun
     yield count - len(missing)
     with make_process_pool() as pool, path.open("a", encoding="utf-8") as file:
         if file.tell() == 0:
-            file.write(experiment.settings() + "\n")
+            file.write(experiment.settings_json() + "\n")
         waiting = {pool.submit(experiment.run, k): k for k in missing}
         for completed, future in enumerate(as_completed(waiting), start=count - len(missing) + 1):
             line = {"run": waiting[future], "found": [asdict(arm_result) for arm_result in future.result()]}
@@ -94,7 +94,7 @@ def iterate_run_records_or_refuse(experiment: Experiment, path: Path) -> Iterato
     if not path.exists():
         return
     settings, *lines = path.read_text(encoding="utf-8").split("\n")
-    if settings != experiment.settings():
+    if settings != experiment.settings_json():
         raise Conflict(
             f"{path} has results with other settings. Nothing was changed. Choose another folder.",
             code="other_experiment",

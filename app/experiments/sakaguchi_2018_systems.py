@@ -101,7 +101,7 @@ class SystemsExperiment:
     population: Population
     seed: int
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         outputs = sha256(np.ascontiguousarray(self.quality).tobytes()).hexdigest()
         settings = {"outputs": outputs, "population": asdict(self.population), "seed": self.seed}
         return json.dumps(settings, sort_keys=True)
@@ -122,21 +122,23 @@ class SystemsExperiment:
             "systems": lambda people, rng: self.iterate_easl_scores_asking_by_rule("systems", people, rng),
         }
         return [
-            self.figures_of_arm(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
+            self.arm_result_of_scores(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
             for arm, scoring in scoring_by_arm.items()
         ]
 
-    def figures_of_arm(self, arm: str, scores: Iterator[Array]) -> ArmResult:
+    def arm_result_of_scores(self, arm: str, scores: Iterator[Array]) -> ArmResult:
         score_history = list(scores)
         figures = {
             figure.__name__: [figure(self.truth, score) for score in score_history] for figure in (spearman, pearson)
         }
         return ArmResult(arm, figures, score_history[-1].round(4).tolist())
 
-    def iterate_mean_scores_of_systems(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iterate_mean_scores_of_systems(
+        self, annotator_habits: Sequence[Habits], rng: np.random.Generator
+    ) -> Iterator[Array]:
         """Score random outputs, none twice before all were scored, and yield the mean score of each system."""
         segments, systems = self.quality.shape
-        annotators = HabitAnnotators(people, self.quality.ravel())
+        annotators = HabitAnnotators(annotator_habits, self.quality.ravel())
         total, count = np.zeros(systems), np.zeros(systems)
         hits = self.iterate_shuffled_hits(segments * systems, rng)
         for _ in SYSTEM_CHECKPOINTS:
@@ -144,7 +146,7 @@ class SystemsExperiment:
                 np.add.at(
                     total,
                     outputs % systems,
-                    annotators.draw_scores_by_annotator(int(rng.integers(len(people))), outputs, rng),
+                    annotators.draw_scores_by_annotator(int(rng.integers(len(annotator_habits))), outputs, rng),
                 )
                 np.add.at(count, outputs % systems, 1)
             yield total / np.maximum(count, 1)
@@ -155,26 +157,34 @@ class SystemsExperiment:
         while True:
             yield from rng.permutation(size)[: size - size % OUTPUTS_PER_HIT].reshape(-1, OUTPUTS_PER_HIT)
 
-    def iterate_easl_scores_asking_evenly(self, people: Sequence[Habits], rng: np.random.Generator) -> Iterator[Array]:
+    def iterate_easl_scores_asking_evenly(
+        self, annotator_habits: Sequence[Habits], rng: np.random.Generator
+    ) -> Iterator[Array]:
         """Ask about each system equally often, in random company, and yield scores by EASL."""
-        annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign("easl", rng)
+        annotators, campaign = (
+            SegmentAnnotators(annotator_habits, self.quality, rng),
+            self.make_simulated_campaign("easl", rng),
+        )
         for judgments in SYSTEM_CHECKPOINTS:
             while len(campaign.hits) * OUTPUTS_PER_HIT < judgments * len(self.truth):
                 campaign.judge_each_item_once(annotators)
             yield campaign.score
 
     def iterate_easl_scores_asking_by_rule(
-        self, rule: str, people: Sequence[Habits], rng: np.random.Generator
+        self, rule: str, annotator_habits: Sequence[Habits], rng: np.random.Generator
     ) -> Iterator[Array]:
         """Ask as a rule selects, and yield scores by EASL."""
-        annotators, campaign = SegmentAnnotators(people, self.quality, rng), self.make_campaign(rule, rng)
+        annotators, campaign = (
+            SegmentAnnotators(annotator_habits, self.quality, rng),
+            self.make_simulated_campaign(rule, rng),
+        )
         hits = campaign.iterate_answered_hits(annotators)
         for judgments in SYSTEM_CHECKPOINTS:
             while len(campaign.hits) * OUTPUTS_PER_HIT < judgments * len(self.truth):
                 next(hits)
             yield campaign.score
 
-    def make_campaign(self, rule: str, rng: np.random.Generator) -> SimulatedCampaign:
+    def make_simulated_campaign(self, rule: str, rng: np.random.Generator) -> SimulatedCampaign:
         size = len(self.truth)
         settings = SelectionSettings(
             judgments_per_item=10**6, items_per_hit=min(OUTPUTS_PER_HIT, size), gamma=SYSTEM_GAMMA

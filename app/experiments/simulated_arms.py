@@ -80,7 +80,7 @@ class ScaleExperiment:
     seed: int
     arms: tuple[str, ...] = arm_names(ALL_SCALE_ARMS)
 
-    def settings(self) -> str:
+    def settings_json(self) -> str:
         return json.dumps(asdict(self), sort_keys=True)
 
     def run(self, run_number: int) -> list[ArmResult]:
@@ -105,7 +105,7 @@ class ScaleExperiment:
 
 
 def iterate_campaign_after_each_round(
-    arm: Arm, people: SimulatedAnnotators, truth: Array, seed: Sequence[int]
+    arm: Arm, annotators: SimulatedAnnotators, truth: Array, seed: Sequence[int]
 ) -> Iterator[SimulatedCampaign]:
     """Yield a campaign at its start, and after each round of one judgment per item on average."""
     size, rule = len(truth), SELECTION_RULES["easl" if arm.rule == EVEN_ORDER else arm.rule]
@@ -120,19 +120,19 @@ def iterate_campaign_after_each_round(
         rule, ONLINE_LAWS[arm.law], settings, LawParameters(), size, np.random.default_rng(seed)
     )
     yield campaign
-    hits = campaign.iterate_answered_hits(people)
+    hits = campaign.iterate_answered_hits(annotators)
     for judgments in ITEM_CHECKPOINTS:
         if arm.rule == EVEN_ORDER or judgments == 1:  # every rule begins with one judgment of each item
-            campaign.judge_each_item_once(people)
+            campaign.judge_each_item_once(annotators)
         else:
             while len(campaign.hits) * SCALE_ITEMS_PER_HIT < judgments * size:
                 next(hits)
         yield campaign
 
 
-def count_best_items_of(size: int) -> int:
-    """Return how many of `size` items are the best."""
-    return max(1, round(BEST_SHARE * size))
+def count_best_items_of(item_count: int) -> int:
+    """Return how many of `item_count` items are the best."""
+    return max(1, round(BEST_SHARE * item_count))
 
 
 def result_of_arm_by_round(arm: str, campaigns: Iterator[SimulatedCampaign], truth: Array) -> ArmResult:

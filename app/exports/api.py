@@ -14,10 +14,10 @@ from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.exports import posterior_page
 from app.exports.dependencies import streaming_response_of_export
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.http.dependencies import Database, Now, ReadingDatabase, openapi_description_of_refusals
 from app.record import replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router(
     "/api/v1/campaigns/{slug}",
@@ -117,8 +117,8 @@ async def list_posteriors(
 ) -> PosteriorPageSchema:
     """Return a page of the items' newest posteriors, each with the intervals of the `items` export."""
     async with fits.open_answers_snapshot(database) as connection:
-        chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
-        evidence = await fits.update_calibrated_evidence(connection, chosen)
+        chosen = (await load_campaign_by_slug_or_refuse(connection, slug)).find_criterion_or_refuse(criterion)
+        evidence = await fits.load_and_cache_calibrated_evidence(connection, chosen)
         shrinkage = await evidence.fit_shrinkage_in_thread()
         total, estimates = await posterior_page.load_posterior_total_and_page(
             connection,
@@ -177,7 +177,7 @@ async def get_export(
     """
     export_options: dict[str, Any] = {"spreadsheet": spreadsheet, "options": Options(classes), "criterion": criterion}
     return streaming_response_of_export(
-        await open_export(database, slug, what, format, fits=fits, **export_options), now
+        await open_export_or_refuse(database, slug, what, format, fits=fits, **export_options), now
     )
 
 
@@ -211,6 +211,6 @@ class VerificationSchema(BaseModel):
 async def get_verification(database: ReadingDatabase, slug: str) -> VerificationSchema:
     """Replay all responses from the prior and compare every posterior."""
     async with open_snapshot(database) as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        verification = await replay.verify_by_replay(connection, campaign)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        verification = await replay.verify_by_replay_or_refuse(connection, campaign)
     return VerificationSchema.model_validate(verification, from_attributes=True)

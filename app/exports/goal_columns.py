@@ -43,7 +43,7 @@ class GoalColumns:
     def names(self) -> tuple[str, ...]:
         return (*self.sides, *self.numbers)
 
-    def cells(self, item_numbers: NumberColumn) -> list[list[Any]]:
+    def cell_columns_of_items(self, item_numbers: NumberColumn) -> list[list[Any]]:
         """Return the columns of cells of the items with these numbers."""
         sides = [[SIDE_CELLS[side] for side in of_all[item_numbers].tolist()] for of_all in self.sides.values()]
         return sides + to_cell_columns(*(of_all[item_numbers] for of_all in self.numbers.values()))

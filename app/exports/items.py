@@ -173,7 +173,7 @@ class ItemRowFormatter:
             *unjudged,
             *settled,
         )
-        columns += (*self.goal_columns.cells(numbers["number"]),)
+        columns += (*self.goal_columns.cell_columns_of_items(numbers["number"]),)
         return list(zip(block.ids, block.shown, *block.uploaded_columns(self.uploaded_columns), *columns, strict=True))
 
 
@@ -184,7 +184,7 @@ async def load_item_row_formatter(
     uploaded_columns: Sequence[str],
 ) -> ItemRowFormatter:
     """Return the formatter from all judgments; it keeps only the numbers of each item that rows need."""
-    evidence = await calibrated_intervals.update_calibrated_evidence(connection, criterion)
+    evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, criterion)
     goal_values = await load_goal_columns(connection, criterion, evidence)
     shrinkage = await evidence.fit_shrinkage_in_thread()
     return ItemRowFormatter(criterion, evidence.intervals, shrinkage, unjudged_cells, uploaded_columns, goal_values)

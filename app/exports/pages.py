@@ -21,12 +21,12 @@ from app.designs.scale import MAX_POINTS
 from app.errors import NotFound, shorten_echo
 from app.exports.dependencies import streaming_response_of_export
 from app.exports.items import has_alpha_beta_posterior
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.http.dependencies import Now, ReadingDatabase, Transaction, render_page
 from app.inference.online.law import Law
 from app.media import media_store as media
 from app.record import remarks
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.text.table_formats import ExportFormat
 
 router = researcher_router("/admin/campaigns/{slug}/export")
@@ -80,7 +80,7 @@ def iterate_available_export_sections(
         contents = "Annotators’ remarks on items and tasks: comments, and flags with the chosen reason."
         yield "Comments and flags", contents, [(f"remarks.{end}", title) for end, title in DOWNLOAD_FORMATS]
     for method_export in exports:
-        contents = method_export.contents + f" {cut_labels_sentence(design)}" * (
+        contents = method_export.contents + f" {sentence_on_where_labels_are_cut(design)}" * (
             method_export.can_cut_scores and not design.classes
         )
         yield (
@@ -106,7 +106,7 @@ def describe_items_file(design: Design, law: Law) -> str:
     return f"Every item with its uploaded columns, posterior, {score}, variance, 95 % interval and judgments{mean}."
 
 
-def cut_labels_sentence(design: Design) -> str:
+def sentence_on_where_labels_are_cut(design: Design) -> str:
     """Return the sentence that says at which value judgments are cut into labels."""
     middle = f"{design.unit.format_place_rounded(MAX_POINTS / 2)} {design.unit.sign}"
     return f"The {design.noun}s that annotators gave are cut at {middle}."
@@ -116,8 +116,8 @@ def cut_labels_sentence(design: Design) -> str:
 async def show_export_page(
     request: Request, connection: Transaction, slug: str, criterion: CriterionNameQuery = ""
 ) -> HTMLResponse:
-    campaign = await load_campaign_for_page(connection, slug)
-    chosen = campaign.find_criterion(criterion)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    chosen = campaign.find_criterion_or_refuse(criterion)
     answered = await has_answers(connection, campaign)
     exports = (await load_available_methods(connection, chosen)).exports if answered else []
     context = criterion_template_context(chosen) | {"view": AnalysisView(criterion=criterion)}
@@ -131,12 +131,14 @@ async def show_export_page(
 
 
 @scores_router.get("/scores.csv")
-async def download_scores(
+async def download_scores_csv(
     database: ReadingDatabase, fits: ProcessFits, slug: str, *, now: Now, criterion: CriterionNameQuery = ""
 ) -> StreamingResponse:
     """Send the table of scores, which viewers see on the overview, too."""
     export_options: dict[str, Any] = {"spreadsheet": False, "fits": fits, "criterion": criterion}
-    return streaming_response_of_export(await open_export(database, slug, "items", "csv", **export_options), now)
+    return streaming_response_of_export(
+        await open_export_or_refuse(database, slug, "items", "csv", **export_options), now
+    )
 
 
 @router.get("/{file}")
@@ -149,4 +151,6 @@ async def download_export(
         raise NotFound(f"There is no export “{shorten_echo(file)}”.", code="export_not_found")
     format_: ExportFormat = "jsonl" if extension == "jsonl" else "csv"
     export_options: dict[str, Any] = {"spreadsheet": extension == "xl.csv", "fits": fits, "criterion": criterion}
-    return streaming_response_of_export(await open_export(database, slug, export_name, format_, **export_options), now)
+    return streaming_response_of_export(
+        await open_export_or_refuse(database, slug, export_name, format_, **export_options), now
+    )

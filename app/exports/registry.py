@@ -36,11 +36,11 @@ from app.exports.items import has_alpha_beta_posterior, open_easl_program_table,
 from app.exports.responses import open_responses_export_table
 from app.exports.segments import open_segment_outputs_table
 from app.exports.unanswered import open_unanswered_hits_table
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.text.table_formats import ExportFormat, format_utc_time
 
 
-async def open_export(
+async def open_export_or_refuse(
     engine: AsyncEngine,
     slug: str,
     export_name: str,
@@ -70,8 +70,8 @@ async def open_export(
 
     """
     async with engine.connect() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-    chosen = campaign.find_criterion(criterion)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    chosen = campaign.find_criterion_or_refuse(criterion)
     export = export_by_name().get(export_name)
     if export is None or format_ not in ("csv", "jsonl", export.only_format):
         raise NotFound(

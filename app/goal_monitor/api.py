@@ -7,11 +7,11 @@ from pydantic import BaseModel, Field
 from app.accounts.guards import program_router
 from app.analysis.dependencies import ProcessFits
 from app.errors import Conflict
-from app.goal_monitor.monitor import load_goal_progress_if_any
+from app.goal_monitor.monitor import load_goal_progress_or_none
 from app.goals.progress import Progress
 from app.goals.settings import RELEASE_ITEMS
 from app.http.dependencies import Database, openapi_description_of_refusals
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}", "Results")
 
@@ -54,11 +54,11 @@ class GoalProgress(BaseModel):
 async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalProgress:
     """Return the campaign's progress towards its goal, from the newest answers."""
     async with fits.open_answers_snapshot(database) as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
-        judgments_read = await fits.update_calibrated_evidence(connection, campaign.criteria[0])
-        progress = await load_goal_progress_if_any(
+        judgments_read = await fits.load_and_cache_calibrated_evidence(connection, campaign.criteria[0])
+        progress = await load_goal_progress_or_none(
             connection, campaign, await judgments_read.estimate_goal_in_thread(campaign)
         )
     if progress is None:

@@ -21,7 +21,7 @@ from app.campaigns import lifecycle
 from app.database.alerts import store_alert_unless_known, store_new_alerts_sql
 from app.database.audit_log import CURRENT_ACTOR, SERVER_ACTOR
 from app.database.bulk import open_snapshot
-from app.database.campaign import finish_campaign_if_complete
+from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.goal_monitor import release
@@ -61,7 +61,7 @@ class GoalScanState:
 
 
 async def scan_goal_and_act_unless_overtaken(
-    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: GoalScanState | None = None
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last_state: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
     process was faster, which may not have seen the last answers.
@@ -70,22 +70,24 @@ async def scan_goal_and_act_unless_overtaken(
         campaign = await load_campaign(connection, campaign_id)
         if not can_answers_change_goal_state(campaign):
             return GoalScanState(None)
-        evidence = await calibrated_intervals.update_calibrated_evidence(
-            connection, campaign.criteria[0], last.evidence_read if last else None
+        evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(
+            connection, campaign.criteria[0], last_state.evidence_read if last_state else None
         )
-        progress = await load_goal_progress_if_any(
+        progress = await load_goal_progress_or_none(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)
         )
-        settled_change = await release.load_items_with_changed_settled_flag(connection, campaign, progress)
+        settled_change = await release.load_settled_change_since_last_scan(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != text_that_identifies_goal(campaign):
         await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):
-        if not await release.store_settled_flags_unless_overtaken(engine, campaign, settled_change):
+        if not await release.try_to_store_settled_flags(engine, campaign, settled_change):
             return None
         async with engine.begin() as connection:
-            is_finished = await finish_campaign_if_complete(connection, campaign_id, now=now)
+            is_finished = await finish_campaign_if_complete_and_tell(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
-            return await scan_goal_and_act_unless_overtaken(engine, campaign_id, now=now, last=GoalScanState(evidence))
+            return await scan_goal_and_act_unless_overtaken(
+                engine, campaign_id, now=now, last_state=GoalScanState(evidence)
+            )
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
         await store_missed_goal_alert(engine, campaign, progress)
     return GoalScanState(evidence)
@@ -100,7 +102,7 @@ def can_answers_change_goal_state(campaign: Campaign) -> bool:
     return bool(campaign.status == "running" and (campaign.goal != NO_GOAL or campaign.releases))
 
 
-async def load_goal_progress_if_any(
+async def load_goal_progress_or_none(
     connection: AsyncConnection, campaign: Campaign, goal_estimates: GoalEstimates
 ) -> Progress | None:
     """Return the progress by the items that count for the goal, None without a goal. `goal_estimates` has all items."""

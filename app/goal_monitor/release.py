@@ -18,14 +18,14 @@ from app.designs.campaign import Campaign, pack_section_settings_into_columns
 from app.goals.progress import Progress
 from app.goals.settings import GoalSettings
 from app.inference.ground.arrays import Integers, Mask
-from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition
+from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION, present_posteriors_condition_sql
 from app.record.retired import IS_RETIRED_SQL
 
 ITEMS_PER_RELEASE_BATCH = 5_000  # answers may have to wait for the rows of a batch
 
 LIST_SETTLED_FLAGS = f"""
     SELECT CAST(p.settled AS int) AS settled, CAST({IS_RETIRED_SQL} AS int) AS retired
-    FROM posteriors p WHERE {present_posteriors_condition("$1")}
+    FROM posteriors p WHERE {present_posteriors_condition_sql("$1")}
     ORDER BY p.subject
 """
 
@@ -61,7 +61,7 @@ class SettledChange(NamedTuple):
     settled: Mask
 
 
-async def load_items_with_changed_settled_flag(
+async def load_settled_change_since_last_scan(
     connection: AsyncConnection, campaign: Campaign, progress: Progress | None
 ) -> SettledChange:
     """Return which items changed since the last scan."""
@@ -78,16 +78,14 @@ async def load_items_with_changed_settled_flag(
 
 
 def same_goal_query_parameters(campaign: Campaign) -> dict[str, Any]:
-    """Return the parameters of `IS_SAME_GOAL_SQL`."""
+    """Return the parameters of the condition `IS_SAME_GOAL_SQL`."""
     return {
         "goal": json.dumps(pack_section_settings_into_columns(campaign.column_values_of_campaign())["goal_settings"]),
         "default_goal": DEFAULT_GOAL,
     }
 
 
-async def store_settled_flags_unless_overtaken(
-    engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange
-) -> bool:
+async def try_to_store_settled_flags(engine: AsyncEngine, campaign: Campaign, settled_change: SettledChange) -> bool:
     """Store the change in batches. Return False if something else has changed the campaign meanwhile."""
     release_parameters = {"campaign": campaign.id, "revision": campaign.revision} | same_goal_query_parameters(campaign)
     for count, start in enumerate(range(0, len(settled_change.items), ITEMS_PER_RELEASE_BATCH)):

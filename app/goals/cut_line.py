@@ -33,7 +33,7 @@ class CutLine:
     threshold: float | None = None
 
     @property
-    def describe(self) -> str:
+    def description_text(self) -> str:
         """The line in words, as the table of scores shows it."""
         place = f"cut after {self.above_count:,}" if self.threshold is None else f"threshold {self.threshold:g}"
         count = len(self.crossing)

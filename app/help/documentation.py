@@ -119,14 +119,14 @@ def plain_text_of_inline_token(inline: Token) -> str:
     return "".join(token.content for token in inline.children or () if token.type in ("text", "code_inline"))
 
 
-def reserve_unique_anchor(heading: str, used: set[str]) -> str:
+def reserve_unique_anchor(heading: str, used_anchors: set[str]) -> str:
     """Return the anchor of a heading as GitHub and the site write it, and add it to the used ones."""
     anchor = wanted = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
     number = 0
-    while anchor in used:
+    while anchor in used_anchors:
         number += 1
         anchor = f"{wanted}_{number}"
-    used.add(anchor)
+    used_anchors.add(anchor)
     return anchor
 
 

@@ -89,30 +89,30 @@ def find_sections_by_heading_words(query: str, *, limit: int) -> list[Searchable
 
 
 def search_rank_of_section(
-    found: SearchableSection, patterns: list[re.Pattern[str]], phrase: re.Pattern[str]
+    searchable_section: SearchableSection, patterns: list[re.Pattern[str]], phrase: re.Pattern[str]
 ) -> tuple[int, float]:
     """Return how many of the words a section has, and how much it is about them and the phrase that they form."""
-    heading, title = found.section.heading, found.page.title
+    heading, title = searchable_section.section.heading, searchable_section.page.title
     weights = [
         HEADING_WEIGHT * bool(pattern.search(heading))
         + TITLE_WEIGHT * bool(pattern.search(title))
-        + min(len(pattern.findall(found.text)), MAX_COUNTED_IN_TEXT)
+        + min(len(pattern.findall(searchable_section.text)), MAX_COUNTED_IN_TEXT)
         for pattern in patterns
     ]
-    has_phrase = phrase.search(heading) or phrase.search(found.text)
+    has_phrase = phrase.search(heading) or phrase.search(searchable_section.text)
     total: float = sum(weights) + PHRASE_WEIGHT * bool(has_phrase and len(patterns) > 1)
-    if found.chapter.title in LATER_CHAPTERS:
+    if searchable_section.chapter.title in LATER_CHAPTERS:
         total *= LATER_WEIGHT
     return sum(weight > 0 for weight in weights), total
 
 
-def make_search_result(found: SearchableSection, any_word: re.Pattern[str]) -> SearchResult:
+def make_search_result(searchable_section: SearchableSection, any_word: re.Pattern[str]) -> SearchResult:
     return SearchResult(
-        chapter=found.chapter.title,
-        page=found.page.title,
-        url=found.url,
-        heading=render_highlighted_words(found.section.heading, any_word),
-        excerpt=render_highlighted_words(excerpt_around(found.text, any_word), any_word),
+        chapter=searchable_section.chapter.title,
+        page=searchable_section.page.title,
+        url=searchable_section.url,
+        heading=render_highlighted_words(searchable_section.section.heading, any_word),
+        excerpt=render_highlighted_words(excerpt_around(searchable_section.text, any_word), any_word),
     )
 
 

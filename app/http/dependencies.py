@@ -76,7 +76,7 @@ async def get_serving_connection(request: Request) -> AsyncIterator[session.Driv
 async def borrow_serving_connection(request: Request) -> AsyncIterator[session.Driver]:
     """Borrow a connection for the campaign in the request's path. Waits for no part of the request."""
     connections: session.ServingConnections = request.app.state.serving_connections
-    campaign = await request.app.state.names.find_campaign_id_in_path(connections, request.path_params)
+    campaign = await request.app.state.names.find_campaign_id_in_path_or_none(connections, request.path_params)
     async with connections.borrow_autocommit_connection(campaign) as connection:
         yield connection
 
@@ -93,7 +93,7 @@ def parse_canonical_row_id_or_none(raw: str) -> int | None:
     return number if number <= MAX_ROW_ID else None
 
 
-def require_canonical_row_id(raw: object) -> object:
+def canonical_row_id_or_refuse(raw: object) -> object:
     """Return a row's number in a URL unchanged.
 
     Raises `NotFound` for other spellings, such as `+1`, `01` or digits of another script: no page has such a URL.
@@ -103,7 +103,7 @@ def require_canonical_row_id(raw: object) -> object:
     return raw
 
 
-RowId = Annotated[int, BeforeValidator(require_canonical_row_id), PathParameter(ge=1, le=MAX_ROW_ID)]
+RowId = Annotated[int, BeforeValidator(canonical_row_id_or_refuse), PathParameter(ge=1, le=MAX_ROW_ID)]
 Database = Annotated[AsyncEngine, dependency_on_app_state("database")]
 # A separate pool for downloads: a slow reader makes other downloads wait, but no annotator.
 ReadingDatabase = Annotated[AsyncEngine, dependency_on_app_state("reading_database")]

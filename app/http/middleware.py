@@ -163,7 +163,7 @@ class SecurityHeaders:
         self.own_policy = policy + "'self'"
         self.framed_policy = policy + " ".join(frame_ancestors)
 
-    def policy_of_framed_page(self, origins: tuple[str, ...], *, framed: bool) -> str:
+    def content_security_policy_of_framed_page(self, origins: tuple[str, ...], *, framed: bool) -> str:
         """Return the policy of a page that its campaign's sites may frame, and a platform's if it may do so anyway."""
         return self.policy_before_ancestors + " ".join((*(self.frame_ancestors if framed else ()), *origins))
 
@@ -181,7 +181,7 @@ class SecurityHeaders:
                 headers = MutableHeaders(scope=message)
                 # Browsers apply the first of repeated directives.
                 origins: tuple[str, ...] = scope["state"].get(FRAME_ORIGINS_STATE_KEY, ())
-                page_policy = self.policy_of_framed_page(origins, framed=framed) if origins else policy
+                page_policy = self.content_security_policy_of_framed_page(origins, framed=framed) if origins else policy
                 if form_origins := scope["state"].get(FORM_ORIGINS_STATE_KEY):
                     allowed = f"{FORM_ACTION_DIRECTIVE} {' '.join(form_origins)}"
                     page_policy = page_policy.replace(FORM_ACTION_DIRECTIVE, allowed)

@@ -32,7 +32,7 @@ from app.http.languages.templates import translate_template_source
 from app.settings import easel_command_to_type, project_folder
 from app.text.ages import describe_age
 from app.text.durations import format_duration
-from app.text.latex import html_with_formulas_put_back, mark_formulas, markdown_with_placeholders_and_formulas
+from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
 from app.text.markdown import markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
 from app.text.result_cache import cache_results_by_size
@@ -99,14 +99,14 @@ def translations_for_scripts_as_json(language: str, design: str | None) -> str:
     head_templates = [f"designs/{design}_head.html", "designs/plain_head.html"]
     script_tag = DESIGN_SCRIPT_PATTERN.search(english_environment.select_template(head_templates).render())
     translations = (
-        script_translation_by_english_words(language, script_and_imports(STATIC_FOLDER / script_tag[1]))
+        script_translation_by_english_words(language, paths_of_script_and_its_imports(STATIC_FOLDER / script_tag[1]))
         if script_tag
         else {}
     )
     return htmlsafe_json_dumps(translations) if translations else ""
 
 
-def script_and_imports(first_script: Path) -> set[str]:
+def paths_of_script_and_its_imports(first_script: Path) -> set[str]:
     """Return the paths of a script and of all scripts that it imports, as catalogues write them."""
     scripts, waiting = {first_script}, [first_script]
     while waiting:
@@ -185,7 +185,7 @@ async def markdown_texts_to_safe_html(*markdown: str, mark_formulas: bool) -> li
 
 english_environment.filters |= {
     "ago": describe_age,
-    "formulas": mark_formulas,
+    "formulas": with_marked_formulas,
     "plural": pluralize,
     "duration": format_duration,
     "noun": item_noun,

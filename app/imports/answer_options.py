@@ -82,7 +82,7 @@ class AnswerFileOptions(BaseModel):
         )
 
     @classmethod
-    def from_form(cls, form: Mapping[str, object]) -> Self:
+    def from_form_or_refuse(cls, form: Mapping[str, object]) -> Self:
         """Return the options in a form; its other fields are ignored. Raises `Invalid` (`invalid`)."""
         values = {name: form[name] for name in cls.model_fields if isinstance(form.get(name), str)}
         try:

@@ -26,7 +26,7 @@ from app.imports.campaign_zip import MEDIA_FOLDER, SentCampaign
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.media import media_store
 from app.media.media_zip import MEDIA_PIECE_BYTES
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import ReadOptions, UploadedTable, format_cell, read_table_of_any_length, table_from_objects
 
 FILE_ID_COLUMN = "id"
@@ -49,9 +49,13 @@ async def create_draft_from_campaign_file(
             items_of_file = sent.parsed_file.content.items or ItemsOfFile.model_construct()
             mapping = column_mapping_of_file(items_of_file)
             with prefixing_refusals_with_file_name(file_name):
-                await items.import_items_table(connection, campaign.slug, read_items, mapping, media=sent.media)
+                await items.import_items_table_and_return_receipt(
+                    connection, campaign.slug, read_items, mapping, media=sent.media
+                )
                 if items_of_file.known_answers:
-                    await mark_checks.use_known_answers_as_gold(connection, campaign.slug, items_of_file.known_answers)
+                    await mark_checks.use_known_answers_as_gold_and_return_ids(
+                        connection, campaign.slug, items_of_file.known_answers
+                    )
     return campaign
 
 
@@ -67,7 +71,9 @@ def items_file_name_with_reader_or_none(
         )
     if items_of_file.rows:
         document = sent.parsed_file.document
-        lines = [document.line_of(("items", "rows", number)) for number in range(len(items_of_file.rows))]
+        lines = [
+            document.line_number_of_value_at(("items", "rows", number)) for number in range(len(items_of_file.rows))
+        ]
         return sent.parsed_file.name, partial(table_from_objects, list(zip(lines, items_of_file.rows, strict=True)))
     if items_of_file.file:
         raise Invalid(
@@ -100,7 +106,7 @@ def prefixing_refusals_with_file_name(file_name: str) -> Iterator[None]:
         raise type(refusal)(message, code=refusal.code, **refusal.details) from refusal
 
 
-def require_file_in_folder(folder: Path, file_name: str) -> Path:
+def file_path_in_folder_or_refuse(folder: Path, file_name: str) -> Path:
     """Return a file in a folder or below. Raises `Invalid` (`items_outside`) and `NotFound` (`items_file_missing`)."""
     path = (folder / file_name).resolve()
     if not path.is_relative_to(folder.resolve()):
@@ -132,8 +138,10 @@ async def build_campaign_yaml_or_zip(connection: AsyncConnection, slug: str, *, 
     included.
     Raises `NotFound` (`campaign_not_found`), and with items `TooLarge` (`items_too_many`).
     """
-    campaign = await load_campaign_by_slug(connection, slug)
-    written_items = await load_items_for_campaign_file(connection, campaign) if with_items else WrittenItems()
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    written_items = (
+        await load_items_for_campaign_file_or_refuse_many(connection, campaign) if with_items else WrittenItems()
+    )
     text = await asyncio.to_thread(
         format_campaign_yaml_or_refuse_size, lifecycle.unchecked_settings_of_campaign(campaign), written_items
     )
@@ -186,7 +194,7 @@ def media_file_names_in_cells(campaign: Campaign, item_cells: Iterable[ItemTexts
     return {file.name for cells in item_cells for file in content.find_media_files_in_cells(cells)}
 
 
-async def load_items_for_campaign_file(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
+async def load_items_for_campaign_file_or_refuse_many(connection: AsyncConnection, campaign: Campaign) -> WrittenItems:
     """Load the items in the form that a campaign file stores. Raises `TooLarge` (`items_too_many`)."""
     if campaign.segment_count:
         rows = await item_list.load_first_output_rows(connection, campaign.id, limit=MAX_ITEMS_IN_CAMPAIGN_FILE + 1)

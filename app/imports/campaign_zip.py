@@ -43,7 +43,8 @@ def read_campaign_file_or_zip(
     """Return the campaign in an open file called `name`, which is a campaign file or a zip with one.
 
     Settings in `overrides` replace those of the file. Raises what `parse_campaign_file`, `open_zip_or_refuse` and
-    `zip_entries_by_path` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge` (`file_too_large`).
+    `zip_entries_by_path_or_refuse` raise, `Invalid` (`campaign_file_missing`, `zip_stray`) and `TooLarge`
+    (`file_too_large`).
     Files of items are checked when they are stored.
     """
     start = file.read(len(ZIP_SIGNATURE))
@@ -51,7 +52,7 @@ def read_campaign_file_or_zip(
     if start != ZIP_SIGNATURE:
         return SentCampaign(campaign_file.parse_campaign_file(file.read(MAX_CAMPAIGN_FILE_BYTES + 1), name, overrides))
     with media_zip.open_zip_or_refuse(file) as zip_:
-        members = media_zip.zip_entries_by_path(zip_)
+        members = media_zip.zip_entries_by_path_or_refuse(zip_)
         folder = media_zip.folder_around_all_paths_or_empty(members)
         if folder + CAMPAIGN_FILE_NAME not in members:
             raise Invalid(

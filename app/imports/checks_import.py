@@ -51,7 +51,7 @@ class NewCheck(NamedTuple):
     fields: str
 
 
-def check_kind_of_row_or_default(row: UploadedRow, default_kind: str = "") -> str:
+def kind_of_check_in_row_or_default(row: UploadedRow, default_kind: str = "") -> str:
     """Return the kind of check that a row names, or the default one; empty if it is an item."""
     return format_cell(row.values.get(CHECK_COLUMN)).strip().lower() or default_kind
 
@@ -67,13 +67,13 @@ def parse_check_of_row(
     names = [*names_of_all_expectation_columns(designs), *expectation_column_names("")]
     cells = {name: format_cell(row.values.get(name)) for name in names}
     try:
-        expected = expected_answers_json(kind, cells, designs)
+        expected = expected_answers_json_or_refuse(kind, cells, designs)
     except Invalid as problem:
         raise_upload_refusal_at_line(problem.code, row.line, str(problem), **problem.details)
     return NewCheck(external_id, kind, shown_text, expected, json.dumps(row.values, ensure_ascii=False))
 
 
-def expected_answers_json(kind: str, cells: Mapping[str, str], designs: CriterionDesigns) -> str:
+def expected_answers_json_or_refuse(kind: str, cells: Mapping[str, str], designs: CriterionDesigns) -> str:
     """Return the expected answers to a check of some kind, as JSON. Raises `Invalid` as `parse_check_of_row` does."""
     if kind not in UPLOADED_CHECK_KINDS:
         raise Invalid("The column “check” may contain only gold, attention or nothing.", code="check_unknown")
@@ -90,7 +90,9 @@ async def load_external_ids_of_checks(connection: AsyncConnection, campaign_id: 
     return set(await connection.scalars(LIST_CHECK_ITEM_IDS, {"campaign": campaign_id}))
 
 
-async def insert_check_items(connection: AsyncConnection, campaign: Campaign, checks: Sequence[NewCheck]) -> None:
+async def insert_check_items_or_refuse_too_many(
+    connection: AsyncConnection, campaign: Campaign, checks: Sequence[NewCheck]
+) -> None:
     """Add checks to a campaign, numbered after its present ones. Raises `Invalid` (`too_many_checks`)."""
     parameters = {"campaign": campaign.id}
     if not checks:
@@ -137,7 +139,7 @@ def iterate_item_rows_appending_checks(
     """
     designs = criterion_designs(campaign)
     for record in rows:
-        if kind := check_kind_of_row_or_default(record, default_kind):
+        if kind := kind_of_check_in_row_or_default(record, default_kind):
             if not checks:
                 refuse_if_hits_cannot_show_checks(campaign)
             checks.append(parse_check_of_row(record, kind, *read_id_and_text(record), designs))

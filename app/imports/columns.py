@@ -19,7 +19,7 @@ from app.errors import (
 )
 from app.inference.online.law import Law
 from app.inference.online.laws import ONLINE_LAWS
-from app.text.spreadsheets import unprotect_cell
+from app.text.spreadsheets import unprotect_spreadsheet_cell
 from app.uploads import UploadedRow, UploadedTable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
@@ -117,7 +117,7 @@ def find_column_ignoring_case_or_none(columns: Iterable[str], name: str) -> str 
     return similar_columns[0] if len(similar_columns) == 1 else None
 
 
-def require_column_ignoring_case(columns: Sequence[str], name: str) -> str:
+def column_ignoring_case_or_refuse(columns: Sequence[str], name: str) -> str:
     """Return the column that `find_column_ignoring_case_or_none` finds.
 
     Raises `Invalid` (`column_unknown`) if there is none.
@@ -144,12 +144,12 @@ def require_column_ignoring_case(columns: Sequence[str], name: str) -> str:
     return matching_column
 
 
-def id_column_or_refusal(columns: Sequence[str], name: str | None) -> str | None:
+def id_column_or_none_or_refuse(columns: Sequence[str], name: str | None) -> str | None:
     """Return the column of ids. Raises `Invalid` (`column_unknown`), which lists other columns that can name items."""
     if name is None:
         return None
     try:
-        return require_column_ignoring_case(columns, name)
+        return column_ignoring_case_or_refuse(columns, name)
     except Invalid as problem:
         message = (
             f"{problem.message} Choose the column of ids, or number the rows (on the command line "
@@ -200,7 +200,7 @@ def is_outputs_table(columns: Collection[str], mapping: ColumnMapping) -> bool:
     )
 
 
-def remove_apostrophes_if_item_export(upload: UploadedTable) -> UploadedTable:
+def table_without_apostrophes_if_item_export(upload: UploadedTable) -> UploadedTable:
     """Return a table; for exports to spreadsheet programs, without the apostrophes that keep ids such as 001."""
     if not set(upload.columns) >= ITEM_EXPORT_MARKER_COLUMNS:
         return upload
@@ -214,14 +214,14 @@ def remove_apostrophes_if_item_export(upload: UploadedTable) -> UploadedTable:
 
 
 def cell_without_spreadsheet_protection(value: object) -> object:
-    return unprotect_cell(value) if isinstance(value, str) else value
+    return unprotect_spreadsheet_cell(value) if isinstance(value, str) else value
 
 
 def table_with_standard_column_names(
     upload: UploadedTable, content: Content, law: Law, mapping: ColumnMapping
 ) -> UploadedTable:
     """Rename known columns to Easel's names, and restore an Easel export to the table that was uploaded."""
-    upload = remove_apostrophes_if_item_export(upload)
+    upload = table_without_apostrophes_if_item_export(upload)
     if is_outputs_table(upload.columns, mapping):
         renamed_upload = rename_columns_differing_in_case(upload, (*SYSTEM_COLUMNS, *SourceAndReference._fields))
         return table_without_columns(renamed_upload, mapping.ignored & {*SourceAndReference._fields})
@@ -232,7 +232,7 @@ def table_with_standard_column_names(
     )
 
 
-def require_prior_columns_of_law(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
+def prior_column_names_or_none_refusing_other_laws(columns: Collection[str], law: Law) -> tuple[str, ...] | None:
     """Return the columns of each item's prior. Raises `Invalid` (`prior_of_another_law`, `priors_missing`)."""
     parameter_names = law.family.parameter_names
     if set(parameter_names) <= set(columns):

@@ -18,7 +18,7 @@ from app.settings import Settings
 RequestUploadSlots = Annotated[UploadSlots, dependency_on_app_state("upload_slots")]
 
 
-def require_uploaded_file(form_data: FormData) -> UploadFile:
+def uploaded_file_or_refuse(form_data: FormData) -> UploadFile:
     """Return the file of an upload form. Raises `Invalid` (`file_missing`)."""
     file = form_data.get("file")
     if not isinstance(file, UploadFile) or not file.filename:

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TypeVar
 from app.designs.content import MEDIA_FILE_NAMES, Content
 from app.errors import Invalid
 from app.imports import outputs
-from app.imports.checks_import import NewCheck, check_kind_of_row_or_default, parse_check_of_row
+from app.imports.checks_import import NewCheck, kind_of_check_in_row_or_default, parse_check_of_row
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
@@ -25,7 +25,7 @@ from app.imports.columns import (
     table_with_standard_column_names,
 )
 from app.imports.id_lines import IdLines
-from app.imports.item_text import find_obvious_shown_column
+from app.imports.item_text import find_obvious_shown_column_or_none
 from app.imports.items import ImportedItem, ItemReader, no_items_error
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
@@ -199,7 +199,7 @@ def build_preview_of_items_table(
     check_count = 0
     takes_checks = CHECKS_MEANING not in mapping.ignored
     for record in upload.rows:
-        check_count += bool(check_kind_of_row_or_default(record))
+        check_count += bool(kind_of_check_in_row_or_default(record))
         read_row = partial(read_item_or_check, reader, designs) if takes_checks else reader.read_item
         item_or_check = read_row_or_none_noting_problem(read_row, record, problems)
         if len(preview_rows) < preview_row_count:
@@ -241,7 +241,7 @@ def distinct_file_names(named: NamedMedia) -> tuple[str, ...]:
 
 
 def read_item_or_check(reader: ItemReader, designs: CriterionDesigns, row: UploadedRow) -> ImportedItem | NewCheck:
-    kind = check_kind_of_row_or_default(row)
+    kind = kind_of_check_in_row_or_default(row)
     return (
         parse_check_of_row(row, kind, *reader.read_check_id_with_text(row), designs) if kind else reader.read_item(row)
     )
@@ -303,7 +303,7 @@ def guess_column_to_show(columns: Sequence[str], first_records: Sequence[Uploade
     text_columns = (
         name for name in candidates if any(is_text_cell(record.values.get(name)) for record in first_records)
     )
-    return find_obvious_shown_column(candidates) or next(text_columns, candidates[0])
+    return find_obvious_shown_column_or_none(candidates) or next(text_columns, candidates[0])
 
 
 def is_text_cell(value: Any) -> bool:

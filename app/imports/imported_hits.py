@@ -22,7 +22,7 @@ from app.errors import Invalid, pluralize, shorten_echo
 from app.imports.imported_segments import ImportedSegments, load_imported_segments
 from app.imports.result_rows import align_rows_per_criterion_or_refuse
 from app.selection.segments import items_of_hit_with_distinct_outputs, value_of_each_item_by_its_shown_item
-from app.text.spreadsheets import unprotect_cell
+from app.text.spreadsheets import unprotect_spreadsheet_cell
 from app.uploads import raise_upload_refusal_at_line
 
 IDS_PER_LOOKUP = 5_000
@@ -91,14 +91,14 @@ async def convert_rows_to_hits_or_refuse(
 ) -> list[ImportedHit]:
     """Return the rows of a file as HITs; empties `result_rows`.
 
-    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `require_possible_scores_of_hit`,
+    Raises `Invalid` (`item_unknown`, `item_repeated`) and what `possible_scores_of_hit_or_refuse`,
     `segment_and_first_equal_item_of_each` and `align_rows_per_criterion_or_refuse` raise.
     """
     number_by_id: dict[str, int] = {}
     for ids in batches_for_lookup(await asyncio.to_thread(item_ids_with_unprotected_variants, result_rows)):
         item_rows = await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": ids})
         number_by_id |= {row.external_id: row.number for row in item_rows}
-    await asyncio.to_thread(remove_apostrophes_from_unknown_ids, result_rows, number_by_id)
+    await asyncio.to_thread(remove_apostrophes_from_unknown_ids_or_refuse, result_rows, number_by_id)
     segments = await load_imported_segments(connection, campaign)
     return await asyncio.to_thread(build_imported_hits, result_rows, number_by_id, campaign, segments)
 
@@ -113,7 +113,9 @@ def build_imported_hits(
         rows_by_criterion = align_rows_per_criterion_or_refuse(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
     hits_by_criterion = [
-        build_hits_from_rows_of_criterion(part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged)
+        build_hits_from_rows_of_criterion_or_refuse(
+            part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged
+        )
         for part, criterion in zip(rows_by_criterion, criteria, strict=True)
     ]
     return (
@@ -123,16 +125,18 @@ def build_imported_hits(
     )
 
 
-def merge_hit_of_all_criteria(first: ImportedHit, *others: ImportedHit) -> ImportedHit:
+def merge_hit_of_all_criteria(first_criterion_hit: ImportedHit, *others: ImportedHit) -> ImportedHit:
     """Return one HIT by all criteria, from its first acceptance to its last submission.
 
     Equal outputs were shown once if they have equal scores by each criterion.
     """
-    parts = first, *others
+    parts = first_criterion_hit, *others
     return replace(
-        first,
+        first_criterion_hit,
         other_criteria_scores=tuple(other.item_scores for other in others),
-        shown_as=first.shown_as if all(other.shown_as == first.shown_as for other in others) else None,
+        shown_as=first_criterion_hit.shown_as
+        if all(other.shown_as == first_criterion_hit.shown_as for other in others)
+        else None,
         accepted_at=min((part.accepted_at for part in parts if part.accepted_at), default=None),
         submitted_at=max((part.submitted_at for part in parts if part.submitted_at), default=None),
     )
@@ -141,10 +145,12 @@ def merge_hit_of_all_criteria(first: ImportedHit, *others: ImportedHit) -> Impor
 def item_ids_with_unprotected_variants(result_rows: Sequence[ResultRow]) -> list[str]:
     """Return the ids of all items, also without the apostrophe that exports for spreadsheet programs have."""
     ids = {external_id for row in result_rows for external_id in row.items}
-    return list(ids | {unprotect_cell(external_id) for external_id in ids})
+    return list(ids | {unprotect_spreadsheet_cell(external_id) for external_id in ids})
 
 
-def remove_apostrophes_from_unknown_ids(result_rows: list[ResultRow], number_by_id: Mapping[str, int]) -> None:
+def remove_apostrophes_from_unknown_ids_or_refuse(
+    result_rows: list[ResultRow], number_by_id: Mapping[str, int]
+) -> None:
     """Remove the apostrophe of exports for spreadsheet programs from ids that the campaign has without it only.
 
     Raises `Invalid` (`item_repeated`).
@@ -152,7 +158,7 @@ def remove_apostrophes_from_unknown_ids(result_rows: list[ResultRow], number_by_
     for position, row in enumerate(result_rows):
         if all(external_id in number_by_id for external_id in row.items):
             continue
-        items = tuple(name if name in number_by_id else unprotect_cell(name) for name in row.items)
+        items = tuple(name if name in number_by_id else unprotect_spreadsheet_cell(name) for name in row.items)
         if len(set(items)) < len(items):
             raise_upload_refusal_at_line(
                 "item_repeated", row.line, "an item appears twice in this task, with and without an apostrophe."
@@ -160,7 +166,7 @@ def remove_apostrophes_from_unknown_ids(result_rows: list[ResultRow], number_by_
         result_rows[position] = replace(row, items=items)
 
 
-def build_hits_from_rows_of_criterion(
+def build_hits_from_rows_of_criterion_or_refuse(
     result_rows: list[ResultRow],
     number_by_id: Mapping[str, int],
     design: Design,
@@ -171,17 +177,19 @@ def build_hits_from_rows_of_criterion(
     """Return the HITs by one criterion. Takes each row from `result_rows`: freeing a million at once would block
     others.
 
-    Raises `Invalid` (`item_unknown`) and what `require_possible_scores_of_hit` and
+    Raises `Invalid` (`item_unknown`) and what `possible_scores_of_hit_or_refuse` and
     `segment_and_first_equal_item_of_each` raise.
     """
     result_rows.reverse()
     return [
-        build_hit_of_criterion(result_rows.pop(), number_by_id, design, segments, keeps_unjudged=keeps_unjudged)
+        build_imported_hit_of_criterion_or_refuse(
+            result_rows.pop(), number_by_id, design, segments, keeps_unjudged=keeps_unjudged
+        )
         for _ in range(len(result_rows))
     ]
 
 
-def build_hit_of_criterion(
+def build_imported_hit_of_criterion_or_refuse(
     result_row: ResultRow,
     number_by_id: Mapping[str, int],
     design: Design,
@@ -194,7 +202,7 @@ def build_hit_of_criterion(
             item_name = shorten_echo(external_id)
             raise_upload_refusal_at_line(
                 "item_unknown",
-                result_row.line_of_item(position),
+                result_row.line_number_of_item_at(position),
                 f"the campaign has no item “{item_name}”.",
                 item=item_name,
             )
@@ -206,7 +214,7 @@ def build_hit_of_criterion(
         result_row.worker_id,
         result_row.assignment_id,
         shown_items,
-        require_possible_scores_of_hit(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
+        possible_scores_of_hit_or_refuse(design, result_row, shown_items, reason_by_unjudged_item, shown_as),
         result_row.accepted_at,
         result_row.submitted_at,
         result_row.details,
@@ -238,7 +246,7 @@ def refuse_hit_without_always_shown_items(design: Design, result_row: ResultRow)
             )
 
 
-def require_possible_scores_of_hit(
+def possible_scores_of_hit_or_refuse(
     design: Design,
     result_row: ResultRow,
     shown_items: Sequence[int],
@@ -277,7 +285,9 @@ def require_possible_scores_of_hit(
         values = dict(
             zip(
                 answered_items,
-                design.checked_values_in_item_order(Answer(given_scores, unjudged=unjudged_reasons), answered_items),
+                design.checked_values_in_item_order_or_refuse(
+                    Answer(given_scores, unjudged=unjudged_reasons), answered_items
+                ),
                 strict=True,
             )
         )

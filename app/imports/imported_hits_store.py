@@ -202,21 +202,21 @@ def is_equal_to_stored_answer(hit: ImportedHit, stored_row: Row[Any]) -> bool:
         stored_row.segment,
         stored_row.not_applicable or [],
         stored_row.items or [],
-        replace_nan_by_none(stored_row.scores or []),
+        scores_with_none_for_nan(stored_row.scores or []),
         unjudged_reasons,
     )
     return stored_values == (
         *(list(hit.shown_items), hit.segment, hit.unscored_items, hit.scored_items),
-        *(replace_nan_by_none(hit.all_scores), unjudged_reasons_as_json(hit)),
+        *(scores_with_none_for_nan(hit.all_scores), unjudged_reason_by_item_number_text(hit)),
     )
 
 
-def replace_nan_by_none(scores: Sequence[float]) -> list[float | None]:
+def scores_with_none_for_nan(scores: Sequence[float]) -> list[float | None]:
     """Return scores that can be compared: NaN is not equal to itself."""
     return [None if math.isnan(score) else score for score in scores]
 
 
-def unjudged_reasons_as_json(hit: ImportedHit) -> dict[str, str]:
+def unjudged_reason_by_item_number_text(hit: ImportedHit) -> dict[str, str]:
     """Return the reasons in the format of a response's `extra`."""
     return {str(item): reason for item, reason in hit.unjudged}
 
@@ -237,7 +237,7 @@ async def find_or_create_annotator_id_by_worker(
     return {row.worker_id: row.id for row in await connection.execute(FIND_IMPORTED_ANNOTATORS, parameters)}
 
 
-async def store_closed_hits_unless_stored(
+async def store_closed_hits_and_return_new_ones(
     connection: AsyncConnection, campaign: Campaign, platform: Platform, hits: Sequence[ImportedHit], *, now: datetime
 ) -> list[StoredImportedHit]:
     """Store annotators, assignments and closed HITs, except those that another import stored meanwhile.
@@ -327,7 +327,7 @@ def response_lines_for_copy(
     for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
         items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
         received_at = (hit.submitted_at or now).isoformat()
-        extra = json.dumps({UNJUDGED_KEY: unjudged_reasons_as_json(hit)}) if hit.unjudged else None
+        extra = json.dumps({UNJUDGED_KEY: unjudged_reason_by_item_number_text(hit)}) if hit.unjudged else None
         cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra
         lines.append(format_copy_line(cells))
     return lines

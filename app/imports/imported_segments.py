@@ -12,7 +12,7 @@ from app.database.content_tables import segments
 from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.errors import shorten_echo
-from app.record.outputs import load_segments
+from app.record.outputs import load_segment_index
 from app.selection.segments import SegmentIndex
 from app.uploads import raise_upload_refusal_at_line
 
@@ -49,8 +49,8 @@ class ImportedSegments:
                     f"“{shorten_echo(result_row.items[position])}” has no output for the segment "
                     f"“{shorten_echo(result_row.segment)}”."
                 )
-                raise_upload_refusal_at_line("output_unknown", result_row.line_of_item(position), message)
-        return segment, shown_items_unless_scores_differ(
+                raise_upload_refusal_at_line("output_unknown", result_row.line_number_of_item_at(position), message)
+        return segment, shown_as_or_none_if_scores_differ(
             self.outputs.first_equal_system_of_each_or_none(segment, item_numbers), item_numbers, result_row
         )
 
@@ -72,7 +72,7 @@ class ImportedSegments:
         return self.number_by_id[result_row.segment]
 
 
-def shown_items_unless_scores_differ(
+def shown_as_or_none_if_scores_differ(
     shown_as: Sequence[int] | None, item_numbers: Sequence[int], result_row: ResultRow
 ) -> tuple[int, ...] | None:
     """Return `shown_as`; None if equal outputs have different scores, since they were shown apart then."""
@@ -91,5 +91,5 @@ async def load_imported_segments(connection: AsyncConnection, campaign: Campaign
         select(segments.c.external_id, segments.c.number).where(segments.c.campaign_id == campaign.id)
     )
     system_count = await connection.scalar(select(number_of_items_sql(campaign.id))) or 0
-    outputs = await load_segments(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
+    outputs = await load_segment_index(await driver_of(connection), campaign.id, campaign.segment_count, system_count)
     return ImportedSegments({row.external_id: row.number for row in rows}, outputs)

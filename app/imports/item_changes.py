@@ -19,7 +19,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.imports.checks_import import UPDATE_HAS_CHECKS
 from app.record import law_storage
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 
 ItemAction = Literal["retire", "restore", "delete"]
@@ -102,7 +102,9 @@ async def change_items_and_count_changed(
     )
 
 
-async def require_item_numbers(connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]) -> list[int]:
+async def load_item_numbers_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]
+) -> list[int]:
     """Return the numbers of items, in order. Raises `NotFound` (`item_not_found`)."""
     rows = (await connection.execute(FIND_ITEM_NUMBERS, {"campaign": campaign.id, "ids": [*item_ids]})).all()
     known_ids = {row.external_id for row in rows}
@@ -112,7 +114,7 @@ async def require_item_numbers(connection: AsyncConnection, campaign: Campaign, 
     return [row.number for row in rows]
 
 
-async def require_listed_items(
+async def load_listed_items_or_refuse(
     connection: AsyncConnection, campaign: Campaign, item_ids: Sequence[str]
 ) -> Sequence[Row[Any]]:
     """Return rows of the list for items and checks with these ids. Raises `NotFound` (`item_not_found`)."""
@@ -128,14 +130,14 @@ async def retire_or_restore_items_counting_changed(
     connection: AsyncConnection, slug: str, item_ids: Sequence[str], *, retired_at: datetime | None
 ) -> int:
     """Retire items, or restore them if the time is None; return how many were not so before."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await connection.execute(law_storage.SHARE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.status == "draft":
         message = f"“{campaign.name}” is a draft: delete the item instead. Nothing was changed."
         raise Conflict(message, code="not_launched")
     parameters: dict[str, Any] = {"campaign": campaign.id, "retired_at": retired_at, "settled": retired_at is not None}
-    parameters["numbers"] = await require_item_numbers(connection, campaign, item_ids)
+    parameters["numbers"] = await load_item_numbers_or_refuse(connection, campaign, item_ids)
     if retired_at and set(parameters["numbers"]) & set(campaign.always_shown):
         message = "An item that every task shows, or every annotator judges, cannot be retired. Nothing was changed."
         raise Conflict(message, code="item_always_shown")
@@ -145,7 +147,7 @@ async def retire_or_restore_items_counting_changed(
         await connection.execute(SET_SETTLED, parameters | {"numbers": changed_numbers})
         await connection.execute(COUNT_RELEASE, parameters)
         action = "items.retired" if retired_at else "items.restored"
-        await log_change(connection, action, campaign, after=item_ids_for_audit_log(item_ids))
+        await log_change(connection, action, campaign, new_values=item_ids_for_audit_log(item_ids))
     return len(changed_numbers)
 
 
@@ -161,10 +163,12 @@ async def delete_items_of_draft_and_count(connection: AsyncConnection, slug: str
     refuse_campaign_of_systems(campaign, "upload the outputs again and replace them")
     parameters = {"campaign": campaign.id, "ids": [*item_ids]}
     check_ids = set(await connection.scalars(FIND_CHECK_IDS, parameters))
-    await require_item_numbers(connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids])
+    await load_item_numbers_or_refuse(
+        connection, campaign, [item_id for item_id in item_ids if item_id not in check_ids]
+    )
     for statement in (DELETE_ITEMS, DELETE_CHECKS, *CLOSE_NUMBER_GAPS, UPDATE_HAS_CHECKS):
         await connection.execute(statement, parameters)
-    await log_change(connection, "items.deleted", campaign, after=item_ids_for_audit_log(item_ids))
+    await log_change(connection, "items.deleted", campaign, new_values=item_ids_for_audit_log(item_ids))
     return len(item_ids)
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
 from app.imports.columns import (
+    column_ignoring_case_or_refuse,
     find_column_ignoring_case_or_none,
     normalize_column_name_for_comparison,
-    require_column_ignoring_case,
 )
 from app.uploads import INDEX_COLUMN, format_cell
 
@@ -20,7 +20,7 @@ PATH_STEP_PATTERN = re.compile(r"\.(?P<name>[^.\[\]]+)|\[(?P<index>-?[0-9]{1,6})
 CHAT_ROLE_KEYS, CHAT_CONTENT_KEYS = ("role", "from"), ("content", "value")  # of chat messages
 
 
-def find_obvious_shown_column(columns: Sequence[str]) -> str | None:
+def find_obvious_shown_column_or_none(columns: Sequence[str]) -> str | None:
     """Return the obvious column to show: one with a usual name, or the only one there is."""
     for name in COMMON_SHOWN_COLUMN_NAMES:
         if column := find_column_ignoring_case_or_none(columns, name):
@@ -87,7 +87,7 @@ class ItemTextMaker:
             )
 
 
-def build_item_text_maker(columns: Sequence[str], column: str | None, template: str | None) -> ItemTextMaker:
+def build_item_text_maker_or_refuse(columns: Sequence[str], column: str | None, template: str | None) -> ItemTextMaker:
     """Return how a row is shown: by a column, a path into one such as `messages[0].content`, or a template of these.
 
     Raises `Invalid`: `shown_not_chosen`, `column_unknown`, `template_invalid`.
@@ -96,14 +96,14 @@ def build_item_text_maker(columns: Sequence[str], column: str | None, template: 
         raise Invalid("Choose a column to show or a template, not both.", code="shown_not_chosen")
     if template:
         return build_text_maker_of_template(columns, template)
-    shown_column = column or find_obvious_shown_column(columns)
+    shown_column = column or find_obvious_shown_column_or_none(columns)
     if shown_column is None:
         raise Invalid(
             f"Choose which column annotators see: {join_names(columns)}. Nothing was imported.",
             code="shown_not_chosen",
             columns=shortened_names_that_message_shows(columns),
         )
-    return ItemTextMaker(row_path_by_notation(columns, [shown_column]), lambda texts: texts[shown_column])
+    return ItemTextMaker(row_path_by_notation_or_refuse(columns, [shown_column]), lambda texts: texts[shown_column])
 
 
 def build_text_maker_of_template(columns: Sequence[str], template: str) -> ItemTextMaker:
@@ -115,14 +115,14 @@ def build_text_maker_of_template(columns: Sequence[str], template: str) -> ItemT
     def fill_template(texts: Mapping[str, str]) -> str:
         return TEMPLATE_TOKEN_PATTERN.sub(lambda token: texts[token[1]] if token[1] else token[0][0], template)
 
-    return ItemTextMaker(row_path_by_notation(columns, parse_template_paths(template)), fill_template)
+    return ItemTextMaker(row_path_by_notation_or_refuse(columns, parse_template_paths(template)), fill_template)
 
 
-def row_path_by_notation(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
+def row_path_by_notation_or_refuse(columns: Sequence[str], path_texts: Sequence[str]) -> dict[str, RowPath]:
     """Return the path of each notation. Raises `Invalid` (`column_unknown`)."""
     parsed_paths = {name: path for name in path_texts if (path := row_path_or_none(name, columns))}
     return parsed_paths | {
-        name: RowPath(require_column_ignoring_case(columns, name)) for name in path_texts if name not in parsed_paths
+        name: RowPath(column_ignoring_case_or_refuse(columns, name)) for name in path_texts if name not in parsed_paths
     }
 
 

@@ -33,21 +33,21 @@ from app.imports.checks_import import NewCheck, iterate_item_rows_appending_chec
 from app.imports.columns import (
     CHECKS_MEANING,
     ColumnMapping,
-    id_column_or_refusal,
+    id_column_or_none_or_refuse,
     is_outputs_table,
     possible_meanings_of_item_columns,
     possible_meanings_of_output_columns,
-    require_prior_columns_of_law,
+    prior_column_names_or_none_refusing_other_laws,
     table_with_standard_column_names,
 )
 from app.imports.id_lines import LINE_OF_STORED_ID, IdLines, load_id_lines_and_next_free_number
-from app.imports.item_text import ItemTextMaker, build_item_text_maker, refuse_missing_columns
+from app.imports.item_text import ItemTextMaker, build_item_text_maker_or_refuse, refuse_missing_columns
 from app.imports.named_media import NamedMedia
 from app.inference.online.law import Law
 from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
 from app.record import revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
@@ -98,9 +98,9 @@ class ItemImportReceipt(BaseModel):
             return [f"Imported {pluralize(self.checks, 'gold or attention item')}.", *self.notes]
         return [f"Imported {pluralize(self.imported, noun)}.{file_sentence}", *self.notes]
 
-    def receipt_facts_for_audit_log(self, *, replaced: bool) -> dict[str, Any]:
-        """Return the facts for the audit log, from which `load_last_import_receipt` makes the receipt again."""
-        facts: dict[str, Any] = {"items": self.imported, "replaced": replaced}
+    def receipt_facts_for_audit_log(self, *, was_replaced: bool) -> dict[str, Any]:
+        """Return the facts for the audit log, from which `load_last_import_receipt_or_none` makes the receipt again."""
+        facts: dict[str, Any] = {"items": self.imported, "replaced": was_replaced}
         facts |= {"checks": self.checks} if self.checks else {}
         facts |= {"priors": self.with_prior} if self.with_prior else {}
         return facts | {"rows": self.rows, "lines": self.lines, "notes": self.notes}
@@ -124,14 +124,14 @@ class ItemReader:
         named_media: NamedMedia,
         id_lines: IdLines | None = None,
     ) -> None:
-        self.id_column = id_column_or_refusal(columns, mapping.identifier)
-        self.make_text = build_item_text_maker(columns, mapping.shown, mapping.template)
+        self.id_column = id_column_or_none_or_refuse(columns, mapping.identifier)
+        self.make_text = build_item_text_maker_or_refuse(columns, mapping.shown, mapping.template)
         notation, path = next(iter(self.make_text.path_by_text.items()))
         column = column_name_with_noun(notation if path.steps else path.column)
         self.shown_phrase = f"the template {shorten_echo(mapping.template)}" if mapping.template else column
         refuse_missing_columns(columns, named_media.content.context_columns)
         self.named_media = named_media
-        self.prior_columns = require_prior_columns_of_law(columns, law) if mapping.priors else None
+        self.prior_columns = prior_column_names_or_none_refusing_other_laws(columns, law) if mapping.priors else None
         self.prior_count = 0
         self.law = law
         self.id_lines = IdLines() if id_lines is None else id_lines
@@ -143,16 +143,16 @@ class ItemReader:
         Raises `Invalid`: `id_missing`, `id_too_long`, `id_twice`, `id_taken`, `shown_empty`, `shown_too_long`,
         `prior_invalid`, `media_link_refused`.
         """
-        external_id = self.read_or_number_new_id(row)
+        external_id = self.read_or_number_new_id_refusing_taken(row)
         prior = parse_item_prior_or_none(row, self.prior_columns, self.law) if self.prior_columns else None
         self.prior_count += prior is not None
-        text = require_item_text(row, self.make_text)
+        text = item_text_or_refuse(row, self.make_text)
         self.named_media.collect_media_names_of_row_or_refuse(row, text)
         return ImportedItem(external_id, text, row.values, prior)
 
     def read_check_id_with_text(self, row: UploadedRow) -> tuple[str, str]:
         """Return id and text of the next row, which is a check and no item. Raises what `read_item` raises."""
-        external_id, text = self.read_or_number_new_id(row), require_item_text(row, self.make_text)
+        external_id, text = self.read_or_number_new_id_refusing_taken(row), item_text_or_refuse(row, self.make_text)
         self.named_media.collect_media_names_of_row_or_refuse(row, text)
         return external_id, text
 
@@ -168,7 +168,7 @@ class ItemReader:
         naming_phrase = column_name_with_noun(self.id_column) if self.id_column else "the number of their rows"
         return [f"Item ids come from {naming_phrase}; annotators see {self.shown_phrase}."]
 
-    def read_or_number_new_id(self, row: UploadedRow) -> str:
+    def read_or_number_new_id_refusing_taken(self, row: UploadedRow) -> str:
         self.row_count += 1
         if self.id_column is None:
             return self.take_next_free_number_id()
@@ -202,7 +202,7 @@ def no_items_error() -> Invalid:
     return Invalid("This file has a header and no items. Nothing was imported.", code="file_empty")
 
 
-def require_item_text(row: UploadedRow, make_text: ItemTextMaker) -> str:
+def item_text_or_refuse(row: UploadedRow, make_text: ItemTextMaker) -> str:
     """Return the text of a row's item, unchanged. Raises `Invalid` (`shown_empty`, `shown_too_long`)."""
     text = make_text(row.values)
     if is_blank(text):
@@ -231,7 +231,7 @@ def parse_item_prior_or_none(row: UploadedRow, columns: tuple[str, ...], law: La
     return prior
 
 
-async def import_items(
+async def import_items_and_return_receipt(
     connection: AsyncConnection,
     slug: str,
     file: BinaryIO,
@@ -262,17 +262,17 @@ async def import_items(
 
     Raises:
         NotFound, Conflict: `not_a_draft`, `kinds_mixed`.
-        Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media` and
+        Invalid, TooLarge: What `read_table_of_any_length`, `ItemReader`, `NamedMedia.store_media_of_zip_or_refuse` and
             `import_outputs_of_systems_and_count` raise.
 
     """
     read_upload = partial(read_table_of_any_length, file, name, max_mb=max_mb, read_options=read_options)
-    return await import_items_table(
+    return await import_items_table_and_return_receipt(
         connection, slug, read_upload, mapping, replace=replace, media=media, progress=progress
     )
 
 
-async def import_items_table(
+async def import_items_table_and_return_receipt(
     connection: AsyncConnection,
     slug: str,
     read_upload: Callable[[], UploadedTable],
@@ -282,8 +282,8 @@ async def import_items_table(
     media: MediaZip | None = None,
     progress: ReportRowCount = lambda _rows: None,
 ) -> ItemImportReceipt:
-    """Import items as `import_items` does, from a table that `read_upload` opens in a thread."""
-    campaign_before_lock = await load_campaign_by_slug(connection, slug)
+    """Import items as `import_items_and_return_receipt` does, from a table that `read_upload` opens in a thread."""
+    campaign_before_lock = await load_campaign_by_slug_or_refuse(connection, slug)
     upload = table_with_standard_column_names(
         await asyncio.to_thread(read_upload),
         Content.from_campaign(campaign_before_lock),
@@ -291,10 +291,10 @@ async def import_items_table(
         mapping,
     )
     if is_outputs_table(upload.columns, mapping):
-        return await import_outputs_table(
+        return await import_outputs_table_and_return_receipt(
             connection, slug, upload, mapping, replace=replace, media=media, progress=progress
         )
-    campaign = await lock_for_item_import(connection, slug, replace=replace)
+    campaign = await lock_campaign_for_item_import_or_refuse(connection, slug, replace=replace)
     if replace:
         await outputs.delete_content_of_draft(connection, campaign.id)
     elif campaign.segment_count:
@@ -316,16 +316,16 @@ async def import_items_table(
     if not (stored_count or checks):
         raise no_items_error()
     reader.make_text.refuse_paths_never_found()
-    await checks_import.insert_check_items(connection, campaign, checks)
-    await media_of_items.store_media(connection, campaign.id, media)
+    await checks_import.insert_check_items_or_refuse_too_many(connection, campaign, checks)
+    await media_of_items.store_media_of_zip_or_refuse(connection, campaign.id, media)
     if campaign.status != "draft" and stored_count:
         await refuse_unshowable_media_of_items(connection, campaign)
         await refuse_added_items_outside_square(connection, campaign, next_number)
-        await revisions.block_writers(connection, campaign.id)
+        await revisions.block_writers_until_transaction_ends(connection, campaign.id)
         await revisions.rebuild_present_revision(connection, campaign.id)
     receipt = item_import_receipt(upload, reader, mapping, stored_count=stored_count, check_count=len(checks))
     await log_change(
-        connection, "items.imported", campaign, after=receipt.receipt_facts_for_audit_log(replaced=replace)
+        connection, "items.imported", campaign, new_values=receipt.receipt_facts_for_audit_log(was_replaced=replace)
     )
     return receipt
 
@@ -353,7 +353,7 @@ def item_import_receipt(
     )
 
 
-async def import_outputs_table(
+async def import_outputs_table_and_return_receipt(
     connection: AsyncConnection,
     slug: str,
     upload: UploadedTable,
@@ -371,7 +371,7 @@ async def import_outputs_table(
     return ItemImportReceipt(imported=count, rows=upload.row_count, lines=upload.line_count, notes=notes)
 
 
-async def load_last_import_receipt(connection: AsyncConnection, campaign_id: int) -> ItemImportReceipt | None:
+async def load_last_import_receipt_or_none(connection: AsyncConnection, campaign_id: int) -> ItemImportReceipt | None:
     """Return the receipt of the last import of a campaign's items, if the audit log has it."""
     facts = await connection.scalar(LOAD_LAST_IMPORT_FACTS, {"campaign": campaign_id})
     if not facts or "notes" not in facts:
@@ -384,20 +384,20 @@ async def load_last_import_receipt(connection: AsyncConnection, campaign_id: int
     )
 
 
-async def lock_for_item_import(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
+async def lock_campaign_for_item_import_or_refuse(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
     """Return the campaign, locked against other imports of items until the transaction ends.
 
     Annotators go on answering a launched campaign meanwhile. Raises `NotFound`, `Conflict` (`not_a_draft`).
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.status == "draft":
         return await lock_and_load_draft_or_refuse(
             connection, slug, "it was launched meanwhile, and nothing was imported"
         )
     if replace:
         require_draft(campaign, "items can be added to it, but not removed. Nothing was changed")
-    await revisions.lock_revisions(connection, campaign.id)
-    return await load_campaign_by_slug(connection, slug)
+    await revisions.lock_revisions_or_refuse(connection, campaign.id)
+    return await load_campaign_by_slug_or_refuse(connection, slug)
 
 
 async def store_items_and_count_them(

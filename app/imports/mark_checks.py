@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.campaigns.known_answers import (
     KnownAnswersChoice,
-    choose_gold_ids_and_cells,
+    choose_gold_ids_and_cells_or_refuse,
     load_known_answers,
     refuse_known_answers_by_several_criteria,
 )
@@ -19,7 +19,7 @@ from app.database.campaign import number_of_items_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, shorten_echo
 from app.imports import checks_import
-from app.imports.checks_import import CHECK_COLUMN, NewCheck, expected_answers_json
+from app.imports.checks_import import CHECK_COLUMN, NewCheck, expected_answers_json_or_refuse
 from app.imports.item_changes import item_not_found_error
 from app.imports.items import parse_item_prior_or_none
 from app.quality.check_expectations import (
@@ -68,8 +68,8 @@ class CheckToMark(NamedTuple):
     cells: Mapping[str, str]
 
 
-async def turn_draft_items_into_checks(
-    connection: AsyncConnection, slug: str, checks: Sequence[CheckToMark], *, kind: str, keep: bool = False
+async def turn_draft_items_into_checks_or_refuse(
+    connection: AsyncConnection, slug: str, checks: Sequence[CheckToMark], *, kind: str, keeps_items: bool = False
 ) -> None:
     """Make items of a draft checks of one kind, all or none.
 
@@ -78,7 +78,7 @@ async def turn_draft_items_into_checks(
         slug: The campaign.
         checks: The items, with their expected answers.
         kind: gold or attention.
-        keep: Whether each item stays an item, too. The check is then a copy with an id of its own.
+        keeps_items: Whether each item stays an item, too. The check is then a copy with an id of its own.
 
     Raises:
         NotFound: `campaign_not_found`, `item_not_found`.
@@ -90,13 +90,17 @@ async def turn_draft_items_into_checks(
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
     for check in checks:
-        new_check = await turn_item_into_check_and_remove_it(connection, campaign, check, kind=kind, keep=keep)
-        await checks_import.insert_check_items(connection, campaign, [new_check])
-        facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keep else {})
-        await log_change(connection, "items.marked", campaign, after=facts)
+        new_check = await turn_item_into_check_and_remove_it(
+            connection, campaign, check, kind=kind, keeps_item=keeps_items
+        )
+        await checks_import.insert_check_items_or_refuse_too_many(connection, campaign, [new_check])
+        facts = {"item": check.item_id, "check": kind} | ({"copy": new_check.external_id} if keeps_items else {})
+        await log_change(connection, "items.marked", campaign, new_values=facts)
 
 
-async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choice: KnownAnswersChoice) -> list[str]:
+async def use_known_answers_as_gold_and_return_ids(
+    connection: AsyncConnection, slug: str, choice: KnownAnswersChoice
+) -> list[str]:
     """Make items of a draft gold items by the known answers in a column of their table, and return the items' ids.
 
     Raises:
@@ -112,30 +116,32 @@ async def use_known_answers_as_gold(connection: AsyncConnection, slug: str, choi
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
         CheckToMark(item_id, {EXPECTED_COLUMN: expected, TOLERANCE_COLUMN: choice.tolerance_cell})
-        for item_id, expected in choose_gold_ids_and_cells(known, campaign.design, choice.count)
+        for item_id, expected in choose_gold_ids_and_cells_or_refuse(known, campaign.design, choice.count)
     ]
-    await turn_draft_items_into_checks(connection, slug, checks, kind="gold", keep=choice.keep)
+    await turn_draft_items_into_checks_or_refuse(connection, slug, checks, kind="gold", keeps_items=choice.keep)
     return [check.item_id for check in checks]
 
 
 async def turn_item_into_check_and_remove_it(
-    connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keep: bool
+    connection: AsyncConnection, campaign: Campaign, check: CheckToMark, *, kind: str, keeps_item: bool
 ) -> NewCheck:
     """Return the check that an item becomes, and remove the item unless it is kept. Raises as
-    `turn_draft_items_into_checks` does.
+    `turn_draft_items_into_checks_or_refuse` does.
     """
     item_id, designs = check.item_id, criterion_designs(campaign)
     try:
-        expected_json = expected_answers_json(kind, check.cells, designs)
+        expected_json = expected_answers_json_or_refuse(kind, check.cells, designs)
     except Invalid as problem:
         message = f"{shorten_echo(item_id)}: {problem}"
         raise Invalid(message, code=problem.code, **problem.details, item=shorten_echo(item_id)) from None
-    row = await (require_item_row if keep else remove_item)(connection, campaign, item_id)
+    row = await (load_item_row_or_refuse if keeps_item else delete_item_row_and_return_it)(
+        connection, campaign, item_id
+    )
     fields = {**row.fields, CHECK_COLUMN: kind}
     columns = [*names_of_all_expectation_columns(designs), SET_COLUMN]
     fields |= {name: check.cells[name] for name in columns if check.cells.get(name)}
-    check_id = f"{item_id} ({kind})" if keep else item_id
-    if keep:
+    check_id = f"{item_id} ({kind})" if keeps_item else item_id
+    if keeps_item:
         fields |= {COPY_COLUMN: item_id}
         if await connection.scalar(IS_ID_TAKEN, {"campaign": campaign.id, "name": check_id}):
             message = f"“{campaign.name}” already has “{shorten_echo(check_id)}”. Nothing was changed."
@@ -143,16 +149,16 @@ async def turn_item_into_check_and_remove_it(
     return NewCheck(check_id, kind, row.shown, expected_json, json.dumps(fields, ensure_ascii=False))
 
 
-async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item_id: str) -> None:
+async def turn_check_back_into_item_or_refuse(connection: AsyncConnection, slug: str, item_id: str) -> None:
     """Make a check an item again, the last one. A copy of an item that stayed in the study is deleted instead.
 
     Raises `NotFound` (`campaign_not_found`, `item_not_found`) and `Conflict` (`not_a_draft`).
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
-    row = await delete_row_closing_number_gap(connection, campaign, "check_items", item_id)
+    row = await delete_row_closing_number_gap_and_return_it(connection, campaign, "check_items", item_id)
     if COPY_COLUMN in row.fields:
         await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
-        await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
+        await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
         return
     check_columns = {CHECK_COLUMN, SET_COLUMN, *names_of_all_expectation_columns(criterion_designs(campaign))}
     fields = {column: cell for column, cell in row.fields.items() if column not in check_columns}
@@ -168,10 +174,10 @@ async def turn_check_back_into_item(connection: AsyncConnection, slug: str, item
     }
     await connection.execute(INSERT_UNMARKED_ITEM, item)
     await connection.execute(checks_import.UPDATE_HAS_CHECKS, {"campaign": campaign.id})
-    await log_change(connection, "items.unmarked", campaign, after={"item": item_id})
+    await log_change(connection, "items.unmarked", campaign, new_values={"item": item_id})
 
 
-async def require_item_row(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
+async def load_item_row_or_refuse(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
     """Return the row of an item. Raises `NotFound` (`item_not_found`)."""
     row = (await connection.execute(FIND_ITEM, {"campaign": campaign.id, "name": item_id})).one_or_none()
     if row is None:
@@ -179,11 +185,11 @@ async def require_item_row(connection: AsyncConnection, campaign: Campaign, item
     return row
 
 
-async def remove_item(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
-    return await delete_row_closing_number_gap(connection, campaign, "items", item_id)
+async def delete_item_row_and_return_it(connection: AsyncConnection, campaign: Campaign, item_id: str) -> Row[Any]:
+    return await delete_row_closing_number_gap_and_return_it(connection, campaign, "items", item_id)
 
 
-async def delete_row_closing_number_gap(
+async def delete_row_closing_number_gap_and_return_it(
     connection: AsyncConnection, campaign: Campaign, table: Literal["items", "check_items"], item_id: str
 ) -> Row[Any]:
     """Delete an item or a check and return its row. Raises `NotFound` (`item_not_found`)."""

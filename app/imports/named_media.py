@@ -16,7 +16,7 @@ from app.media.media_problems import (
 )
 from app.media.media_zip import (
     MediaZip,
-    iterate_unpacked_media_pieces,
+    iterate_unpacked_media_pieces_or_refuse,
     join_names_in_quotation_marks,
     missing_and_unreferenced_names_of_zip,
 )
@@ -57,16 +57,19 @@ class NamedMedia:
         for name in (self.content.source, self.content.reference):
             yield format_cell(row.values.get(name)) if name else None
 
-    async def store_media(self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None) -> None:
+    async def store_media_of_zip_or_refuse(
+        self, connection: AsyncConnection, campaign_id: int, media_zip: MediaZip | None
+    ) -> None:
         """Store the files of a zip, if there is one.
 
-        Raises what `iterate_unpacked_media_pieces` raises, and `Invalid`: `media_missing`, `media_wrong_kind`.
+        Raises what `iterate_unpacked_media_pieces_or_refuse` raises, and `Invalid`: `media_missing`,
+        `media_wrong_kind`.
         """
         stored_files = await media_store.load_media_types_size_and_next_number(connection, campaign_id)
         content_type_by_name = stored_files.content_type_by_name
         if media_zip is not None:
             names = {file.name for file in self.first_line_by_file}
-            zip_pieces = iterate_unpacked_media_pieces(
+            zip_pieces = iterate_unpacked_media_pieces_or_refuse(
                 media_zip,
                 names,
                 stored_files.content_type_by_name,

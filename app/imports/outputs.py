@@ -37,7 +37,7 @@ from app.media import media_store
 from app.media.match_file_names import note_on_respelled_names_or_none
 from app.media.media_zip import MediaZip
 from app.record import revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import (
     MAX_ID_CHARACTERS,
     MAX_SHOWN_CHARACTERS,
@@ -98,7 +98,7 @@ class CollectedOutputs:
         `shown_too_long`, `source_differs`, `output_twice`, `media_link_refused`.
         """
         refuse_unknown_output_columns(row.values, row.line)
-        system, segment = (require_name_in_cell(row, column) for column in ("system", "segment"))
+        system, segment = (name_in_cell_or_refuse(row, column) for column in ("system", "segment"))
         shown_text = text_of_cell_or_none(row, "output")
         if shown_text is None:
             raise_upload_refusal_at_line(
@@ -156,7 +156,7 @@ def refuse_unknown_output_columns(columns: Collection[str], line: int) -> None:
         )
 
 
-def require_name_in_cell(row: UploadedRow, column: str) -> str:
+def name_in_cell_or_refuse(row: UploadedRow, column: str) -> str:
     name = format_cell(row.values.get(column)).strip()
     if is_blank(name):
         raise_upload_refusal_at_line(f"{column}_missing", row.line, f"the {column} is empty.")
@@ -202,14 +202,15 @@ async def import_outputs_of_systems_and_count(
     Raises:
         NotFound, Conflict, TooLarge: `not_a_draft`, `kinds_mixed`; `too_many_outputs`; for a launched campaign, what
             `refuse_incomparable_systems` raises.
-        Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and `NamedMedia.store_media` raise.
+        Invalid: `file_empty`, and what `CollectedOutputs.add_row`, `read_table` and
+            `NamedMedia.store_media_of_zip_or_refuse` raise.
 
     """
-    launched = (await load_campaign_by_slug(connection, slug)).status != "draft"
+    launched = (await load_campaign_by_slug_or_refuse(connection, slug)).status != "draft"
     campaign = await (
         lock_unfinished_campaign_for_outputs(connection, slug)
         if launched
-        else lock_draft_emptied_if_replacing(connection, slug, replace=replace)
+        else lock_draft_emptied_if_replacing_or_refuse(connection, slug, replace=replace)
     )
     collected = await load_stored_outputs(connection, campaign)
     old_system_count, old_segment_count = len(collected.number_by_system), len(collected.segment_by_id)
@@ -223,14 +224,14 @@ async def import_outputs_of_systems_and_count(
     )
     output_rows = ((campaign.id, *output) for output in new_outputs)
     await copy_rows_in_batches(connection, content_tables.outputs, output_rows, OUTPUT_COPY_COLUMNS, progress)
-    await collected.named_media.store_media(connection, campaign.id, media)
+    await collected.named_media.store_media_of_zip_or_refuse(connection, campaign.id, media)
     notes = [] if notes is None else notes
     if spelling := note_on_respelled_names_or_none(collected.named_media.zip_path_by_respelled_name):
         notes.append(spelling)
     await lifecycle.store_count_of_segments(connection, campaign.id, len(collected.segment_by_id))
     if launched:
         await systems_check.refuse_incomparable_systems(
-            connection, await load_campaign_by_slug(connection, slug), len(collected.number_by_system)
+            connection, await load_campaign_by_slug_or_refuse(connection, slug), len(collected.number_by_system)
         )
         await revisions.rebuild_present_revision(connection, campaign.id)
     facts: dict[str, Any] = {
@@ -239,7 +240,7 @@ async def import_outputs_of_systems_and_count(
         "replaced": replace,
     }
     facts |= {"rows": upload.row_count, "lines": upload.line_count, "notes": notes}
-    await log_change(connection, "items.outputs_imported", campaign, after=facts)
+    await log_change(connection, "items.outputs_imported", campaign, new_values=facts)
     return len(new_outputs)
 
 
@@ -266,7 +267,9 @@ async def store_new_systems_with_segments(
     await copy_rows_in_batches(connection, content_tables.segments, new_segment_rows, SEGMENT_COPY_COLUMNS)
 
 
-async def lock_draft_emptied_if_replacing(connection: AsyncConnection, slug: str, *, replace: bool) -> Campaign:
+async def lock_draft_emptied_if_replacing_or_refuse(
+    connection: AsyncConnection, slug: str, *, replace: bool
+) -> Campaign:
     """Return the locked draft to which outputs are added; `replace` empties it first."""
     campaign = await lifecycle.lock_and_load_draft_or_refuse(connection, slug, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
     if replace:
@@ -278,11 +281,11 @@ async def lock_draft_emptied_if_replacing(connection: AsyncConnection, slug: str
 
 async def lock_unfinished_campaign_for_outputs(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the launched campaign to which outputs are added; no answer can be stored until the transaction ends."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if not campaign.segment_count:
         lifecycle.require_draft(campaign, OUTPUTS_NOT_IMPORTABLE_MESSAGE)
-    await revisions.block_writers(connection, campaign.id)
-    campaign = await lifecycle.lock_and_load_campaign(connection, slug)
+    await revisions.block_writers_until_transaction_ends(connection, campaign.id)
+    campaign = await lifecycle.lock_and_load_campaign_or_refuse(connection, slug)
     if campaign.status == "finished":
         lifecycle.require_draft(campaign, "a system can be added only while other systems are being judged")
     return campaign

@@ -16,25 +16,25 @@ MIN_TABLE_COLUMNS = 2
 HEADER_CELL = re.compile(r"[\w .:/()%#-]{1,40}")
 
 
-def pasted_text_as_named_file(pasted: str, read_as: str = "auto") -> tuple[str, bytes]:
+def pasted_text_as_named_file(pasted_text: str, read_as: str = "auto") -> tuple[str, bytes]:
     """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
-    if read_as == "lines" or (read_as != "table" and not looks_like_table_or_json(pasted)):
-        lines = [line.strip() for line in pasted.splitlines()]
+    if read_as == "lines" or (read_as != "table" and not looks_like_table_or_json(pasted_text)):
+        lines = [line.strip() for line in pasted_text.splitlines()]
         return PASTED_LINES_FILE, json_lines_of_rows([{PASTED_LINES_COLUMN: line} for line in lines if line])
-    if starts_like_json(pasted):
-        return "pasted.json", pasted.encode()
-    first_line = pasted.lstrip("\r\n").partition("\n")[0]
-    return ("pasted.tsv" if "\t" in first_line else "pasted.csv"), pasted.encode()
+    if starts_like_json(pasted_text):
+        return "pasted.json", pasted_text.encode()
+    first_line = pasted_text.lstrip("\r\n").partition("\n")[0]
+    return ("pasted.tsv" if "\t" in first_line else "pasted.csv"), pasted_text.encode()
 
 
-def starts_like_json(pasted: str) -> bool:
-    return pasted.lstrip()[:1] in ("{", "[")
+def starts_like_json(pasted_text: str) -> bool:
+    return pasted_text.lstrip()[:1] in ("{", "[")
 
 
-def looks_like_table_or_json(pasted: str) -> bool:
+def looks_like_table_or_json(pasted_text: str) -> bool:
     """Return whether a pasted text is JSON, has tabs, or is CSV: a header of names and rows with as many cells."""
-    lines = [line for line in pasted.splitlines() if line.strip()]
-    if starts_like_json(pasted) or (lines and "\t" in lines[0]):
+    lines = [line for line in pasted_text.splitlines() if line.strip()]
+    if starts_like_json(pasted_text) or (lines and "\t" in lines[0]):
         return True
     if len(lines) == 1 and lines[0].strip().lower() == PASTED_LINES_COLUMN:
         return True

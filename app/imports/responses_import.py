@@ -25,7 +25,7 @@ from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
-from app.database.campaign import finish_campaign_if_complete
+from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.statistics import analyze_tables_with_many_new_rows
 from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
@@ -36,14 +36,14 @@ from app.imports.imported_hits_store import (
     ARE_ANNOTATORS_AT_WORK,
     drop_hits_of_erased_people,
     load_new_hits_or_refuse_changed,
-    store_closed_hits_unless_stored,
+    store_closed_hits_and_return_new_ones,
     store_responses_returning_judgment_counts,
     unnumbered_responses_of_criterion,
 )
-from app.imports.result_rows import replace_item_texts_counting_items
+from app.imports.result_rows import replace_item_texts_by_ids_and_count_items
 from app.privacy.retention import refuse_import_without_identifiers
 from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_shared_lock_to_store_answers
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 5_000
@@ -120,7 +120,7 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     return [sentence for sentence, true in condition_by_sentence.items() if true]
 
 
-async def import_responses_from_file(
+async def import_responses_of_file_and_return_receipt(
     engine: AsyncEngine,
     slug: str,
     file: BinaryIO,
@@ -148,7 +148,9 @@ async def import_responses_from_file(
         read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
     )
     async with engine.connect() as connection:
-        notes.by_text = await replace_item_texts_counting_items(connection, campaign.id, rows) if notes.columns else 0
+        notes.by_text = (
+            await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
+        )
         hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
         first_hit = hits[0]
         kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
@@ -175,7 +177,7 @@ async def import_responses_from_file(
     async with engine.begin() as connection:
         await analyze_tables_with_many_new_rows(connection, TABLES_OF_ANSWERS, added_count=stored_count)
     async with engine.begin() as connection:
-        receipt.finished = await finish_campaign_if_complete(connection, campaign.id, now=now)
+        receipt.finished = await finish_campaign_if_complete_and_tell(connection, campaign.id, now=now)
     request_scan(campaign.id)
     receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
     receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted_judgments, campaign, judgments_by_item)
@@ -210,7 +212,7 @@ def example_response_rows(criterion: Criterion[Campaign], item_ids: Sequence[str
     count, file_values = len(item_ids), ValueFormat(design)
     if count < design.fewest_items:
         return []
-    values = design.simulate_answer([(count - k) / (count + 1) for k in range(count)])
+    values = design.simulate_answer_values([(count - k) / (count + 1) for k in range(count)])
     return [
         ("h1", "Ann", item, file_values.format_value(value), *name)
         for item, value in zip(item_ids, values, strict=True)
@@ -223,7 +225,7 @@ def count_items_over_wanted_judgments(campaign: Campaign, judgments_by_item: Map
 
 
 async def load_campaign_or_refuse_response_import(connection: AsyncConnection, slug: str) -> Campaign:
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.status == "draft":
         raise Conflict(
             f"“{campaign.name}” is a draft. Launch it (you can pause it at once), then import its results.",
@@ -250,8 +252,8 @@ async def store_hits_yielding_each_batch(
         async with engine.begin() as connection:
             await take_shared_lock_to_store_answers(connection, campaign)
             if fixed_seconds == math.inf:  # with the first batch: importing the file again continues after it
-                await log_change(connection, "answers.imported", campaign, after={"hits": hit_count})
-            stored_hits = await store_closed_hits_unless_stored(connection, campaign, platform, batch, now=now)
+                await log_change(connection, "answers.imported", campaign, new_values={"hits": hit_count})
+            stored_hits = await store_closed_hits_and_return_new_ones(connection, campaign, platform, batch, now=now)
             scored_hits = [stored for stored in stored_hits if stored.imported.scored_items]
             answers_by_criterion = [
                 await asyncio.to_thread(unnumbered_responses_of_criterion, scored_hits, criterion.number)

@@ -22,7 +22,7 @@ FIND_ITEM_IDS_BY_TEXT = text("""
 """)
 
 
-async def replace_item_texts_counting_items(
+async def replace_item_texts_by_ids_and_count_items(
     connection: AsyncConnection, campaign_id: int, result_rows: list[ResultRow]
 ) -> int:
     """Replace names that are the text of an item, and no id, by that item's id. Return how many items were found so.
@@ -39,27 +39,34 @@ async def replace_item_texts_counting_items(
             parameters = {"campaign": campaign_id, "names": unknown}
             item_by_text |= {row.shown: row for row in await connection.execute(FIND_ITEM_IDS_BY_TEXT, parameters)}
     if item_by_text:
-        replace_texts_in_rows_by_item_ids(result_rows, item_by_text)
+        replace_texts_in_rows_by_item_ids_or_refuse(result_rows, item_by_text)
     return len(item_by_text)
 
 
-def replace_texts_in_rows_by_item_ids(result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]) -> None:
+def replace_texts_in_rows_by_item_ids_or_refuse(
+    result_rows: list[ResultRow], item_by_text: dict[str, Row[Any]]
+) -> None:
     """Replace the items' texts in the rows by their ids. Raises `Invalid` (`item_ambiguous`)."""
     for position, row in enumerate(result_rows):
         if not item_by_text.keys().isdisjoint(row.items):
             result_rows[position] = replace(
-                row, items=tuple(item_id_of_text_or_unchanged(row, k, item_by_text) for k in range(len(row.items)))
+                row,
+                items=tuple(
+                    item_id_of_text_or_unchanged_refusing_ambiguous(row, k, item_by_text) for k in range(len(row.items))
+                ),
             )
 
 
-def item_id_of_text_or_unchanged(result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]) -> str:
+def item_id_of_text_or_unchanged_refusing_ambiguous(
+    result_row: ResultRow, position: int, item_by_text: dict[str, Row[Any]]
+) -> str:
     name = result_row.items[position]
     item = item_by_text.get(name)
     if item is None:
         return name
     if item.items > 1:
         message = f"{item.items} items have the text “{shorten_echo(name)}”. Name the item by its id."
-        raise_upload_refusal_at_line("item_ambiguous", result_row.line_of_item(position), message)
+        raise_upload_refusal_at_line("item_ambiguous", result_row.line_number_of_item_at(position), message)
     return str(item.external_id)
 
 
@@ -76,14 +83,14 @@ def align_rows_per_criterion_or_refuse(
     aligned_hits = [
         [
             row_in_item_order_of_or_refuse(next(iter(hit.values())), row)
-            for row in require_row_of_each_criterion(hit, criterion_names)
+            for row in rows_of_each_criterion_or_refuse(hit, criterion_names)
         ]
         for hit in hits.values()
     ]
     return [[hit[number] for hit in aligned_hits] for number in range(len(criterion_names))]
 
 
-def require_row_of_each_criterion(
+def rows_of_each_criterion_or_refuse(
     row_by_criterion: dict[str, ResultRow], criterion_names: Sequence[str]
 ) -> list[ResultRow]:
     """Return the rows in the order of the criteria. Raises `Invalid` (`criteria_missing`)."""

@@ -61,7 +61,7 @@ class SegmentsPage:
 async def load_segments_page_with_chosen(
     connection: AsyncConnection, criterion: Criterion[Campaign], page_number: int, chosen_id: str
 ) -> SegmentsPage:
-    """Return the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
+    """Load the page of this number, or the last one, with the segment that the researcher calls `chosen_id`."""
     page: Page[SegmentResults] = Page(page_number, SEGMENTS_PER_PAGE, criterion.campaign.segment_count)
     campaign_segments = segments.select().where(segments.c.campaign_id == criterion.campaign.id)
     page_segments = campaign_segments.where(segments.c.number.between(page.offset, page.last_place - 1)).order_by(

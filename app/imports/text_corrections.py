@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.campaigns.lifecycle import lock_and_load_campaign
+from app.campaigns.lifecycle import lock_and_load_campaign_or_refuse
 from app.campaigns.media_checks import iterate_rendering_digests, media_file_names_of_outputs
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
@@ -22,7 +22,7 @@ from app.imports.item_changes import item_not_found_error
 from app.media import media_store
 from app.media.media_problems import iterate_media_problems_of_item
 from app.record import law_storage
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import MAX_SHOWN_CHARACTERS
 
 MAX_LOGGED_TEXT_CHARACTERS = 500
@@ -104,15 +104,17 @@ async def store_corrected_text_returning_version(
             missing.
 
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await connection.execute(law_storage.TAKE_STORE_LOCK, {"campaign": campaign.id})
-    campaign = await lock_and_load_campaign(connection, slug)
+    campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     require_segment_only_for_systems(campaign, segment_id)
     if segment_id is None:
-        before, version = await store_item_text_returning_former(connection, campaign, item_id, new_text, now=now)
+        before, version = await store_item_text_returning_former_and_version(
+            connection, campaign, item_id, new_text, now=now
+        )
         about = item_id
     else:
-        before, version = await store_output_returning_former(
+        before, version = await store_output_returning_former_and_version(
             connection, campaign, item_id, segment_id, new_text, now=now
         )
         about = f"{item_id}, {segment_id}"
@@ -122,8 +124,8 @@ async def store_corrected_text_returning_version(
         "items.corrected",
         campaign,
         about=shorten_echo(about),
-        before=before_facts,
-        after=after_facts,
+        old_values=before_facts,
+        new_values=after_facts,
     )
     return version
 
@@ -138,7 +140,7 @@ def require_segment_only_for_systems(campaign: Campaign, segment_id: str | None)
         raise Conflict(message, code="for_systems_only")
 
 
-async def store_item_text_returning_former(
+async def store_item_text_returning_former_and_version(
     connection: AsyncConnection, campaign: Campaign, item_id: str, new_text: str, *, now: datetime
 ) -> tuple[str, int]:
     """Store the text of an item, and return its former text and the number of the new version."""
@@ -155,7 +157,7 @@ async def store_item_text_returning_former(
     )
 
 
-async def store_output_returning_former(
+async def store_output_returning_former_and_version(
     connection: AsyncConnection, campaign: Campaign, system_id: str, segment_id: str, new_text: str, *, now: datetime
 ) -> tuple[str, int]:
     """Store a system's output for a segment, and return the former one and the number of the new version.
@@ -163,7 +165,7 @@ async def store_output_returning_former(
     After the launch it must not become equal to an output of other systems: then their judgments would have to be
     shared from now on. In a draft nothing is shared yet.
     """
-    output = await require_output_row(connection, campaign, system_id, segment_id, is_locked=True)
+    output = await load_output_row_or_refuse(connection, campaign, system_id, segment_id, is_locked=True)
     await refuse_unshowable_or_unchanged_text(connection, campaign, output.shown, new_text)
     key = {"campaign": campaign.id, "segment": output.segment}
     if campaign.status == "draft":
@@ -184,7 +186,7 @@ async def store_output_returning_former(
     )
 
 
-async def require_output_row(
+async def load_output_row_or_refuse(
     connection: AsyncConnection, campaign: Campaign, system_id: str, segment_id: str, *, is_locked: bool = False
 ) -> Row[Any]:
     """Return a system's output for a segment. Raises `NotFound` (`output_not_found`)."""
@@ -197,10 +199,12 @@ async def require_output_row(
     return output
 
 
-async def digest_of_files_in_output_or_none(connection: AsyncConnection, campaign: Campaign, output: str) -> str | None:
+async def digest_of_files_in_output_or_none(
+    connection: AsyncConnection, campaign: Campaign, output_text: str
+) -> str | None:
     """Return the digest of what an output shows; None if it names no files."""
     content = Content.from_campaign(campaign)
-    rows: Any = [ItemTexts(output)]
+    rows: Any = [ItemTexts(output_text)]
     if content.kind == "text" or not (names := media_file_names_of_outputs(content, rows)):
         return None
     digest_by_file = await media_store.load_file_digest_by_name(connection, campaign.id, names)

@@ -123,9 +123,9 @@ def sync_file_to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
-def delete_old_backups(folder: Path, *, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` complete backups of a folder, and return the deleted dumps."""
-    deleted = sorted(iterate_complete_dumps(folder), reverse=True)[keep:]
+def delete_old_backups_and_return_their_dumps(folder: Path, *, count_to_keep: int) -> list[Path]:
+    """Delete all but the newest `count_to_keep` complete backups of a folder, and return the deleted dumps."""
+    deleted = sorted(iterate_complete_dumps(folder), reverse=True)[count_to_keep:]
     for dump in deleted:
         manifest_path_of_dump(dump).unlink(missing_ok=True)  # first: a dump without one does not count as a backup
         dump.unlink(missing_ok=True)

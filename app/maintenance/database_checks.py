@@ -20,8 +20,8 @@ from app.database.migrate import newest_schema_revision, require_newest_schema, 
 from app.database.schema import metadata
 from app.errors import StartupProblem, join_names, pluralize
 from app.maintenance.finding import InstallationFinding, Severity
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import verify_by_replay_or_refuse
 from app.settings import Settings
 
 MIN_POSTGRESQL_VERSION = 15
@@ -71,7 +71,9 @@ LIST_NEWEST_CAMPAIGNS = text("""
 COUNT_UNSENT_MESSAGES = text("SELECT count(*) FROM alert_messages WHERE sent_at IS NULL AND problem IS NOT NULL")
 
 
-async def check_database(engine: AsyncEngine, settings: Settings, *, now: datetime) -> list[InstallationFinding]:
+async def list_findings_about_database(
+    engine: AsyncEngine, settings: Settings, *, now: datetime
+) -> list[InstallationFinding]:
     """Run all checks of a database that answers.
 
     Args:
@@ -83,37 +85,37 @@ async def check_database(engine: AsyncEngine, settings: Settings, *, now: dateti
     async with engine.connect() as connection:
         before = now
         facts = (await connection.execute(SELECT_SERVER_FACTS)).one()
-        findings = [*check_server(facts, settings), check_clock(facts.now, before)]
-        schema = await check_schema(connection)
+        findings = [*iterate_findings_about_server(facts, settings), finding_about_clock(facts.now, before)]
+        schema = await load_finding_about_schema(connection)
         findings.append(schema)
         if schema.severity is not Severity.OK:
             return findings  # the other checks read tables that may not exist
         findings += [
-            *await check_indexes(connection),
-            await check_dead_rows(connection),
-            await check_alert_messages(connection),
+            *await list_findings_about_indexes(connection),
+            await load_finding_about_dead_rows(connection),
+            await load_finding_about_alert_messages(connection),
         ]
-    findings += await check_newest_campaigns(engine)
+    findings += await list_findings_about_newest_campaigns(engine)
     return findings
 
 
-def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFinding]:
+def iterate_findings_about_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFinding]:
     """Check the server's version and settings, and the number of connections that it allows."""
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "PostgreSQL version",
         f"PostgreSQL {facts.full_version}.",
         Severity.FAULT if facts.version < MIN_POSTGRESQL_VERSION else None,
         f"Upgrade PostgreSQL to version {MIN_POSTGRESQL_VERSION} or newer.",
     )
     for name, is_on in (("fsync", facts.fsync), ("full_page_writes", facts.full_page_writes)):
-        yield finding_if(
+        yield finding_or_ok_without_severity(
             name,
             f"{name} is {'on' if is_on else 'off: a power cut can destroy the database'}.",
             None if is_on else Severity.FAULT,
             f"Run `ALTER SYSTEM SET {name} = on`, then `SELECT pg_reload_conf()`.",
         )
     is_committed_later = facts.synchronous_commit == "off"
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "synchronous_commit",
         f"synchronous_commit is {facts.synchronous_commit}"
         f"{': a crash can lose answers that annotators saw accepted' if is_committed_later else ''}.",
@@ -121,20 +123,20 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFi
         "Run `ALTER SYSTEM SET synchronous_commit = on`, then `SELECT pg_reload_conf()`; look for another value in "
         "`ALTER DATABASE` and `ALTER ROLE`, too.",
     )
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "wal_level",
         f"wal_level is {facts.wal_level}.",
         Severity.WARNING if facts.wal_level == "minimal" else None,
         "Set it to replica and restart PostgreSQL: otherwise there is no standby and no recovery to a point in time.",
     )
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "autovacuum",
         f"autovacuum is {'on' if facts.autovacuum else 'off: tables grow, and plans become slow'}.",
         None if facts.autovacuum else Severity.WARNING,
         "Run `ALTER SYSTEM SET autovacuum = on`, then `SELECT pg_reload_conf()`.",
     )
-    yield check_connection_count(facts.connections, settings)
-    yield finding_if(
+    yield finding_about_connection_count(facts.connections, settings)
+    yield finding_or_ok_without_severity(
         "transaction ids",
         f"The oldest transaction id is {facts.transaction_age:,} transactions old.",
         Severity.WARNING if facts.transaction_age > MAX_TRANSACTION_AGE else None,
@@ -142,14 +144,14 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFi
     )
     hours = float(facts.transaction_hours or 0)
     is_old = hours > MAX_TRANSACTION_HOURS
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "long transactions",
         f"The oldest transaction is {hours:.1f} hours old." if is_old else "No transaction has been open for long.",
         Severity.WARNING if is_old else None,
         "Find it in pg_stat_activity and end it: while it runs, PostgreSQL cannot reuse the space of old rows.",
     )
     is_collation_new = facts.collation_version != facts.actual_collation_version
-    yield finding_if(
+    yield finding_or_ok_without_severity(
         "collation",
         "The operating system sorts text differently than when the database was made."
         if is_collation_new
@@ -160,7 +162,9 @@ def check_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFi
     )
 
 
-def finding_if(check: str, message: str, severity: Severity | None, remedy: str) -> InstallationFinding:
+def finding_or_ok_without_severity(
+    check: str, message: str, severity: Severity | None, remedy: str
+) -> InstallationFinding:
     """Return a finding with its remedy, or one that all is well if the severity is None."""
     return (
         InstallationFinding(check, Severity.OK, message)
@@ -169,10 +173,10 @@ def finding_if(check: str, message: str, severity: Severity | None, remedy: str)
     )
 
 
-def check_connection_count(allowed: int, settings: Settings) -> InstallationFinding:
+def finding_about_connection_count(allowed: int, settings: Settings) -> InstallationFinding:
     """Check that PostgreSQL allows as many connections as all server processes and some commands open."""
     needed = settings.workers * (settings.pool_size + EXTRA_CONNECTIONS_PER_PROCESS) + CONNECTIONS_FOR_COMMANDS
-    return finding_if(
+    return finding_or_ok_without_severity(
         "connections",
         f"Easel opens up to {needed} connections, and PostgreSQL allows {allowed}.",
         Severity.FAULT if needed > allowed else None,
@@ -180,10 +184,10 @@ def check_connection_count(allowed: int, settings: Settings) -> InstallationFind
     )
 
 
-def check_clock(database_time: datetime, machine_time: datetime) -> InstallationFinding:
+def finding_about_clock(database_time: datetime, machine_time: datetime) -> InstallationFinding:
     """Check that this machine's clock agrees with the database's, which decides when a lease ends."""
     difference = abs(database_time - machine_time)
-    return finding_if(
+    return finding_or_ok_without_severity(
         "clock",
         f"The clocks of this machine and of the database differ by {difference.total_seconds():,.0f} s.",
         Severity.WARNING if difference > MAX_CLOCK_DIFFERENCE else None,
@@ -191,7 +195,7 @@ def check_clock(database_time: datetime, machine_time: datetime) -> Installation
     )
 
 
-async def check_schema(connection: AsyncConnection) -> InstallationFinding:
+async def load_finding_about_schema(connection: AsyncConnection) -> InstallationFinding:
     try:
         require_newest_schema(await schema_revision_on_connection_or_none(connection))
     except StartupProblem as problem:
@@ -199,20 +203,20 @@ async def check_schema(connection: AsyncConnection) -> InstallationFinding:
     return InstallationFinding("schema", Severity.OK, f"The schema is at {newest_schema_revision()}.")
 
 
-async def check_indexes(connection: AsyncConnection) -> list[InstallationFinding]:
+async def list_findings_about_indexes(connection: AsyncConnection) -> list[InstallationFinding]:
     """Check that all indexes exist and can be used."""
     invalid = list((await connection.scalars(LIST_INVALID_INDEXES)).all())
     existing = set((await connection.scalars(LIST_INDEXES)).all())
     expected = {str(index.name) for table in metadata.tables.values() for index in table.indexes}
     missing = sorted(expected - existing)
     return [
-        finding_if(
+        finding_or_ok_without_severity(
             "invalid indexes",
             f"Invalid indexes: {join_names(invalid)}." if invalid else "All indexes are valid.",
             Severity.FAULT if invalid else None,
             f"Run {'; '.join(f'`REINDEX INDEX CONCURRENTLY {name}`' for name in invalid)}.",
         ),
-        finding_if(
+        finding_or_ok_without_severity(
             "missing indexes",
             f"Missing indexes: {join_names(missing)}." if missing else "No index is missing.",
             Severity.FAULT if missing else None,
@@ -221,12 +225,12 @@ async def check_indexes(connection: AsyncConnection) -> list[InstallationFinding
     ]
 
 
-async def check_dead_rows(connection: AsyncConnection) -> InstallationFinding:
+async def load_finding_about_dead_rows(connection: AsyncConnection) -> InstallationFinding:
     """Check that autovacuum keeps up with the rows that updates leave behind."""
     tables = list(
         await connection.scalars(LIST_TABLES_WITH_DEAD_ROWS, {"min_dead": MIN_DEAD_ROWS, "max_share": MAX_DEAD_SHARE})
     )
-    return finding_if(
+    return finding_or_ok_without_severity(
         "dead rows",
         f"More dead rows than live ones: {join_names(tables)}." if tables else "Autovacuum keeps up.",
         Severity.WARNING if tables else None,
@@ -234,10 +238,10 @@ async def check_dead_rows(connection: AsyncConnection) -> InstallationFinding:
     )
 
 
-async def check_alert_messages(connection: AsyncConnection) -> InstallationFinding:
+async def load_finding_about_alert_messages(connection: AsyncConnection) -> InstallationFinding:
     """Check that mails and webhooks of alerts arrive."""
     count = await connection.scalar(COUNT_UNSENT_MESSAGES)
-    return finding_if(
+    return finding_or_ok_without_severity(
         "alert messages",
         f"{pluralize(count, 'message')} of alerts could not be sent." if count else "All messages of alerts were sent.",
         Severity.WARNING if count else None,
@@ -245,7 +249,7 @@ async def check_alert_messages(connection: AsyncConnection) -> InstallationFindi
     )
 
 
-async def check_newest_campaigns(engine: AsyncEngine) -> list[InstallationFinding]:
+async def list_findings_about_newest_campaigns(engine: AsyncEngine) -> list[InstallationFinding]:
     """Replay the newest campaigns that are not too large, and compare their posteriors."""
     parameters = {"limit": MAX_RESPONSES_TO_VERIFY + 1, "campaigns": CAMPAIGNS_TO_VERIFY}
     async with open_snapshot(engine) as connection:
@@ -253,11 +257,13 @@ async def check_newest_campaigns(engine: AsyncEngine) -> list[InstallationFindin
         verified = [campaign.slug for campaign in campaigns if campaign.responses <= MAX_RESPONSES_TO_VERIFY]
         differing = []
         for slug in verified:
-            verification = await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))
+            verification = await verify_by_replay_or_refuse(
+                connection, await load_campaign_by_slug_or_refuse(connection, slug)
+            )
             if not verification.has_no_mismatches and not verification.has_only_rounding_mismatches:
                 differing.append(slug)
     return [
-        finding_if(
+        finding_or_ok_without_severity(
             "posteriors",
             f"The posteriors of {join_names(differing)} differ from a replay of their answers."
             if differing

@@ -8,21 +8,21 @@ from app.database.embedded import is_cluster_in_data_directory
 from app.database.server_database import database_url_in_any_state
 from app.database.session import DATABASE_ERRORS, create_engine_without_limits
 from app.errors import Refusal, StartupProblem
-from app.maintenance.database_checks import check_database
+from app.maintenance.database_checks import list_findings_about_database
 from app.maintenance.finding import InstallationFinding, Severity
-from app.maintenance.machine_checks import check_machine
+from app.maintenance.machine_checks import list_findings_about_machine
 from app.settings import Settings, SettingsProblem, read_settings
 from app.text.redaction import describe_exception_without_values
 
 
-def examine_installation(clock: Callable[[], datetime]) -> list[InstallationFinding]:
+def list_findings_about_installation(clock: Callable[[], datetime]) -> list[InstallationFinding]:
     """Run all checks. A problem that stops some of them is a finding, too."""
     try:
         settings = read_settings()
     except SettingsProblem as problem:
         return [InstallationFinding("settings", Severity.FAULT, f"{problem}.", "Correct these environment variables.")]
     findings = [InstallationFinding("settings", Severity.OK, "All settings are valid.")]
-    findings += asyncio.run(check_machine(settings, now=clock()))
+    findings += asyncio.run(list_findings_about_machine(settings, now=clock()))
     if settings.database_url is None and not is_cluster_in_data_directory(settings.data_dir):
         message = f"There is no database in {settings.data_dir} yet, and DATABASE_URL is not set."
         return [
@@ -37,19 +37,19 @@ def examine_installation(clock: Callable[[], datetime]) -> list[InstallationFind
     try:
         with database_url_in_any_state(settings) as url:
             findings.append(InstallationFinding("database", Severity.OK, "The database answers."))
-            findings += asyncio.run(check_database_at_url(url, settings, clock))
+            findings += asyncio.run(list_findings_about_database_at_url(url, settings, clock))
     except StartupProblem as problem:
         remedy = "Start PostgreSQL, then check DATABASE_URL, or EASEL_DATA_DIR and its postgresql.log."
         findings.append(InstallationFinding("database", Severity.FAULT, str(problem), remedy))
     return findings
 
 
-async def check_database_at_url(
+async def list_findings_about_database_at_url(
     url: str, settings: Settings, clock: Callable[[], datetime]
 ) -> list[InstallationFinding]:
     engine = create_engine_without_limits(url)
     try:
-        return await check_database(engine, settings, now=clock())
+        return await list_findings_about_database(engine, settings, now=clock())
     except (*DATABASE_ERRORS, Refusal) as problem:
         return [
             InstallationFinding(

@@ -28,18 +28,18 @@ PUBLIC_URL_TIMEOUT_SECONDS = 5.0
 FREE_DISK_REMEDY = "Free some disk space, or move the folder to a larger disk."
 
 
-async def check_machine(settings: Settings, *, now: datetime) -> list[InstallationFinding]:
+async def list_findings_about_machine(settings: Settings, *, now: datetime) -> list[InstallationFinding]:
     """Run all checks that need no database."""
     return [
-        *check_secrets(settings),
-        *check_free_disk(settings),
-        check_backups(settings, now=now),
-        await check_public_url(settings),
-        await check_mail_server(settings),
+        *iterate_findings_about_secrets(settings),
+        *iterate_findings_about_free_disk(settings),
+        finding_about_backups(settings, now=now),
+        await finding_about_public_url(settings),
+        await finding_about_mail_server(settings),
     ]
 
 
-def check_secrets(settings: Settings) -> Iterator[InstallationFinding]:
+def iterate_findings_about_secrets(settings: Settings) -> Iterator[InstallationFinding]:
     """Check that no secret is one that others can guess."""
     password = parse_postgres_address(settings.database_url).password if settings.database_url else None
     secrets = {
@@ -70,7 +70,7 @@ def is_sample_secret(secret: str, *, is_key: bool) -> bool:
     return is_known or (is_key and len(Counter(secret)) < MIN_DIFFERENT_CHARACTERS)
 
 
-def check_free_disk(settings: Settings) -> Iterator[InstallationFinding]:
+def iterate_findings_about_free_disk(settings: Settings) -> Iterator[InstallationFinding]:
     """Check the free disk space of the folders that this machine writes to."""
     folders = {"temporary files": Path(tempfile.gettempdir())}
     if settings.database_url is None:
@@ -90,7 +90,7 @@ def check_free_disk(settings: Settings) -> Iterator[InstallationFinding]:
             yield InstallationFinding(check, Severity.OK, message)
 
 
-def check_backups(settings: Settings, *, now: datetime) -> InstallationFinding:
+def finding_about_backups(settings: Settings, *, now: datetime) -> InstallationFinding:
     """Check that there is a complete backup of the last day."""
     remedy = "Let cron or a systemd timer run `easel backup` each night."
     folder = settings.backup_dir
@@ -108,7 +108,7 @@ def check_backups(settings: Settings, *, now: datetime) -> InstallationFinding:
     return InstallationFinding("backups", Severity.OK, message)
 
 
-async def check_public_url(settings: Settings) -> InstallationFinding:
+async def finding_about_public_url(settings: Settings) -> InstallationFinding:
     """Check that Easel answers at its public address."""
     url = settings.public_url
     if url is None:
@@ -151,7 +151,7 @@ async def check_public_url(settings: Settings) -> InstallationFinding:
     return InstallationFinding("public address", Severity.OK, f"Easel answers at {url}.")
 
 
-async def check_mail_server(settings: Settings) -> InstallationFinding:
+async def finding_about_mail_server(settings: Settings) -> InstallationFinding:
     """Check that the mail server takes a connection and the login; no mail is sent."""
     if settings.smtp_url is None:
         return InstallationFinding("mail", Severity.OK, "EASEL_SMTP_URL is not set: Easel sends no mail.")

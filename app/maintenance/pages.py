@@ -7,7 +7,7 @@ from fastapi.security.utils import get_authorization_scheme_param
 
 from app.background.metrics import PROCESS_METRICS, prometheus_text
 from app.errors import Unauthenticated
-from app.maintenance.server_gauges import gauges_of_process, load_gauges_of_database
+from app.maintenance.server_gauges import gauges_of_process, load_database_gauges_or_empty
 
 PROMETHEUS_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
@@ -23,5 +23,5 @@ async def metrics_page(request: Request) -> Response:
     if scheme.lower() != "bearer" or not is_token:
         raise Unauthenticated("This page needs the bearer token of EASEL_METRICS_TOKEN.", code="metrics_token_wrong")
     values = PROCESS_METRICS.sum_over_processes(gauges_of_process(request.app.state))
-    values.numbers.update(await load_gauges_of_database(request.app.state.database))
+    values.numbers.update(await load_database_gauges_or_empty(request.app.state.database))
     return Response(prometheus_text(values), media_type=PROMETHEUS_CONTENT_TYPE, headers={"Cache-Control": "no-store"})

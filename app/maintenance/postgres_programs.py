@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from app.database.embedded import find_binary_folders
+from app.database.embedded import iterate_binary_folders
 from app.errors import StartupProblem
 from app.text.postgres_address import parse_postgres_address
 
@@ -35,7 +35,7 @@ def iterate_program_paths(name: str) -> Iterator[Path]:
     on_path = shutil.which(name)
     if on_path:
         yield Path(on_path)
-    for folder in find_binary_folders():
+    for folder in iterate_binary_folders():
         if (folder / name).exists():
             yield folder / name
 

@@ -13,8 +13,8 @@ from app.errors import StartupProblem
 from app.maintenance.backup import major_version_of_server
 from app.maintenance.manifest import Manifest, count_rows_by_campaign, read_manifest_of_dump
 from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import Verification, verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import Verification, verify_by_replay_or_refuse
 from app.text.postgres_address import parse_postgres_address
 
 COUNT_TABLES = text("""
@@ -69,11 +69,13 @@ async def list_differences_from_manifest(engine: AsyncEngine, manifest: Manifest
     ]
 
 
-async def iterate_verifications(engine: AsyncEngine, manifest: Manifest) -> AsyncIterator[tuple[str, Verification]]:
+async def replay_campaigns_and_iterate_verifications(
+    engine: AsyncEngine, manifest: Manifest
+) -> AsyncIterator[tuple[str, Verification]]:
     """Yield the slug of each launched campaign and the result of replaying its record."""
     for counts in manifest.campaigns:
         if counts.status == "draft":
             continue
         async with open_snapshot(engine) as connection:
-            campaign = await load_campaign_by_slug(connection, counts.slug)
-            yield counts.slug, await verify_by_replay(connection, campaign)
+            campaign = await load_campaign_by_slug_or_refuse(connection, counts.slug)
+            yield counts.slug, await verify_by_replay_or_refuse(connection, campaign)

@@ -29,7 +29,7 @@ def gauges_of_process(state: Any) -> dict[Series, float]:
     }
 
 
-async def load_gauges_of_database(database: AsyncEngine) -> dict[Series, float]:
+async def load_database_gauges_or_empty(database: AsyncEngine) -> dict[Series, float]:
     """Return what is in the database; nothing while it does not answer, so that the other metrics can be read."""
     try:
         async with database.connect() as connection:

@@ -23,8 +23,8 @@ from app.database.session import (
     Record,
     borrow_autocommit_driver,
     fetch_first_row_or_none,
+    fetch_first_value_or_none,
     fetch_rows,
-    fetch_value,
 )
 from app.errors import NotFound
 from app.media.media_zip import MEDIA_PIECE_BYTES, UnpackedPiece
@@ -182,7 +182,7 @@ async def stream_byte_range_of_media_file(
         piece_number, skipped_bytes = divmod(position, MEDIA_PIECE_BYTES)
         parameters = {"campaign": file.campaign_id, "number": file.number, "place": piece_number}
         async with borrow_autocommit_driver(engine) as connection:
-            piece: bytes | None = await fetch_value(connection, SELECT_PIECE, parameters)
+            piece: bytes | None = await fetch_first_value_or_none(connection, SELECT_PIECE, parameters)
         if piece is None:
             return
         data = piece[skipped_bytes : skipped_bytes + byte_range.stop - position]

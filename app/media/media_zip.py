@@ -65,7 +65,7 @@ def raise_zip_refusal(error_code: str, problem: str, path: str = "") -> NoReturn
     raise Invalid(f"{subject}{problem} Nothing was imported.", code=error_code, **details)
 
 
-def iterate_unpacked_media_pieces(
+def iterate_unpacked_media_pieces_or_refuse(
     media_zip: MediaZip,
     referenced_names: Collection[str],
     existing_names: Collection[str],
@@ -89,7 +89,9 @@ def iterate_unpacked_media_pieces(
     """
     with open_zip_or_refuse(media_zip.file) as archive:
         entry_by_path = {
-            path: info for path, info in zip_entries_by_path(archive).items() if path.startswith(media_zip.folder or "")
+            path: info
+            for path, info in zip_entries_by_path_or_refuse(archive).items()
+            if path.startswith(media_zip.folder or "")
         }
         names_and_paths, respelled_paths = names_with_paths_and_respelled_names(
             entry_by_path, media_zip, referenced_names, existing_names
@@ -141,7 +143,7 @@ def refuse_media_zip_with_too_many_files(file: BinaryIO) -> None:
         )
 
 
-def zip_entries_by_path(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
+def zip_entries_by_path_or_refuse(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     """Return the files of a zip by their paths.
 
     Raises `Invalid`: `media_name_unsafe`, `media_twice`, `zip_encrypted`, `zip_unreadable`.
@@ -218,10 +220,10 @@ def missing_and_unreferenced_names_of_zip(
     """Compare the files of a zip with those that items name.
 
     Only the directory at the end of the zip is read; the bytes before it may be missing. Raises what
-    `zip_entries_by_path` and `open_zip_or_refuse` raise.
+    `zip_entries_by_path_or_refuse` and `open_zip_or_refuse` raise.
     """
     with open_zip_or_refuse(media_zip.file) as archive:
-        paths = zip_entries_by_path(archive)
+        paths = zip_entries_by_path_or_refuse(archive)
     matches = match_names_to_paths(possible_names_by_path(paths, media_zip.folder), referenced_names, existing_names)
     used = {name for names in matches.names_by_path.values() for name in names}
     missing_names = [name for name in referenced_names if name not in used and name not in existing_names]

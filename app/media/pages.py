@@ -21,7 +21,7 @@ MEDIA_HEADERS = {
 
 
 @router.get("/media/{address}")
-async def get_media_file(request: Request, database: Database, address: str) -> Response:
+async def send_media_file_or_range(request: Request, database: Database, address: str) -> Response:
     """Send a file or a range of it (RFC 9110, section 14); if several ranges are requested, the whole file."""
     file = await media_store.find_media_file_or_refuse(database, address)
     etag = f'"{address}"'

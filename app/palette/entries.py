@@ -10,7 +10,7 @@ from pydantic import Field
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.accounts.access import Access
-from app.accounts.campaign_tabs import list_campaign_tabs
+from app.accounts.campaign_tabs import list_allowed_campaign_tabs
 from app.accounts.roles import (
     CREATE_CAMPAIGN,
     MANAGE_PEOPLE,
@@ -80,7 +80,7 @@ async def find_campaign_entries(
     address = f"/admin/campaigns/{campaign.slug}"
     entries = [
         PaletteEntry(campaign.name, tab.title, "", address + tab.subpage)
-        for tab in list_campaign_tabs(access, campaign)
+        for tab in list_allowed_campaign_tabs(access, campaign)
         if has_all_words(tab.title, words)
     ]
     if not words:

@@ -51,7 +51,7 @@ class ApprovalContext:
     clock: Clock
 
 
-async def approve_submissions(context: ApprovalContext) -> list[str]:
+async def approve_submissions_and_return_problems(context: ApprovalContext) -> list[str]:
     """Approve the submissions that may be and whose rewards are prepared. One that is refused waits for a person.
 
     If the refusal is not about the submission, the next turn tries again: the balance is too low, or the token may not
@@ -121,7 +121,7 @@ async def settle_refused_approval(
     if status != "awaiting":
         await store_status_of_submission(context, submission, status)
         return ""
-    is_final = refused.status not in (401, 403) and not await is_balance_too_low(context, study)
+    is_final = refused.status not in (401, 403) and not await is_balance_known_to_be_too_low(context, study)
     now = await context.clock()
     await store_outcome_of_failed_approval(context.database, call, refused, is_final=is_final, now=now)
     if refused.status == 401:
@@ -156,7 +156,7 @@ async def load_submission_status_or_awaiting(context: ApprovalContext, submissio
         return "awaiting"
 
 
-async def is_balance_too_low(context: ApprovalContext, study: str) -> bool:
+async def is_balance_known_to_be_too_low(context: ApprovalContext, study: str) -> bool:
     """Return whether the workspace may lack the money for one reward of a study, with fees and taxes."""
     try:
         balance = await context.service.load_balance(context.account.workspace)

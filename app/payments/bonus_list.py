@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.errors import Invalid, pluralize, shorten_echo
 from app.payments.money import parse_amount_or_refuse
-from app.text.spreadsheets import unprotect_cell
+from app.text.spreadsheets import unprotect_spreadsheet_cell
 
 MAX_BONUSES_PER_LIST = 10_000
 MAX_PAYMENT_REASON_CHARACTERS = 500
@@ -30,7 +30,7 @@ def parse_bonus_list(text: str) -> list[BonusLine]:
 
     Raises:
         Invalid: `bonus_line_unreadable`, `recipient_unreadable`, `amount_unreadable`, `bonuses_missing`,
-            `too_many_bonuses`, and those of `check_bonus_line`.
+            `too_many_bonuses`, and those of `valid_bonus_line_or_refuse`.
 
     """
     try:
@@ -48,10 +48,10 @@ def parse_bonus_list(text: str) -> list[BonusLine]:
     if not rows:
         raise Invalid("Enter a bonus. Nothing was stored.", code="bonuses_missing")
     refuse_too_many_bonuses(len(rows))
-    return [read_bonus_row(row, number) for number, row in enumerate(rows, 1)]
+    return [parse_bonus_row_or_refuse(row, number) for number, row in enumerate(rows, 1)]
 
 
-def read_bonus_row(row: list[str], number: int) -> BonusLine:
+def parse_bonus_row_or_refuse(row: list[str], number: int) -> BonusLine:
     if not 2 <= len(row) <= 3:
         raise Invalid(
             f"Bonus {number} has {pluralize(len(row), 'part')}: “{shorten_echo(','.join(row))}”. Each line has an "
@@ -61,13 +61,13 @@ def read_bonus_row(row: list[str], number: int) -> BonusLine:
             bonus=number,
         )
     amount = parse_amount_or_refuse(row[1], where=f"In bonus {number},")
-    reason = unprotect_cell(row[2]).strip() if len(row) == 3 else ""
-    return check_bonus_line(BonusLine(unprotect_cell(row[0].strip()), amount, reason), number)
+    reason = unprotect_spreadsheet_cell(row[2]).strip() if len(row) == 3 else ""
+    return valid_bonus_line_or_refuse(BonusLine(unprotect_spreadsheet_cell(row[0].strip()), amount, reason), number)
 
 
-def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
+def valid_bonus_line_or_refuse(line: BonusLine, number: int) -> BonusLine:
     """Return the line. Raises `Invalid` (`recipient_unreadable`, `payment_reason_long`)."""
-    if problem := problem_of_recipient_or_none(line.recipient):
+    if problem := problem_text_of_recipient_or_none(line.recipient):
         raise Invalid(
             f"The id “{shorten_echo(line.recipient)}” of bonus {number} cannot be used: it {problem}. Nothing was "
             "stored.",
@@ -84,7 +84,7 @@ def check_bonus_line(line: BonusLine, number: int) -> BonusLine:
     return line
 
 
-def problem_of_recipient_or_none(recipient: str) -> str | None:
+def problem_text_of_recipient_or_none(recipient: str) -> str | None:
     """Return why this is no name or id, as the end of a sentence; None if it can be one."""
     if not recipient.strip():
         return "is empty"

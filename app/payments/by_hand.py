@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
-from app.payments.connections import load_account
+from app.payments.connections import load_account_or_refuse
 from app.payments.ledger import LOCK_ACCOUNT, MADE_BY_HAND
 from app.payments.sending import cancel_payments_of_erased_people
 
@@ -44,7 +44,7 @@ LOAD_DOWNLOADED_LIST = text("""
 """)
 
 
-async def take_payments_by_hand(
+async def take_over_payments_by_hand_and_return_them(
     connection: AsyncConnection, campaign: Campaign, study: str, *, now: datetime
 ) -> Sequence[Row[Any]]:
     """Return the prepared payments of a study for the platform's own page. From now on Easel does not send them.
@@ -53,7 +53,7 @@ async def take_payments_by_hand(
         Conflict: `no_budget`, `nothing_to_pay`.
 
     """
-    await load_account(connection, campaign)
+    await load_account_or_refuse(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     await cancel_payments_of_erased_people(connection, campaign.id, now=now)
     parameters = {
@@ -74,7 +74,9 @@ async def take_payments_by_hand(
     return rows
 
 
-async def load_downloaded_list(connection: AsyncConnection, campaign: Campaign, batch: str) -> Sequence[Row[Any]]:
+async def load_payments_of_downloaded_list_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, batch: str
+) -> Sequence[Row[Any]]:
     """Return a list that was downloaded before, without payments that a person decided about since.
 
     Raises:
@@ -94,7 +96,7 @@ async def list_studies_to_pay_by_hand(connection: AsyncConnection, campaign_id: 
     return (await connection.execute(LIST_STUDIES_TO_PAY_BY_HAND, {"campaign": campaign_id})).all()
 
 
-async def list_downloaded_lists(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
+async def list_downloaded_payment_lists(connection: AsyncConnection, campaign_id: int) -> Sequence[Row[Any]]:
     """Return the lists that were downloaded and are not decided yet."""
     parameters = {"campaign": campaign_id, "by_hand": MADE_BY_HAND}
     return (await connection.execute(LIST_DOWNLOADED_LISTS, parameters)).all()

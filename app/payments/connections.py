@@ -16,7 +16,7 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
 from app.payments.token_encryption import TokenCipher
-from app.settings import SERVICE_TOKEN_PREFIX, Settings, service_token_from_environment
+from app.settings import SERVICE_TOKEN_PREFIX, Settings, service_token_from_environment_or_none
 
 TOKEN_PATTERN = re.compile(r"[!-~]{8,500}")
 ID_PATTERN = re.compile(r"[A-Za-z0-9_-]{0,100}")
@@ -102,24 +102,24 @@ def has_token(account: Row[Any]) -> bool:
     return account.token is not None or account.token_variable is not None
 
 
-def studies_of_account(account: Row[Any]) -> list[str]:
+def study_ids_of_account(account: Row[Any]) -> list[str]:
     """Return the studies that a person drafted or entered: Easel reads no others."""
     return [study for study in (account.study, *account.other_studies) if study]
 
 
-def study_of_bonus(account: Row[Any], arrival: Mapping[str, str]) -> str:
+def study_id_of_bonus(account: Row[Any], arrival: Mapping[str, str]) -> str:
     """Return the study that a person's bonus belongs to: the one their link names, if it is one of the campaign's.
 
     Links can be typed by anyone. Where nobody entered a study, payments are made by hand, and the link's is taken.
     """
-    known_studies = studies_of_account(account)
+    known_studies = study_ids_of_account(account)
     named_study = service_of_account(account).study_of_arrival(arrival)
     return named_study if named_study in known_studies or not known_studies else known_studies[0]
 
 
-def parse_studies(entered: str) -> list[str]:
+def parse_study_ids_or_refuse(ids_text: str) -> list[str]:
     """Return the ids of studies in a text, each once. Raises `Invalid` (`service_id_unreadable`, `studies_many`)."""
-    studies = [*dict.fromkeys(filter(None, re.split(r"[\s,;]+", entered)))]
+    studies = [*dict.fromkeys(filter(None, re.split(r"[\s,;]+", ids_text)))]
     for study in studies:
         refuse_unreadable_service_id(study)
     if len(studies) > MAX_STUDIES:
@@ -140,7 +140,7 @@ class ServiceConnector:
 
     def connect_account(self, account: Row[Any]) -> PlatformService:
         """Return the service of an account. Raises `CallRefused` if its token cannot be read."""
-        token = self._token_of(account)
+        token = self._token_of_account_or_none(account)
         if token is None:
             raise CallRefused(
                 "The token cannot be read: the server's secret key or environment changed. Enter it again."
@@ -155,9 +155,9 @@ class ServiceConnector:
     def hook_secret_or_none(self, account: Row[Any]) -> str | None:
         return None if account.hook_secret is None else self.cipher.decrypt_or_none(account.hook_secret)
 
-    def _token_of(self, account: Row[Any]) -> str | None:
+    def _token_of_account_or_none(self, account: Row[Any]) -> str | None:
         if account.token_variable is not None:
-            return service_token_from_environment(account.token_variable)
+            return service_token_from_environment_or_none(account.token_variable)
         return None if account.token is None else self.cipher.decrypt_or_none(account.token)
 
 
@@ -165,7 +165,7 @@ async def load_account_or_none(connection: AsyncConnection, campaign_id: int) ->
     return (await connection.execute(LOAD_ACCOUNT, {"campaign": campaign_id})).one_or_none()
 
 
-async def load_account(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
+async def load_account_or_refuse(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
     """Return the campaign's account. Raises `Conflict` (`no_budget`)."""
     account = await load_account_or_none(connection, campaign.id)
     if account is None:
@@ -173,7 +173,7 @@ async def load_account(connection: AsyncConnection, campaign: Campaign) -> Row[A
     return account
 
 
-async def find_account_by_hook_key(connection: AsyncConnection, platform: str, key: str) -> Row[Any]:
+async def find_account_by_hook_key_or_refuse(connection: AsyncConnection, platform: str, key: str) -> Row[Any]:
     """Return the account with this key in the address for notices. Raises `NotFound`."""
     account = (await connection.execute(FIND_ACCOUNT_BY_HOOK_KEY, {"key": key, "platform": platform})).one_or_none()
     if account is None:
@@ -181,7 +181,7 @@ async def find_account_by_hook_key(connection: AsyncConnection, platform: str, k
     return account
 
 
-async def check_connection_with_service(
+async def check_connection_or_refuse_and_tell_if_workspace_checked(
     connector: ServiceConnector, chosen: ConnectionSettings, campaign: Campaign, stored: Row[Any] | None
 ) -> bool:
     """Check what was entered, and the token and its workspace with the service. This makes calls, so no transaction is
@@ -214,7 +214,7 @@ async def check_connection_with_service(
             platform_service = PLATFORMS[service_platform_name()].service
             assert platform_service is not None  # noqa: S101  (it was found by it)
             service = connector.connect_token(platform_service, token)
-            await service.check_token()
+            await service.require_accepted_token()
         elif stored is not None and is_connected and stored.workspace != chosen.workspace:
             service = connector.connect_account(stored)
         else:
@@ -244,7 +244,7 @@ def read_entered_token_or_none(chosen: ConnectionSettings) -> str | None:
         raise Invalid("Enter a token or the name of a variable, not both. Nothing was stored.", code="token_twice")
     token = chosen.token or None
     if chosen.token_variable:
-        token = service_token_from_environment(chosen.token_variable)
+        token = service_token_from_environment_or_none(chosen.token_variable)
         if token is None:
             raise Invalid(
                 f"The server has no environment variable of this name. Its name begins with {SERVICE_TOKEN_PREFIX}. "
@@ -268,20 +268,20 @@ def refuse_unreadable_service_id(service_id: str) -> None:
         )
 
 
-async def store_connection(
+async def check_and_store_connection_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, campaign: Campaign, chosen: ConnectionSettings, *, now: datetime
 ) -> None:
     """Check and store how a campaign pays, and log it without the token.
 
     Raises:
         Conflict: `currency_fixed`: the campaign's currency changed since its first payment; `connection_changed`.
-        Invalid: See `check_connection_with_service`.
+        Invalid: See `check_connection_or_refuse_and_tell_if_workspace_checked`.
         BadGateway: `service_unavailable`.
 
     """
     async with database.begin() as connection:
         stored = await load_account_or_none(connection, campaign.id)
-    is_checked = await check_connection_with_service(connector, chosen, campaign, stored)
+    is_checked = await check_connection_or_refuse_and_tell_if_workspace_checked(connector, chosen, campaign, stored)
     has_new_token = bool(chosen.token or chosen.token_variable)
     parameters = {
         "campaign": campaign.id,
@@ -301,7 +301,7 @@ async def store_connection(
     async with database.begin() as connection:
         before = await load_account_or_none(connection, campaign.id)
         if (await connection.execute(STORE_ACCOUNT, parameters)).one_or_none() is None:
-            if (await load_account(connection, campaign)).currency == campaign.currency:
+            if (await load_account_or_refuse(connection, campaign)).currency == campaign.currency:
                 raise Conflict(
                     "Someone else changed the token just now. Nothing was stored: look at it and try again.",
                     code="connection_changed",
@@ -313,18 +313,20 @@ async def store_connection(
             connection,
             "payments.connected",
             campaign,
-            before=before and logged_facts(before),
-            after=logged_facts(await load_account(connection, campaign)),
+            old_values=before and account_facts_for_audit_log(before),
+            new_values=account_facts_for_audit_log(await load_account_or_refuse(connection, campaign)),
         )
 
 
-def logged_facts(account: Row[Any]) -> dict[str, Any]:
+def account_facts_for_audit_log(account: Row[Any]) -> dict[str, Any]:
     """Return facts of an account for the log: neither its token nor the name of the variable that has it."""
     token = "stored" if account.token else "in the environment" if account.token_variable else "none"
     return {"budget": account.budget, "currency": account.currency, "workspace": account.workspace, "token": token}
 
 
-async def remove_token(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> None:
+async def forget_token_and_submissions_of_strangers(
+    connection: AsyncConnection, campaign: Campaign, *, now: datetime
+) -> None:
     """Forget a campaign's token, and submissions of people who never came; its budget and payments stay, but for
     reserved rewards.
     """

@@ -19,8 +19,14 @@ from app.annotation.platforms.service import (
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict, Invalid, NotFound, shorten_echo
-from app.payments.connections import STUDY_IS_READ, ServiceConnector, has_token, load_account, service_of_account
-from app.payments.ledger import LOCK_ACCOUNT, load_totals, over_budget_error
+from app.payments.connections import (
+    STUDY_IS_READ,
+    ServiceConnector,
+    has_token,
+    load_account_or_refuse,
+    service_of_account,
+)
+from app.payments.ledger import LOCK_ACCOUNT, load_ledger_totals, over_budget_error
 from app.payments.rewards import (
     RewardCall,
     mark_reward_as_sending,
@@ -98,7 +104,7 @@ async def decide_on_submission(
         if submission is None:
             name = shorten_echo(decided.submission)
             raise NotFound(f"“{campaign.name}” has no submission “{name}”.", code="submission_not_found")
-        account = await load_account(connection, campaign)
+        account = await load_account_or_refuse(connection, campaign)
         refuse_decision_on_submission_unless_possible(account, submission, decided)
         if decided.decision == "approve":
             await begin_approval_or_refuse(connection, account, submission, call, now=now)
@@ -122,7 +128,7 @@ async def decide_on_submission(
         await connection.execute(STORE_DECISION, {**key, "decision": decided.decision, "now": now})
         await settle_rewards_by_status(connection, campaign.id, now=now)
         after = {"category": decided.category} if decided.decision == "reject" else None
-        await log_change(connection, ACTION_BY_DECISION[decided.decision], campaign, about=about, after=after)
+        await log_change(connection, ACTION_BY_DECISION[decided.decision], campaign, about=about, new_values=after)
 
 
 def refuse_decision_on_submission_unless_possible(
@@ -173,7 +179,7 @@ async def begin_approval_or_refuse(
     if await reserve_rewards_and_count_those_beyond_budget(
         connection, call.campaign_id, submission=submission.external_id, now=now
     ):
-        totals = await load_totals(connection, call.campaign_id, account)
+        totals = await load_ledger_totals(connection, call.campaign_id, account)
         raise over_budget_error(account, submission.reward, totals.left)
     states = ["prepared", "unknown"]
     if not await mark_reward_as_sending(connection, call, submission.external_id, states, now=now):

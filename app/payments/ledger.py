@@ -17,7 +17,7 @@ from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, pluralize, shorten_echo
 from app.payments.bonus_list import BonusLine, refuse_too_many_bonuses
-from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account, study_of_bonus
+from app.payments.connections import MAKE_ACCOUNT_DUE, has_token, load_account_or_refuse, study_id_of_bonus
 from app.payments.money import amount_text
 from app.payments.recipients import find_recipients_or_refuse, list_completed_people
 
@@ -113,16 +113,16 @@ class LedgerTotals:
         return {state: self.bonuses.get(state, 0) + self.rewards.get(state, 0) for state in states}
 
     @property
-    def committed(self) -> int:
+    def committed_amount(self) -> int:
         counted = self.amounts if self.budget_covers_rewards else self.bonuses
         return sum(counted.get(state, 0) for state in STATES_WITHIN_BUDGET)
 
     @property
     def left(self) -> int:
-        return max(0, self.budget - self.committed)
+        return max(0, self.budget - self.committed_amount)
 
 
-async def add_bonuses(
+async def add_prepared_bonuses_and_count_new(
     connection: AsyncConnection, campaign: Campaign, lines: Sequence[BonusLine], *, request_key: str, now: datetime
 ) -> int:
     """Prepare bonuses, all or none, and return their number; 0 if the same request was stored before.
@@ -139,13 +139,13 @@ async def add_bonuses(
         Invalid: `recipient_unknown`, `recipient_ambiguous`, `recipient_erased`, `recipient_elsewhere`.
 
     """
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     key = f"{request_key} {hash_content(lines)}"
-    if await is_stored_request(connection, campaign, key):
+    if await is_request_stored_or_refuse_other_content(connection, campaign, key):
         return 0
     people = await find_recipients_or_refuse(connection, campaign, account, lines)
-    await insert_bonuses(
+    await insert_bonuses_and_log_or_refuse(
         connection,
         campaign,
         account,
@@ -158,7 +158,7 @@ async def add_bonuses(
     return len(lines)
 
 
-async def add_bonus_for_everyone(
+async def add_bonus_for_everyone_and_count_new(
     connection: AsyncConnection, campaign: Campaign, amount: int, reason: str, *, request_key: str, now: datetime
 ) -> int:
     """Prepare the same bonus for everyone who finished and is neither held nor excluded; 0 if the same request was
@@ -169,16 +169,16 @@ async def add_bonus_for_everyone(
         Invalid: `too_many_bonuses`.
 
     """
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     key = f"{request_key} {hash_content([amount, reason])}"
-    if await is_stored_request(connection, campaign, key):
+    if await is_request_stored_or_refuse_other_content(connection, campaign, key):
         return 0
     people = await list_completed_people(connection, campaign, account)
     if not people:
         raise Conflict("Nobody has finished yet. Nothing was stored.", code="nobody_finished")
     refuse_too_many_bonuses(len(people))
-    await insert_bonuses(
+    await insert_bonuses_and_log_or_refuse(
         connection,
         campaign,
         account,
@@ -196,7 +196,7 @@ def hash_content(content: Sequence[object]) -> str:
     return hashlib.sha256(repr([*content]).encode()).hexdigest()
 
 
-async def is_stored_request(connection: AsyncConnection, campaign: Campaign, key: str) -> bool:
+async def is_request_stored_or_refuse_other_content(connection: AsyncConnection, campaign: Campaign, key: str) -> bool:
     """Return whether this request was stored before. Raises `Conflict` (`request_key_used`)."""
     parameters = {"campaign": campaign.id, "key": key[: -HASH_CHARACTERS - 1]}
     stored = (await connection.execute(FIND_REQUEST, parameters)).scalar_one_or_none()
@@ -209,7 +209,7 @@ async def is_stored_request(connection: AsyncConnection, campaign: Campaign, key
     return stored is not None
 
 
-async def insert_bonuses(
+async def insert_bonuses_and_log_or_refuse(
     connection: AsyncConnection,
     campaign: Campaign,
     account: Row[Any],
@@ -226,7 +226,7 @@ async def insert_bonuses(
         "request": key,
         "annotators": [person.annotator_id for person in people],
         "submissions": [person.external_id for person in people],
-        "studies": [study_of_bonus(account, person.arrival) for person in people],
+        "studies": [study_id_of_bonus(account, person.arrival) for person in people],
         "amounts": [*amounts],
         "reasons": [*reasons],
         "total": sum(amounts),
@@ -234,13 +234,15 @@ async def insert_bonuses(
         "now": now,
     }
     if not (await connection.execute(INSERT_PAYMENTS_WITHIN_BUDGET, parameters)).all():
-        raise over_budget_error(account, sum(amounts), (await load_totals(connection, campaign.id, account)).left)
+        raise over_budget_error(
+            account, sum(amounts), (await load_ledger_totals(connection, campaign.id, account)).left
+        )
     await log_change(
         connection,
         "payments.added",
         campaign,
         about=pluralize(len(people), "bonus") if len(people) == 1 else f"{len(people):,} bonuses",
-        after={"amount": f"{amount_text(sum(amounts))} {account.currency}"},
+        new_values={"amount": f"{amount_text(sum(amounts))} {account.currency}"},
     )
 
 
@@ -254,7 +256,7 @@ def over_budget_error(account: Row[Any], amount: int, left: int) -> Conflict:
     )
 
 
-async def load_totals(connection: AsyncConnection, campaign_id: int, account: Row[Any]) -> LedgerTotals:
+async def load_ledger_totals(connection: AsyncConnection, campaign_id: int, account: Row[Any]) -> LedgerTotals:
     rows = (await connection.execute(LOAD_TOTALS, {"campaign": campaign_id})).all()
     return LedgerTotals(
         bonuses={row.state: int(row.amount) for row in rows if row.kind == "bonus"},
@@ -272,7 +274,7 @@ async def list_payments(
     return (await connection.execute(LIST_PAYMENTS, {"campaign": campaign_id, "limit": limit})).all()
 
 
-async def decide_on_payment(
+async def store_decision_on_payment_or_refuse(
     connection: AsyncConnection, campaign: Campaign, payment_id: int, decision: str, *, now: datetime
 ) -> None:
     """Store what a person decided: an unclear payment was made (`sent`), is sent once more (`again`), or is dropped
@@ -289,12 +291,12 @@ async def decide_on_payment(
     payment = (await connection.execute(LOAD_PAYMENT, key)).one_or_none()
     if payment is None:
         raise NotFound(f"“{campaign.name}” has no payment {payment_id}.", code="payment_not_found")
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     refuse_decision_unless_possible(payment, decision, is_connected=has_token(account), now=now)
     if decision == "again" and payment.state == "failed":
         fits = await connection.execute(FITS_INTO_BUDGET, {"campaign": campaign.id, "amount": payment.amount})
         if not fits.scalar_one():
-            totals = await load_totals(connection, campaign.id, account)
+            totals = await load_ledger_totals(connection, campaign.id, account)
             raise over_budget_error(account, payment.amount, totals.left)
     state = {"sent": "sent", "again": "prepared", "cancel": "cancelled"}[decision]
     parameters = {
@@ -311,28 +313,30 @@ async def decide_on_payment(
         "payments.decided",
         campaign,
         about=str(payment_id),
-        before={"state": payment.state},
-        after={"state": state},
+        old_values={"state": payment.state},
+        new_values={"state": state},
     )
 
 
-async def retry_failed_payments(connection: AsyncConnection, campaign: Campaign, *, now: datetime) -> int:
+async def retry_failed_payments_and_count_them(
+    connection: AsyncConnection, campaign: Campaign, *, now: datetime
+) -> int:
     """Prepare all failed payments once more, but those of people whose ids were erased, and return their number.
 
     Raises:
         Conflict: `no_budget`, `over_budget`, `nothing_to_pay`.
 
     """
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     by = CURRENT_ACTOR.get().name
     rows = (await connection.execute(RETRY_FAILED_PAYMENTS, {"campaign": campaign.id, "by": by})).all()
     if not rows:
         raise Conflict("No payment failed that could be sent again. Nothing was changed.", code="nothing_to_pay")
-    totals = await load_totals(connection, campaign.id, account)
-    if totals.committed > account.budget:
+    totals = await load_ledger_totals(connection, campaign.id, account)
+    if totals.committed_amount > account.budget:
         amount = sum(row.amount for row in rows)
-        left = account.budget - (totals.committed - amount)
+        left = account.budget - (totals.committed_amount - amount)
         raise over_budget_error(account, amount, left)  # which ends the transaction
     await connection.execute(MAKE_ACCOUNT_DUE, {"campaign": campaign.id, "now": now})
     await log_change(connection, "payments.retried", campaign, about=str(len(rows)))

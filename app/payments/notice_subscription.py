@@ -15,7 +15,7 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.payments.connections import ServiceConnector
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token
+from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
 
 NOTICES = "your subscriptions"
 
@@ -56,7 +56,7 @@ async def subscribe_to_notices(
 
     """
     async with database.begin() as connection:
-        account = await load_account_with_token(connection, campaign)
+        account = await load_account_with_token_or_refuse(connection, campaign)
     if account.hook_subscription:
         raise subscribed_already_error()
     if not base_url.startswith("https://"):
@@ -106,7 +106,7 @@ async def end_notices(database: AsyncEngine, connector: ServiceConnector, campai
 
     """
     async with database.begin() as connection:
-        account = await load_account_with_token(connection, campaign)
+        account = await load_account_with_token_or_refuse(connection, campaign)
     if not account.hook_subscription:
         raise Conflict("There is no subscription to notices. Nothing was changed.", code="not_subscribed")
     service = connector.connect_account(account)
@@ -139,7 +139,7 @@ async def list_subscriptions_of_workspace(
 
     """
     async with database.begin() as connection:
-        account = await load_account_with_token(connection, campaign)
+        account = await load_account_with_token_or_refuse(connection, campaign)
     service = connector.connect_account(account)
     found = await call_service_or_refuse(lambda: service.list_subscriptions(account.workspace), about=NOTICES)
     return found, account.hook_subscription

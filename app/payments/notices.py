@@ -7,7 +7,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.errors import Forbidden
-from app.payments.connections import ServiceConnector, find_account_by_hook_key, service_of_account
+from app.payments.connections import ServiceConnector, find_account_by_hook_key_or_refuse, service_of_account
 
 MIN_TIME_BETWEEN_TURNS = timedelta(seconds=30)
 TIME_NOTICES_ARE_KEPT = timedelta(days=7)  # the service repeats one for two days
@@ -25,7 +25,7 @@ MAKE_ACCOUNT_DUE_SOON = text("""
 DELETE_OLD_NOTICES = text("DELETE FROM service_notices WHERE campaign_id = :campaign AND received_at < :before")
 
 
-async def receive_notice(
+async def make_campaign_due_by_notice_or_refuse(
     connection: AsyncConnection,
     connector: ServiceConnector,
     *,
@@ -44,7 +44,7 @@ async def receive_notice(
         Forbidden: `signature_wrong`.
 
     """
-    account = await find_account_by_hook_key(connection, platform_name, hook_key)
+    account = await find_account_by_hook_key_or_refuse(connection, platform_name, hook_key)
     secret = connector.hook_secret_or_none(account)
     notice = service_of_account(account).read_notice(secret, headers, body) if secret else None
     if notice is None:

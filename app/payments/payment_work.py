@@ -17,9 +17,9 @@ from app.payments.connections import ServiceConnector, service_of_account
 from app.payments.notice_subscription import store_whether_notices_come
 from app.payments.reading_back import read_back_unclear_payments
 from app.payments.reconciliation import (
-    forget_strangers_if_identifiers_were_erased,
+    forget_strangers_and_tell_if_identifiers_were_erased,
     is_about_whole_account,
-    reconcile_submissions,
+    reconcile_submissions_and_return_problems,
 )
 from app.payments.sending import Clock, SendingContext, send_prepared_payments, settle_interrupted_payments
 
@@ -70,10 +70,10 @@ class PaymentWork:
 
     async def work_on_due_campaigns(self) -> None:
         """Work on each campaign that is due now, one after the other."""
-        while account := await self.take_due_account():
+        while account := await self.take_due_account_or_none():
             await self.work_on_account(account)
 
-    async def take_due_account(self) -> Row[Any] | None:
+    async def take_due_account_or_none(self) -> Row[Any] | None:
         now = await self.clock()
         async with self.database.begin() as connection:
             parameters = {"now": now, "next": now + TIME_BETWEEN_TURNS, "held_until": now + MAX_TIME_OF_TURN}
@@ -83,7 +83,7 @@ class PaymentWork:
         """Work on one campaign, store the problems if the service fails, and let the campaign go."""
         turn = Turn()
         try:
-            await self.take_turn(account, turn)
+            await self.settle_send_and_reconcile_payments(account, turn)
         except ServiceFailure as failure:
             turn.problems.append(failure.message)
         async with self.database.begin() as connection:
@@ -96,7 +96,7 @@ class PaymentWork:
             }
             await connection.execute(NOTE_TURN, parameters)
 
-    async def take_turn(self, account: Row[Any], turn: Turn) -> None:
+    async def settle_send_and_reconcile_payments(self, account: Row[Any], turn: Turn) -> None:
         """Settle what an ended process left, read back unclear payments, send those that are to be sent, and reconcile
         submissions. A step that fails, runs out of time or makes too many calls does not hold up the next.
 
@@ -105,11 +105,11 @@ class PaymentWork:
 
         """
         await settle_interrupted_payments(self.database, account.campaign_id, now=await self.clock())
-        await forget_strangers_if_identifiers_were_erased(self.database, account.campaign_id)
+        await forget_strangers_and_tell_if_identifiers_were_erased(self.database, account.campaign_id)
         service = self.connector.connect_account(account)
-        steps = [self.read_back, self.send, self.reconcile]
+        steps = [self.read_back_unclear_payments_of_account, self.send, self.reconcile_submissions_of_account]
         if account.campaign_id in self.reconciles_first:
-            steps = [self.reconcile, self.read_back, self.send]
+            steps = [self.reconcile_submissions_of_account, self.read_back_unclear_payments_of_account, self.send]
         for step in steps:
             async with service.session(seconds=TIME_OF_STEP_SECONDS) as session:
                 try:
@@ -133,7 +133,9 @@ class PaymentWork:
             raise failure
         turn.problems.append(failure.message)
 
-    async def read_back(self, service: PlatformService, account: Row[Any], _turn: Turn) -> None:
+    async def read_back_unclear_payments_of_account(
+        self, service: PlatformService, account: Row[Any], _turn: Turn
+    ) -> None:
         await read_back_unclear_payments(self.database, service, self.clock, account.campaign_id)
 
     async def send(self, service: PlatformService, account: Row[Any], _turn: Turn) -> None:
@@ -149,8 +151,8 @@ class PaymentWork:
             )
         )
 
-    async def reconcile(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
+    async def reconcile_submissions_of_account(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
         self.reconciles_first.add(account.campaign_id)
-        turn.problems += await reconcile_submissions(self.database, service, account, self.clock)
+        turn.problems += await reconcile_submissions_and_return_problems(self.database, service, account, self.clock)
         self.reconciles_first.discard(account.campaign_id)
         await store_whether_notices_come(self.database, service, account)

@@ -82,12 +82,12 @@ async def settle_unclear_payments_by_bonuses_seen(
     key = {"campaign": campaign_id, "submission": submission}
     async with database.begin() as connection:
         rows = (await connection.execute(LOCK_PAYMENTS_OF_SUBMISSION, key)).all()
-        found = find_made_payments(rows, amounts)
+        found = ids_of_payments_surely_made(rows, amounts)
         await connection.execute(MARK_PAYMENTS_AS_FOUND, {"campaign": campaign_id, "ids": found, "now": now})
         await connection.execute(STORE_AMOUNTS_SEEN, {**key, "now": now, "amounts": [*amounts]})
 
 
-def find_made_payments(rows: Sequence[Row[Any]], amounts: Sequence[int]) -> list[int]:
+def ids_of_payments_surely_made(rows: Sequence[Row[Any]], amounts: Sequence[int]) -> list[int]:
     """Return the ids of unclear payments that must be among the bonuses of a submission: those of an amount that is
     there more often than others paid it before and than Easel knows to have paid it.
     """

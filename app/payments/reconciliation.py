@@ -19,8 +19,8 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
-from app.payments.approving import ApprovalContext, approve_submissions
-from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, studies_of_account
+from app.payments.approving import ApprovalContext, approve_submissions_and_return_problems
+from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.rewards import book_rewards, reward_of_submission
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
@@ -73,7 +73,7 @@ FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
 """)
 
 
-async def reconcile_submissions(
+async def reconcile_submissions_and_return_problems(
     database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
 ) -> list[str]:
     """Read all submissions, free HITs of those that ended, book rewards, and approve those that may be.
@@ -85,10 +85,10 @@ async def reconcile_submissions(
         ServiceFailure: The service cannot be reached, or does not accept the token.
 
     """
-    if await forget_strangers_if_identifiers_were_erased(database, account.campaign_id):
+    if await forget_strangers_and_tell_if_identifiers_were_erased(database, account.campaign_id):
         return []
     problems = []
-    for study in studies_of_account(account):
+    for study in study_ids_of_account(account):
         now = await clock()  # before the call: a change after it is seen the next time
         try:
             submissions = [submission async for submission in service.iterate_submissions(study)]
@@ -98,13 +98,13 @@ async def reconcile_submissions(
                 raise
             problems.append(f"Study {study}: {failure.message}")
             continue
-        await store_submissions(database, account, study, submissions, study_reward, now=now)
+        await store_and_prune_submissions_of_study(database, account, study, submissions, study_reward, now=now)
     async with database.begin() as connection:
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
     problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
-        problems += await approve_submissions(ApprovalContext(database, service, account, clock))
+        problems += await approve_submissions_and_return_problems(ApprovalContext(database, service, account, clock))
     return problems
 
 
@@ -113,7 +113,7 @@ def is_about_whole_account(failure: ServiceFailure) -> bool:
     return isinstance(failure, CallNotMade) or failure.status == 401
 
 
-async def forget_strangers_if_identifiers_were_erased(database: AsyncEngine, campaign_id: int) -> bool:
+async def forget_strangers_and_tell_if_identifiers_were_erased(database: AsyncEngine, campaign_id: int) -> bool:
     """Return whether the campaign's ids were erased; if so, delete the submissions of people who never came."""
     async with database.begin() as connection:
         key = {"campaign": campaign_id}
@@ -123,7 +123,7 @@ async def forget_strangers_if_identifiers_were_erased(database: AsyncEngine, cam
         return were_erased
 
 
-async def store_submissions(
+async def store_and_prune_submissions_of_study(
     database: AsyncEngine,
     account: Row[Any],
     study: str,
@@ -138,7 +138,7 @@ async def store_submissions(
     """
     async with database.begin() as connection:
         key = {"campaign": account.campaign_id, "platform": account.platform, "study": study, "now": now}
-        link_key = await lock_if_study_is_read(connection, key)
+        link_key = await lock_and_return_link_key_or_none_if_study_unread(connection, key)
         if link_key is None:
             return
         people = [submission.participant for submission in submissions]
@@ -162,13 +162,15 @@ async def store_submissions(
         await connection.execute(DELETE_ABSENT_SUBMISSIONS, key | {"ids": [submission.id for submission in kept]})
 
 
-async def lock_if_study_is_read(connection: AsyncConnection, key: Mapping[str, Any]) -> str | None:
+async def lock_and_return_link_key_or_none_if_study_unread(
+    connection: AsyncConnection, key: Mapping[str, Any]
+) -> str | None:
     """Lock the campaign and its studies, and return the campaign's key; None if the study is no longer read, or the
     campaign's ids were erased.
     """
     link_key = (await connection.execute(LOCK_CAMPAIGN, key)).scalar_one_or_none()
     studies = (await connection.execute(LOCK_STUDIES, key)).one_or_none()
-    if link_key is None or studies is None or key["study"] not in studies_of_account(studies):
+    if link_key is None or studies is None or key["study"] not in study_ids_of_account(studies):
         return None
     were_erased = (await connection.execute(WERE_IDENTIFIERS_ERASED, key)).scalar_one()
     return None if were_erased else str(link_key)

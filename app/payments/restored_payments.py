@@ -17,7 +17,7 @@ HOLD_PAYMENTS = text("""
 STOP_PAYMENT_WORK = text("UPDATE payment_accounts SET send_through = 0, approves = false")
 
 
-async def hold_payments_after_restore(database: AsyncEngine) -> int:
+async def hold_payments_after_restore_and_count_them(database: AsyncEngine) -> int:
     """Let no payment be sent before a person sends it again, approve nothing, and return the number of payments that
     are held.
     """

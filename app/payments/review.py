@@ -14,10 +14,10 @@ from app.payments.connections import (
     ID_PATTERN,
     STUDY_IS_READ,
     ServiceConnector,
-    load_account,
-    parse_studies,
+    load_account_or_refuse,
+    parse_study_ids_or_refuse,
     service_of_account,
-    studies_of_account,
+    study_ids_of_account,
 )
 from app.payments.rewards import (
     settle_rewards_by_status,
@@ -99,7 +99,7 @@ async def list_submissions(
     return (await connection.execute(LIST_SUBMISSIONS, parameters)).all()
 
 
-async def store_review_settings(
+async def store_review_settings_or_refuse(
     connection: AsyncConnection,
     connector: ServiceConnector,
     campaign: Campaign,
@@ -132,9 +132,9 @@ async def store_review_settings(
             "again. Nothing was changed.",
             code="hook_secret_unreadable",
         )
-    account = await load_account(connection, campaign)
-    before = studies_of_account(account)
-    studies = before if study is None else parse_studies(study)
+    account = await load_account_or_refuse(connection, campaign)
+    before = study_ids_of_account(account)
+    studies = before if study is None else parse_study_ids_or_refuse(study)
     parameters = {
         "campaign": campaign.id,
         "study": studies[0] if studies else "",
@@ -151,8 +151,8 @@ async def store_review_settings(
         connection,
         "payments.reviewing",
         campaign,
-        before={"study": " ".join(before), "approves": account.approves},
-        after={"study": " ".join(studies), "approves": approves}
+        old_values={"study": " ".join(before), "approves": account.approves},
+        new_values={"study": " ".join(studies), "approves": approves}
         | ({"secret of notices": "stored"} if hook_secret else {}),
     )
 
@@ -161,5 +161,5 @@ async def list_unread_studies(connection: AsyncConnection, account: Row[Any]) ->
     """Return studies that links of arrivals name, but no person entered, for a person to judge."""
     parameters = {"campaign": account.campaign_id, "platform": account.platform}
     arrivals = (await connection.execute(LIST_ARRIVALS, parameters)).scalars()
-    named = {*map(service_of_account(account).study_of_arrival, arrivals)} - {"", *studies_of_account(account)}
+    named = {*map(service_of_account(account).study_of_arrival, arrivals)} - {"", *study_ids_of_account(account)}
     return sorted(study for study in named if ID_PATTERN.fullmatch(study))[:UNREAD_STUDIES_SHOWN]

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
-from app.payments.connections import has_token, load_account
+from app.payments.connections import has_token, load_account_or_refuse
 from app.payments.ledger import LOCK_ACCOUNT
 from app.payments.money import amount_text
 from app.payments.sending import cancel_payments_of_erased_people
@@ -39,22 +39,22 @@ class PreparedBonuses(ShownPayments):
     count: int
 
 
-async def request_sending(
-    connection: AsyncConnection, campaign: Campaign, *, shown: ShownPayments | None = None, now: datetime
+async def request_sending_of_prepared_payments_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, *, shown_payments: ShownPayments | None = None, now: datetime
 ) -> None:
     """Let the background work send all bonuses that are prepared now.
 
     Args:
         connection: A connection in a transaction.
         campaign: The campaign.
-        shown: What the person saw of them; None: they want all, whatever they are.
+        shown_payments: What the person saw of them; None: they want all, whatever they are.
         now: The time.
 
     Raises:
         Conflict: `no_budget`, `no_token`, `payments_changed`: they differ from what was shown.
 
     """
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     if not has_token(account):
         raise Conflict(
             "Easel has no token to send payments with. Enter one, or pay by hand. Nothing was sent.", code="no_token"
@@ -62,7 +62,10 @@ async def request_sending(
     await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
     await cancel_payments_of_erased_people(connection, campaign.id, now=now)
     prepared = await load_prepared_bonuses(connection, campaign.id)
-    if shown is not None and (shown.through, shown.amount) != (prepared.through, prepared.amount):
+    if shown_payments is not None and (shown_payments.through, shown_payments.amount) != (
+        prepared.through,
+        prepared.amount,
+    ):
         raise Conflict(
             "The payments have changed since you loaded the page, so nothing was sent. Look at them again: "
             f"{amount_text(prepared.amount)} {account.currency} can be sent now.",
@@ -77,7 +80,7 @@ async def request_sending(
         "payments.send",
         campaign,
         about=str(prepared.count),
-        after={"amount": f"{amount_text(prepared.amount)} {account.currency}"},
+        new_values={"amount": f"{amount_text(prepared.amount)} {account.currency}"},
     )
 
 

@@ -174,39 +174,41 @@ async def send_prepared_payments(context: SendingContext) -> None:
     """
     waiting: set[int] = set()
     while found := await find_payments_to_send(context, waiting):
-        if await send_one_batch(context, found, waiting):
+        if await send_one_batch_and_tell_whether_to_stop(context, found, waiting):
             return
 
 
-async def find_payments_to_send(context: SendingContext, waiting: set[int]) -> Sequence[Row[Any]]:
+async def find_payments_to_send(context: SendingContext, waiting_ids: set[int]) -> Sequence[Row[Any]]:
     async with context.database.begin() as connection:
         parameters = {
             "campaign": context.campaign_id,
             "through": context.through,
             "most": context.max_bonuses,
-            "waiting": sorted(waiting),
+            "waiting": sorted(waiting_ids),
         }
         return (await connection.execute(FIND_PAYMENTS_TO_SEND, parameters)).all()
 
 
-async def send_one_batch(context: SendingContext, found: Sequence[Row[Any]], waiting: set[int]) -> bool:
-    """Send payments of one study, and add those that have to wait to `waiting`. Return whether to stop: another call is
-    under way, or this one failed.
+async def send_one_batch_and_tell_whether_to_stop(
+    context: SendingContext, payments: Sequence[Row[Any]], waiting_ids: set[int]
+) -> bool:
+    """Send payments of one study, and add those that have to wait to `waiting_ids`. Return whether to stop: another
+    call is under way, or this one failed.
     """
-    earlier = await read_earlier_payments(context, found, waiting)
+    earlier = await load_earlier_payments_by_payment_id(context, payments, waiting_ids)
     if not earlier:
         return False  # all of them failed for good or wait, so that others are found next
     parts = [earlier]
     while parts:
         part = parts.pop()
         batch = secrets.token_hex(8)
-        sending = await mark_as_sending(context, batch, part)
+        sending = await commit_payments_as_being_sent_and_return_them(context, batch, part)
         if not sending:
             return True
-        outcome = await register_and_pay(context, batch, found[0].study, sending)
+        outcome = await register_and_pay_batch_or_none(context, batch, payments[0].study, sending)
         if outcome is None:
             return True
-        await settle_batch(context, batch, outcome.state, outcome.problem)
+        await store_outcome_of_batch(context, batch, outcome.state, outcome.problem)
         if outcome.is_to_be_halved:
             rows = [*part.items()]
             parts += [dict(rows[len(rows) // 2 :]), dict(rows[: len(rows) // 2])]
@@ -232,17 +234,17 @@ class BatchOutcome(NamedTuple):
     lets_others_go_on: bool = False
 
 
-async def register_and_pay(
-    context: SendingContext, batch: str, study: str, sending: Sequence[Row[Any]]
+async def register_and_pay_batch_or_none(
+    context: SendingContext, batch_id: str, study: str, sending: Sequence[Row[Any]]
 ) -> BatchOutcome | None:
     """Make the two calls. Return what became of the payments; None if they are no longer this process's to send."""
     try:
         bonuses = [Bonus(row.submission, row.amount) for row in sending]
-        bulk_id = await context.service.prepare_bonuses(study, bonuses)
+        bulk_id = await context.service.register_bonuses_and_return_bulk_id(study, bonuses)
     except ServiceFailure as failure:
         return outcome_of_refused_bonuses(failure, len(sending))
     stored_at = await context.clock()
-    if not await store_bulk_id(context, batch, bulk_id, len(sending), now=stored_at):
+    if not await store_bulk_id_and_tell_if_payable(context, batch_id, bulk_id, len(sending), now=stored_at):
         return None
     if await context.clock() - stored_at > MAX_TIME_UNTIL_CALL:
         return BatchOutcome("prepared", "Easel was interrupted before it sent this payment.")
@@ -272,8 +274,8 @@ class EarlierPayments(NamedTuple):
     others: int
 
 
-async def read_earlier_payments(
-    context: SendingContext, found: Sequence[Row[Any]], waiting: set[int]
+async def load_earlier_payments_by_payment_id(
+    context: SendingContext, payments: Sequence[Row[Any]], waiting_ids: set[int]
 ) -> dict[int, EarlierPayments]:
     """Return the earlier payments of the same amount to the same submission, by payment.
 
@@ -282,7 +284,7 @@ async def read_earlier_payments(
     """
     earlier: dict[int, EarlierPayments] = {}
     unreadable = 0
-    for row in found:
+    for row in payments:
         key = {"campaign": context.campaign_id, "id": row.id}
         async with context.database.begin() as connection:  # before the call: see MARK_PAYMENTS_AS_SENDING
             same = {"campaign": context.campaign_id, "submission": row.submission, "amount": row.amount}
@@ -292,11 +294,13 @@ async def read_earlier_payments(
         except CallRefused as refused:
             if refused.status == 401:
                 raise
-            await store_reason(context, FAIL_PAYMENT, {**key, "problem": refused.message, "now": await context.clock()})
+            await store_reason_of_unsent_payments(
+                context, FAIL_PAYMENT, {**key, "problem": refused.message, "now": await context.clock()}
+            )
             continue
         except CallOutcomeUnknown as failure:
-            waiting.add(row.id)
-            await store_reason(context, LET_PAYMENT_WAIT, {**key, "problem": failure.message})
+            waiting_ids.add(row.id)
+            await store_reason_of_unsent_payments(context, LET_PAYMENT_WAIT, {**key, "problem": failure.message})
             unreadable += 1
             if unreadable < MAX_UNREADABLE_SUBMISSIONS:
                 continue
@@ -309,21 +313,25 @@ async def read_earlier_payments(
             raise
         listed = amounts.count(row.amount)
         if listed < known.ours + known.others:
-            waiting.add(row.id)
-            await store_reason(context, LET_PAYMENT_WAIT, {**key, "problem": EARLIER_PAYMENT_IS_NOT_LISTED})
+            waiting_ids.add(row.id)
+            await store_reason_of_unsent_payments(
+                context, LET_PAYMENT_WAIT, {**key, "problem": EARLIER_PAYMENT_IS_NOT_LISTED}
+            )
             continue
         earlier[row.id] = EarlierPayments(known.ours, listed - known.ours)
     return earlier
 
 
-async def store_reason(context: SendingContext, statement: TextClause, parameters: dict[str, Any]) -> None:
+async def store_reason_of_unsent_payments(
+    context: SendingContext, statement: TextClause, parameters: dict[str, Any]
+) -> None:
     """Store why a payment is not sent."""
     async with context.database.begin() as connection:
         await connection.execute(statement, parameters)
 
 
-async def mark_as_sending(
-    context: SendingContext, batch: str, earlier: dict[int, EarlierPayments]
+async def commit_payments_as_being_sent_and_return_them(
+    context: SendingContext, batch_id: str, earlier: dict[int, EarlierPayments]
 ) -> Sequence[Row[Any]]:
     """Take the workspace's call, and commit that these payments are being sent. Return them; none if the call is taken
     or they, or others of the same amount, were changed meanwhile.
@@ -332,7 +340,7 @@ async def mark_as_sending(
     parameters = {
         "campaign": context.campaign_id,
         "workspace": context.workspace,
-        "batch": batch,
+        "batch": batch_id,
         "now": now,
         "until": now + TIME_FOR_CALL_THAT_PAYS,
         "ids": [*earlier],
@@ -344,18 +352,20 @@ async def mark_as_sending(
             return []
         sending = (await connection.execute(MARK_PAYMENTS_AS_SENDING, parameters)).all()
         if not sending:
-            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch})
+            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch_id})
         return sending
 
 
-async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count: int, *, now: datetime) -> bool:
+async def store_bulk_id_and_tell_if_payable(
+    context: SendingContext, batch_id: str, bulk_id: str, count: int, *, now: datetime
+) -> bool:
     """Commit the service's id of the bonuses. Return whether they may be paid now: neither has another process taken
     them back, nor could it do so before the next call ends.
     """
     parameters = {
         "campaign": context.campaign_id,
         "workspace": context.workspace,
-        "batch": batch,
+        "batch": batch_id,
         "bulk_id": bulk_id,
         "call_ends_before": now + MAX_TIME_OF_CALL,
     }
@@ -366,17 +376,17 @@ async def store_bulk_id(context: SendingContext, batch: str, bulk_id: str, count
     return len(stored) == count
 
 
-async def settle_batch(context: SendingContext, batch: str, state: str, problem: str) -> None:
+async def store_outcome_of_batch(context: SendingContext, batch_id: str, new_state: str, problem: str) -> None:
     """Store the outcome of a call. After an unclear one, the workspace's call stays taken until its deadline."""
     now = await context.clock()
     parameters = {
         "campaign": context.campaign_id,
-        "batch": batch,
-        "state": state,
+        "batch": batch_id,
+        "state": new_state,
         "problem": problem,
-        "settled_at": now if state in ("sent", "failed") else None,
+        "settled_at": now if new_state in ("sent", "failed") else None,
     }
     async with context.database.begin() as connection:
         await connection.execute(SETTLE_BATCH, parameters)
-        if state != "unknown":
-            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch})
+        if new_state != "unknown":
+            await connection.execute(GIVE_CALL_OF_WORKSPACE_BACK, {"batch": batch_id})

@@ -9,14 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.service import CallRefused, ServiceFailure
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict
-from app.payments.connections import has_token, load_account
+from app.payments.connections import has_token, load_account_or_refuse
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
 
-async def load_account_with_token(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
+async def load_account_with_token_or_refuse(connection: AsyncConnection, campaign: Campaign) -> Row[Any]:
     """Return the account of a campaign. Raises `Conflict` (`no_budget`, `no_token`)."""
-    account = await load_account(connection, campaign)
+    account = await load_account_or_refuse(connection, campaign)
     if not has_token(account):
         raise Conflict(
             "Easel has no token to call the platform with. Enter one under Payments. Nothing was changed.",

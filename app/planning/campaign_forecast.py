@@ -117,9 +117,9 @@ class CampaignForecast:
         middle = self.goal_forecast.median_and_band_of_judgments_needed[0]
         return [] if middle in {0.0, float("inf")} else self.phrases_on_tasks_hours_and_pay(middle)
 
-    def phrases_on_tasks_hours_and_pay(self, judgments: float) -> list[str]:
+    def phrases_on_tasks_hours_and_pay(self, judgment_count: float) -> list[str]:
         """Return what so many more judgments cost in HITs, hours of work and money, as far as these are known."""
-        hits = judgments / self.judgments_per_hit
+        hits = judgment_count / self.judgments_per_hit
         costs = [pluralize(round(hits), "task")]
         if self.minutes_per_hit:
             costs.append(f"{hits * self.minutes_per_hit / 60:,.1f} hours of work")

@@ -15,7 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.analysis import calibrated_intervals
 from app.background.process import report_progress, run_in_process
 from app.campaigns.launch import refuse_if_all_items_are_best
-from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress
+from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
 from app.database.bulk import open_snapshot
 from app.database.campaign import is_judgeable_sql
 from app.database.session import create_engine
@@ -46,10 +46,13 @@ from app.planning.goal_simulation import (
     is_forecast_asked_evenly,
     is_forecast_measured_by_law,
 )
-from app.planning.participation import chosen_or_likely_total_annotators, sentence_on_origin_of_annotator_count
+from app.planning.participation import (
+    chosen_or_likely_total_annotators_or_refuse,
+    sentence_on_origin_of_annotator_count,
+)
 from app.record import replay
 from app.record.answer_rates import load_recent_hits_per_hour_or_none
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.record.responses import load_judgment_column_by_name
 from app.record.retired import IS_RETIRED_SQL
@@ -69,7 +72,7 @@ LIST_ITEMS_OUT_OF_POOL = text(f"""
 """)
 
 
-async def forecast_cost_of_goal(
+async def forecast_cost_of_goal_or_refuse(
     engine: AsyncEngine,
     slug: str,
     like: str = DEFAULT_POPULATION,
@@ -98,9 +101,11 @@ async def forecast_cost_of_goal(
 
     """
     async with open_snapshot(engine) as connection:
-        campaign = await load_campaign_with_progress(connection, slug)
+        campaign = await load_campaign_with_progress_or_refuse(connection, slug)
         refuse_unless_forecastable(campaign)
-        evidence = (await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])).evidence
+        evidence = (
+            await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, campaign.criteria[0])
+        ).evidence
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
         )
@@ -111,7 +116,7 @@ async def forecast_cost_of_goal(
         comparisons = await load_past_comparisons(connection, campaign)
     settings, evidence, items = restrict_campaign_and_evidence_to_goal_items(campaign, evidence, gone_items)
     sample = min(count_simulated_items(campaign), len(evidence.tally.total))
-    total_annotators = chosen_or_likely_total_annotators(settings, evidence.tally, annotators)
+    total_annotators = chosen_or_likely_total_annotators_or_refuse(settings, evidence.tally, annotators)
     try:
         goal_forecast = forecast_goal(
             settings,
@@ -303,14 +308,14 @@ async def load_past_comparisons(connection: AsyncConnection, campaign: CampaignW
 async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law) -> GoalEvidence:
     """Load the evidence of an earlier campaign for this law, whatever its own law is."""
     return (
-        await calibrated_intervals.update_calibrated_evidence(
-            connection, (await load_campaign_by_slug(connection, slug)).criteria[0], law=law
+        await calibrated_intervals.load_calibrated_evidence_extending_previous(
+            connection, (await load_campaign_by_slug_or_refuse(connection, slug)).criteria[0], law=law
         )
     ).evidence
 
 
 class ForecastRequest(NamedTuple):
-    """Arguments of `forecast_cost_of_goal` that a page sends."""
+    """Arguments of `forecast_cost_of_goal_or_refuse` that a page sends."""
 
     like: str
     at_once: int = DEFAULT_CONCURRENT_ANNOTATORS
@@ -330,7 +335,7 @@ class ForecastRunner:
     async def run(
         self, slug: str, request: ForecastRequest, now: datetime, on_run: Callable[[int], None]
     ) -> CampaignForecast:
-        """Run `forecast_cost_of_goal`; `on_run` gets the number of finished runs, 0 at the start.
+        """Run `forecast_cost_of_goal_or_refuse`; `on_run` gets the number of finished runs, 0 at the start.
 
         Raises the same, and `Conflict` (`plan_takes_long`).
         """
@@ -352,9 +357,9 @@ class ForecastRunner:
 async def forecast_cost_of_goal_at_database_url(
     database_url: str, slug: str, request: ForecastRequest, now: datetime
 ) -> CampaignForecast:
-    """Run `forecast_cost_of_goal` in a process that has no engine."""
+    """Run `forecast_cost_of_goal_or_refuse` in a process that has no engine."""
     engine = create_engine(database_url, pool_size=1)
     try:
-        return await forecast_cost_of_goal(engine, slug, **request._asdict(), now=now, on_run=report_progress)
+        return await forecast_cost_of_goal_or_refuse(engine, slug, **request._asdict(), now=now, on_run=report_progress)
     finally:
         await engine.dispose()

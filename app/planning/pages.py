@@ -46,7 +46,7 @@ async def show_forecast(
     without it gets a page at the end.
     """
     async with database.connect() as connection:
-        campaign = await summaries.load_campaign_with_progress(connection, slug)
+        campaign = await summaries.load_campaign_with_progress_or_refuse(connection, slug)
         crowd_names = crowd_names_by_form_value(
             await summaries.load_campaigns_with_progress(connection, access=access), slug
         )

@@ -92,7 +92,7 @@ def items_seen_by_annotator_place(participation: Participation, tally: Tally) ->
     return items_by_place
 
 
-def chosen_or_likely_total_annotators(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
+def chosen_or_likely_total_annotators_or_refuse(campaign: Campaign, tally: Tally, chosen_count: int | None) -> int:
     """Return the number of a campaign's annotators: the chosen one, or a likely one that suffices for its judgments.
 
     Raises `Invalid` (`too_few_annotators`) if the chosen number cannot give the judgments that the campaign wants.

@@ -17,10 +17,10 @@ from app.http.dependencies import (
 )
 from app.privacy.consent_text import StudyFacts, consent_warnings, draft_consent_text
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
-from app.privacy.erasures import ErasureRule, erase_person, list_erasures, load_erasure
-from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people, load_person_by_name
-from app.record.campaign import load_campaign_by_slug
+from app.privacy.erasures import ErasureRule, erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
+from app.privacy.person_export import build_person_zip_and_log
+from app.privacy.person_search import MAX_TERM_CHARACTERS, find_people_and_log_search, load_person_by_name_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}", "People’s data")
 
@@ -84,7 +84,7 @@ class ConsentTextSchema(BaseModel):
 @router.get("/consent-text", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_consent_text(connection: Transaction, settings: AppSettings, slug: str) -> ConsentTextSchema:
     """Return a consent text made from the campaign's settings, and warnings about its current text."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return ConsentTextSchema(
         text=draft_consent_text(StudyFacts.from_campaign(campaign), settings.retention_days),
         warnings=consent_warnings(campaign, settings.retention_days),
@@ -99,8 +99,11 @@ async def get_consent_text(connection: Transaction, settings: AppSettings, slug:
 )
 async def search_persons(connection: Transaction, slug: str, body: PersonSearch) -> list[StoredPersonSchema]:
     """Return the annotators whom a term names, at most 50. The audit log has the search without the term."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    return [StoredPersonSchema.model_validate(person) for person in await find_people(connection, campaign, body.term)]
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    return [
+        StoredPersonSchema.model_validate(person)
+        for person in await find_people_and_log_search(connection, campaign, body.term)
+    ]
 
 
 @router.get(
@@ -110,9 +113,9 @@ async def search_persons(connection: Transaction, slug: str, body: PersonSearch)
 )
 async def export_person(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
     """Download all data about a person: a ZIP with `person.json` and a CSV for each table."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    found = await load_person_by_name(connection, campaign, person)
-    content = await build_person_zip(connection, campaign, found, now=now)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    found = await load_person_by_name_or_refuse(connection, campaign, person)
+    content = await build_person_zip_and_log(connection, campaign, found, now=now)
     headers = content_disposition_headers(slug, f"person-{found.name}", "zip", now=now)
     return Response(content, media_type="application/zip", headers=headers | {"Cache-Control": "no-store"})
 
@@ -135,17 +138,17 @@ async def erase_person_from_api(
     The reply comes when all is erased and scores are computed without it; annotation continues meanwhile. The erasure
     is valid from the start, even if the reply does not arrive.
     """
-    erasure = await erase_person(database, slug, person, body.rule, now=now)
+    erasure = await erase_person_and_return_erasure(database, slug, person, body.rule, now=now)
     await erasures.start_and_wait(erasure, now=now)
     async with database.connect() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        return ErasureSchema.model_validate(await load_erasure(connection, campaign, erasure.receipt))
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        return ErasureSchema.model_validate(await load_erasure_or_refuse(connection, campaign, erasure.receipt))
 
 
 @router.get("/erasures", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def list_erasure_receipts(connection: Transaction, slug: str) -> list[ErasureSchema]:
     """Return the receipts of all erasures of a campaign, newest first."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return [ErasureSchema.model_validate(erasure) for erasure in await list_erasures(connection, campaign)]
 
 
@@ -155,5 +158,5 @@ async def list_erasure_receipts(connection: Transaction, slug: str) -> list[Eras
 )
 async def get_erasure_receipt(connection: Transaction, slug: str, receipt: ReceiptNumber) -> ErasureSchema:
     """Return the receipt of an erasure."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    return ErasureSchema.model_validate(await load_erasure(connection, campaign, receipt))
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    return ErasureSchema.model_validate(await load_erasure_or_refuse(connection, campaign, receipt))

@@ -106,9 +106,9 @@ def draft_consent_text(facts: StudyFacts, max_days: int | None = None) -> str:
 def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
     """Return how long each kind of data is kept, in sentences."""
     days_by_kind = {
-        "ids and names": shorter_days(facts.identifiers_days, max_days),
-        "comments and answers to questions about you": shorter_days(facts.free_text_days, max_days),
-        "how you answered (times, device)": shorter_days(facts.telemetry_days, max_days),
+        "ids and names": smaller_day_count_or_none(facts.identifiers_days, max_days),
+        "comments and answers to questions about you": smaller_day_count_or_none(facts.free_text_days, max_days),
+        "how you answered (times, device)": smaller_day_count_or_none(facts.telemetry_days, max_days),
     }
     kinds = [
         f"{kind}: {'no fixed end' if days is None else f'{days} days after the study ends'}"
@@ -122,7 +122,7 @@ def storage_sentences(facts: StudyFacts, max_days: int | None) -> str:
     return f"{'; '.join(kinds)}. {answers}"
 
 
-def shorter_days(days: int | None, max_days: int | None) -> int | None:
+def smaller_day_count_or_none(days: int | None, max_days: int | None) -> int | None:
     return min((limit for limit in (days, max_days) if limit is not None), default=None)
 
 
@@ -168,8 +168,8 @@ def consent_warnings(campaign: Campaign, max_days: int | None = None) -> list[st
 def retention_contradictions(facts: StudyFacts, consent: str, max_days: int | None) -> list[str]:
     """Return where the text names other numbers of days than the settings, or none at all."""
     periods = [
-        *(shorter_days(days, max_days) for days in (facts.identifiers_days, facts.free_text_days)),
-        shorter_days(facts.telemetry_days, max_days),
+        *(smaller_day_count_or_none(days, max_days) for days in (facts.identifiers_days, facts.free_text_days)),
+        smaller_day_count_or_none(facts.telemetry_days, max_days),
         facts.everything_days,
     ]
     chosen = {days for days in periods if days is not None}

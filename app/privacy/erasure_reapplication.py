@@ -13,11 +13,11 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.errors import Conflict, NotFound, StartupProblem
 from app.privacy.erasure_list import SQL_OF_ID_HASH, SQL_OF_PSEUDONYM_HASH, ListedErasure
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_identifiers, store_erasure
-from app.privacy.invited_people import make_annotator_of_hashed_link
-from app.privacy.listed_people import make_annotator_of_listed_hash
-from app.privacy.withdrawal import delete_open_withdrawal, store_withdrawal
-from app.record.campaign import load_campaign_by_slug
+from app.privacy.erasures import erase_identifiers_and_return_erasure, store_erasure_request_or_refuse
+from app.privacy.invited_people import create_annotator_of_hashed_link_unless_erased
+from app.privacy.listed_people import create_annotator_of_listed_hash_unless_erased
+from app.privacy.withdrawal import delete_withdrawal_and_tell_if_it_was_open, store_withdrawal_and_return_erasure
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +58,7 @@ async def read_erasure_list(path: Path) -> Sequence[ListedErasure]:
     return [*erasures.values()]
 
 
-async def reapply_erasures(
+async def reapply_erasures_and_count_by_state(
     engine: AsyncEngine, erasures: Sequence[ListedErasure], *, now: datetime
 ) -> Mapping[str, int]:
     """Apply the requests of a list that this database does not know, and return their numbers by state.
@@ -71,7 +71,7 @@ async def reapply_erasures(
     for listed in erasures:
         try:
             async with engine.begin() as connection:
-                if await reapply_if_missing(connection, listed, now=now):
+                if await reapply_and_tell_if_missing(connection, listed, now=now):
                     count_by_state[listed.state] += 1
         except Conflict as refusal:
             log.warning("Receipt %s was not applied to the restored backup: %s", listed.receipt, refusal)
@@ -79,7 +79,7 @@ async def reapply_erasures(
     return count_by_state
 
 
-async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
+async def reapply_and_tell_if_missing(connection: AsyncConnection, listed: ListedErasure, *, now: datetime) -> bool:
     """Apply a request of a list; return False if there is nothing to change.
 
     Raises:
@@ -87,16 +87,19 @@ async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure,
 
     """
     try:
-        campaign = await load_campaign_by_slug(connection, listed.campaign)
+        campaign = await load_campaign_by_slug_or_refuse(connection, listed.campaign)
     except NotFound:
         return False
     if listed.state == "undone":
-        return await delete_open_withdrawal(
+        return await delete_withdrawal_and_tell_if_it_was_open(
             connection, campaign, listed.receipt, now=listed.requested_at, is_after_restore=True
         )
     hashes = [bytes.fromhex(part) for part in listed.person_hashes]
     parameters = {"campaign": campaign.id, "receipt": listed.receipt, "hashes": hashes, "state": listed.state}
-    for make_annotator in (make_annotator_of_hashed_link, make_annotator_of_listed_hash):
+    for make_annotator in (
+        create_annotator_of_hashed_link_unless_erased,
+        create_annotator_of_listed_hash_unless_erased,
+    ):
         await make_annotator(connection, campaign.id, hashes, receipt=listed.receipt, now=listed.requested_at)
     annotator_id = (await connection.execute(FIND_ANNOTATORS_BY_HASH, parameters)).scalar_one_or_none()
     if annotator_id is None:
@@ -104,11 +107,11 @@ async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure,
     await connection.execute(DELETE_OPEN_ERASURE, {"campaign": campaign.id, "annotator": annotator_id})
     due_at = listed.due_at or listed.requested_at
     if listed.state == "open":
-        await store_withdrawal(
-            connection, campaign, annotator_id, now=listed.requested_at, due_at=due_at, receipt=listed.receipt
+        await store_withdrawal_and_return_erasure(
+            connection, campaign, annotator_id, now=listed.requested_at, due_at=due_at, receipt_number=listed.receipt
         )
         return True
-    erasure = await store_erasure(
+    erasure = await store_erasure_request_or_refuse(
         connection,
         campaign,
         annotator_id,
@@ -116,7 +119,7 @@ async def reapply_if_missing(connection: AsyncConnection, listed: ListedErasure,
         requested_by=listed.requested_by,
         now=listed.requested_at,
         due_at=due_at,
-        receipt=listed.receipt,
+        receipt_number=listed.receipt,
     )
-    await erase_identifiers(connection, campaign, erasure, now=now, known_hashes=hashes)
+    await erase_identifiers_and_return_erasure(connection, campaign, erasure, now=now, known_hashes=hashes)
     return True

@@ -12,9 +12,9 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.privacy.erasures import Erasure, erase_identifiers, remove_values_of_answers
+from app.privacy.erasures import Erasure, erase_identifiers_and_return_erasure, remove_values_of_answers
 from app.record.campaign import load_campaign
-from app.record.revisions import revise_posteriors
+from app.record.revisions import revise_posteriors_if_decision_missing
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ FIND_OPEN_ERASURES = text("""
 
 
 async def finish_open_erasures(
-    engine: AsyncEngine, *, now: datetime, campaign_id: int | None = None, receipt: str | None = None
+    engine: AsyncEngine, *, now: datetime, campaign_id: int | None = None, receipt_number: str | None = None
 ) -> None:
     """Finish all erasures that are due, of one campaign or of all.
 
@@ -42,7 +42,7 @@ async def finish_open_erasures(
             await finish_erasure(engine, Erasure.from_erasure_row(row), now=now)
         except Exception as problem:
             log.exception("The erasure with the receipt %s failed, and is tried again.", row.receipt)
-            if receipt in (None, row.receipt):
+            if receipt_number in (None, row.receipt):
                 failure = failure or problem
     if failure is not None:
         raise failure
@@ -52,9 +52,9 @@ async def finish_erasure(engine: AsyncEngine, erasure: Erasure, *, now: datetime
     """Do the steps that an erasure still needs. Each is committed by itself, and can be repeated."""
     async with engine.begin() as connection:
         campaign = await load_campaign(connection, erasure.campaign_id)
-        await erase_identifiers(connection, campaign, erasure, now=now)
+        await erase_identifiers_and_return_erasure(connection, campaign, erasure, now=now)
     if erasure.rule == "remove" and campaign.status != "draft":
-        await revise_posteriors(engine, erasure.campaign_id, now=now)
+        await revise_posteriors_if_decision_missing(engine, erasure.campaign_id, now=now)
     async with engine.begin() as connection:
         await remove_values_of_answers(connection, erasure, now=now)
 
@@ -73,7 +73,9 @@ class ErasureWork:
         Raises what stopped this erasure; the background loop tries the others again.
         """
         task = asyncio.create_task(
-            finish_open_erasures(self.database, now=now, campaign_id=erasure.campaign_id, receipt=erasure.receipt)
+            finish_open_erasures(
+                self.database, now=now, campaign_id=erasure.campaign_id, receipt_number=erasure.receipt
+            )
         )
         self._requested.add(task)
         task.add_done_callback(self._requested.discard)

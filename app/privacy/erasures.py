@@ -26,8 +26,8 @@ from app.errors import Conflict, Invalid, NotFound, join_names, shorten_echo
 from app.privacy.erasure_list import person_hash
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import ERASED_REASON
-from app.privacy.person_search import find_annotator_id_or_make_one
-from app.record.campaign import load_campaign_by_slug
+from app.privacy.person_search import find_or_create_annotator_id_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.revisions import store_decision_and_return_number
 
 ErasureRule = Literal["anonymise", "remove"]
@@ -136,7 +136,7 @@ class Erasure:
         return cls(**{name: getattr(row, name) for name in cls.__annotations__})
 
 
-def statements_by_table(*, is_removal_of_answers: bool) -> Iterator[tuple[str, TextClause]]:
+def iterate_table_names_and_erasing_statements(*, is_removal_of_answers: bool) -> Iterator[tuple[str, TextClause]]:
     """Yield the name of each table and a statement that erases there; the inventory says what.
 
     Args:
@@ -157,12 +157,12 @@ def statements_by_table(*, is_removal_of_answers: bool) -> Iterator[tuple[str, T
             yield table.name, text(f"UPDATE {table.name} SET {changes} WHERE {table.rows}")
 
 
-FIRST_STATEMENTS = tuple(statements_by_table(is_removal_of_answers=False))
-ANSWER_REMOVAL_STATEMENTS = tuple(statements_by_table(is_removal_of_answers=True))
+FIRST_STATEMENTS = tuple(iterate_table_names_and_erasing_statements(is_removal_of_answers=False))
+ANSWER_REMOVAL_STATEMENTS = tuple(iterate_table_names_and_erasing_statements(is_removal_of_answers=True))
 
 
-async def erase_person(
-    engine: AsyncEngine, slug: str, annotator: str, rule: str, *, now: datetime, requested_by: str = ""
+async def erase_person_and_return_erasure(
+    engine: AsyncEngine, slug: str, annotator: str, erasure_rule: str, *, now: datetime, requested_by: str = ""
 ) -> Erasure:
     """Erase the ids, names and free text of an annotator.
 
@@ -172,7 +172,7 @@ async def erase_person(
         engine: The database.
         slug: The campaign.
         annotator: Name on pages, such as A7, or pseudonym in exports; or L3 or P7, for people who never came.
-        rule: `anonymise` or `remove`.
+        erasure_rule: `anonymise` or `remove`.
         now: The present time.
         requested_by: Who asked for it; by default the person behind the request or command.
 
@@ -182,36 +182,36 @@ async def erase_person(
         Conflict: `already_erased`, `already_withdrawn`.
 
     """
-    if rule not in get_args(ErasureRule):
+    if erasure_rule not in get_args(ErasureRule):
         raise Invalid(f"The rule must be one of {join_names(get_args(ErasureRule))}.", code="rule_unknown")
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        annotator_id = await find_annotator_id_or_make_one(connection, campaign, annotator, now=now)
-        erasure = await store_erasure(
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        annotator_id = await find_or_create_annotator_id_or_refuse(connection, campaign, annotator, now=now)
+        erasure = await store_erasure_request_or_refuse(
             connection,
             campaign,
             annotator_id,
-            rule,
+            erasure_rule,
             requested_by=requested_by or CURRENT_ACTOR.get().name,
             now=now,
             due_at=now,
         )
-        return await erase_identifiers(connection, campaign, erasure, now=now)
+        return await erase_identifiers_and_return_erasure(connection, campaign, erasure, now=now)
 
 
-async def store_erasure(
+async def store_erasure_request_or_refuse(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
-    rule: str,
+    erasure_rule: str,
     *,
     requested_by: str,
     now: datetime,
     due_at: datetime,
-    receipt: str | None = None,
+    receipt_number: str | None = None,
 ) -> Erasure:
-    """Store a request to erase an annotator, or let their open withdrawal be due now. `receipt` is the number of the
-    request, if it has one already.
+    """Store a request to erase an annotator, or let their open withdrawal be due now. `receipt_number` is the number
+    of the request, if it has one already.
 
     Requests about the same annotator wait for each other. The locks are taken in the order of answers: HITs first.
 
@@ -220,18 +220,20 @@ async def store_erasure(
             `already_withdrawn`, if the annotator had asked for removal, which is not done yet.
 
     """
-    rules = ["remove"] if rule == "remove" else ["anonymise", "remove"]
+    rules = ["remove"] if erasure_rule == "remove" else ["anonymise", "remove"]
     key = {"campaign": campaign.id, "annotator": annotator_id}
     await connection.execute(LOCK_HITS_OF_ANNOTATOR, key)
     await connection.execute(LOCK_PERSON, key)
     if due_at <= now:
-        hastened = (await connection.execute(HASTEN_OPEN_ERASURE, {**key, "rule": rule, "due": due_at})).one_or_none()
+        hastened = (
+            await connection.execute(HASTEN_OPEN_ERASURE, {**key, "rule": erasure_rule, "due": due_at})
+        ).one_or_none()
         if hastened is not None:
             return Erasure.from_erasure_row(hastened)
     earlier = (await connection.execute(FIND_EARLIER_ERASURE, {**key, "rules": rules})).one_or_none()
     if earlier is None:
-        parameters = {"rule": rule, "by": requested_by, "now": now, "due": due_at}
-        number = receipt or new_receipt_number()
+        parameters = {"rule": erasure_rule, "by": requested_by, "now": now, "due": due_at}
+        number = receipt_number or new_receipt_number()
         row = (await connection.execute(INSERT_ERASURE, {**key, **parameters, "receipt": number})).one_or_none()
         if row is not None:
             return Erasure.from_erasure_row(row)
@@ -254,7 +256,7 @@ def new_receipt_number() -> str:
     return "E-" + "".join(secrets.choice(RECEIPT_LETTERS) for _ in range(RECEIPT_LENGTH))
 
 
-async def erase_identifiers(
+async def erase_identifiers_and_return_erasure(
     connection: AsyncConnection,
     campaign: Campaign,
     erasure: Erasure,
@@ -271,7 +273,7 @@ async def erase_identifiers(
     locked = (await connection.execute(LOCK_ERASURE, {"campaign": campaign.id, "id": erasure.id})).one_or_none()
     if locked is None or locked.identifiers_erased_at is not None:
         return erasure if locked is None else Erasure.from_erasure_row(locked)
-    person = await close_hits_and_lock_person(connection, key, now=now)
+    person = await close_hits_and_lock_person_and_return_ids(connection, key, now=now)
     hashes = [
         *known_hashes,
         person_hash(campaign.link_key, person.platform, person.worker_id),
@@ -291,7 +293,9 @@ async def erase_identifiers(
             now=now,
         )
     answers: int = (await connection.execute(COUNT_ANSWERS, key)).scalar_one()
-    counts = {"answers": answers} | await run_erasing_statements(connection, FIRST_STATEMENTS, key, person.name)
+    counts = {"answers": answers} | await run_erasing_statements_and_count_rows_by_table(
+        connection, FIRST_STATEMENTS, key, person.name
+    )
     note = {"id": erasure.id, "now": now, "counts": json.dumps(counts), "hashes": hashes}
     await connection.execute(NOTE_ERASED_IDENTIFIERS, {**key, **note})
     await log_change(
@@ -299,9 +303,9 @@ async def erase_identifiers(
         "people.erased",
         campaign,
         about=erasure.receipt,
-        after={"rule": erasure.rule, "answers": answers},
+        new_values={"rule": erasure.rule, "answers": answers},
     )
-    return await load_erasure(connection, campaign, erasure.receipt)
+    return await load_erasure_or_refuse(connection, campaign, erasure.receipt)
 
 
 async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure, *, now: datetime) -> None:
@@ -311,15 +315,17 @@ async def remove_values_of_answers(connection: AsyncConnection, erasure: Erasure
     if locked is None or locked.finished_at is not None:
         return
     # Also erase HITs and answers that were stored while the first step ran. The ids are erased already.
-    person = await close_hits_and_lock_person(connection, key, now=now)
+    person = await close_hits_and_lock_person_and_return_ids(connection, key, now=now)
     statements_of_rows = [(table, statement) for table, statement in FIRST_STATEMENTS if table != "annotators"]
-    await run_erasing_statements(connection, statements_of_rows, key, person.name)
+    await run_erasing_statements_and_count_rows_by_table(connection, statements_of_rows, key, person.name)
     if erasure.rule == "remove":
-        await run_erasing_statements(connection, ANSWER_REMOVAL_STATEMENTS, key, person.name)
+        await run_erasing_statements_and_count_rows_by_table(connection, ANSWER_REMOVAL_STATEMENTS, key, person.name)
     await connection.execute(NOTE_FINISHED_ERASURE, {"campaign": erasure.campaign_id, "id": erasure.id, "now": now})
 
 
-async def close_hits_and_lock_person(connection: AsyncConnection, key: Mapping[str, Any], *, now: datetime) -> Row[Any]:
+async def close_hits_and_lock_person_and_return_ids(
+    connection: AsyncConnection, key: Mapping[str, Any], *, now: datetime
+) -> Row[Any]:
     """Lock an annotator and all of their HITs, close the open ones, and return the ids and names of the annotator."""
     await connection.execute(LOCK_HITS_OF_ANNOTATOR, key)
     person = (await connection.execute(LOCK_PERSON, key)).one()
@@ -327,7 +333,7 @@ async def close_hits_and_lock_person(connection: AsyncConnection, key: Mapping[s
     return person
 
 
-async def run_erasing_statements(
+async def run_erasing_statements_and_count_rows_by_table(
     connection: AsyncConnection, statements: Sequence[tuple[str, TextClause]], key: Mapping[str, Any], name: str
 ) -> dict[str, int]:
     """Run statements about an annotator, whose name on pages is `name`; return the number of changed rows by table."""
@@ -339,12 +345,12 @@ async def run_erasing_statements(
     return {table: count for table, count in counts.items() if count}
 
 
-async def load_erasure(connection: AsyncConnection, campaign: Campaign, receipt: str) -> Erasure:
+async def load_erasure_or_refuse(connection: AsyncConnection, campaign: Campaign, receipt_number: str) -> Erasure:
     """Return an erasure by the number of its receipt. Raises `NotFound` (`receipt_not_found`)."""
-    parameters = {"campaign": campaign.id, "receipt": receipt}
+    parameters = {"campaign": campaign.id, "receipt": receipt_number}
     row = (await connection.execute(FIND_ERASURE_BY_RECEIPT, parameters)).one_or_none()
     if row is None:
-        raise NotFound(f"“{campaign.name}” has no receipt {shorten_echo(receipt)}.", code="receipt_not_found")
+        raise NotFound(f"“{campaign.name}” has no receipt {shorten_echo(receipt_number)}.", code="receipt_not_found")
     return Erasure.from_erasure_row(row)
 
 

@@ -60,7 +60,7 @@ async def find_invited_people(
     return (await connection.execute(FIND_INVITED_PEOPLE, parameters)).all()
 
 
-async def make_annotator_of_link(
+async def find_or_create_annotator_id_of_link_or_none(
     connection: AsyncConnection, campaign: Campaign, number: int, *, now: datetime
 ) -> int | None:
     """Return the id of the annotator of a link, who need not have opened it; None if there is no such link."""
@@ -69,7 +69,7 @@ async def make_annotator_of_link(
     return annotator_id
 
 
-async def make_annotator_of_hashed_link(
+async def create_annotator_of_hashed_link_unless_erased(
     connection: AsyncConnection, campaign_id: int, hashes: Sequence[bytes], *, receipt: str, now: datetime
 ) -> None:
     """Make an annotator of the person on the list whose former id has one of these hashes, if there is one and their

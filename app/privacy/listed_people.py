@@ -74,7 +74,7 @@ async def find_listed_people(
     return (await connection.execute(FIND_LISTED_PEOPLE, parameters)).all()
 
 
-async def make_annotator_of_listed_person(
+async def create_annotator_of_listed_person_or_none(
     connection: AsyncConnection, campaign: Campaign, number: int, *, now: datetime
 ) -> int | None:
     """Return the id of an annotator made of the person of a row; None if not only lists name them."""
@@ -90,7 +90,7 @@ async def make_annotator_of_listed_person(
     return annotator_id
 
 
-async def make_annotator_of_listed_hash(
+async def create_annotator_of_listed_hash_unless_erased(
     connection: AsyncConnection, campaign_id: int, hashes: Sequence[bytes], *, receipt: str, now: datetime
 ) -> None:
     """Make an annotator of the listed person whose id has one of these hashes, if there is one and their erasure with

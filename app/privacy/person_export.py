@@ -75,7 +75,9 @@ class ExportedTable:
     rows: Sequence[Sequence[Any]]
 
 
-async def build_person_zip(connection: AsyncConnection, campaign: Campaign, person: Person, *, now: datetime) -> bytes:
+async def build_person_zip_and_log(
+    connection: AsyncConnection, campaign: Campaign, person: Person, *, now: datetime
+) -> bytes:
     """Return a ZIP with all that is stored about a person, and log that it was made. Pass a transaction."""
     key = {
         "campaign": campaign.id,
@@ -96,7 +98,7 @@ async def build_person_zip(connection: AsyncConnection, campaign: Campaign, pers
         }.items()
     }
     await log_change(connection, "people.exported", campaign, about=person.name)
-    return await asyncio.to_thread(write_person_zip, person_document(campaign, person, tables, shown, now), tables)
+    return await asyncio.to_thread(person_zip_bytes, person_json_document(campaign, person, tables, shown, now), tables)
 
 
 def tables_of_person(person: Person) -> Sequence[PersonalTable]:
@@ -125,7 +127,7 @@ async def load_rows_as_dicts(connection: AsyncConnection, statement: Any, key: M
     return [dict(row) for row in (await connection.execute(statement, parameters)).mappings()]
 
 
-def person_document(
+def person_json_document(
     campaign: Campaign, person: Person, tables: Sequence[ExportedTable], shown: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """Return the content of `person.json`."""
@@ -158,7 +160,7 @@ def person_document(
     }
 
 
-def write_person_zip(document: Mapping[str, Any], tables: Sequence[ExportedTable]) -> bytes:
+def person_zip_bytes(document: Mapping[str, Any], tables: Sequence[ExportedTable]) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("README.txt", README)

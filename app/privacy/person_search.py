@@ -14,8 +14,12 @@ from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
-from app.privacy.invited_people import LINK_NAME_PATTERN, find_invited_people, make_annotator_of_link
-from app.privacy.listed_people import LISTED_NAME_PATTERN, find_listed_people, make_annotator_of_listed_person
+from app.privacy.invited_people import (
+    LINK_NAME_PATTERN,
+    find_invited_people,
+    find_or_create_annotator_id_of_link_or_none,
+)
+from app.privacy.listed_people import LISTED_NAME_PATTERN, create_annotator_of_listed_person_or_none, find_listed_people
 from app.quality.decisions import annotator_not_found_error, find_annotator_id_or_refuse
 
 MAX_TERM_CHARACTERS = 500
@@ -86,7 +90,7 @@ class Person:
         return cls(None, row.name, "", "", row.added_at, 0, None, None)
 
 
-async def find_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
+async def find_people_and_log_search(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
     """Return the people whom a term names, and log the search without the term.
 
     Args:
@@ -99,21 +103,21 @@ async def find_people(connection: AsyncConnection, campaign: Campaign, term: str
         Invalid: `person_missing`, `person_too_long`.
 
     """
-    people = await select_people(connection, campaign, checked_search_term(term))
-    await log_change(connection, "people.searched", campaign, after={"found": len(people)})
+    people = await list_people_named_by_term(connection, campaign, search_term_or_refuse(term))
+    await log_change(connection, "people.searched", campaign, new_values={"found": len(people)})
     return people
 
 
-async def require_person(connection: AsyncConnection, campaign: Campaign, term: str) -> Person:
-    """Return the one annotator whom a term names, as `find_people` does, without a line in the log.
+async def load_only_person_or_refuse(connection: AsyncConnection, campaign: Campaign, term: str) -> Person:
+    """Return the one annotator whom a term names, as `find_people_and_log_search` does, without a line in the log.
 
     Raises:
-        Invalid: As `find_people`.
+        Invalid: As `find_people_and_log_search`.
         NotFound: `person_not_found`.
         Conflict: `person_ambiguous`.
 
     """
-    people = await select_people(connection, campaign, checked_search_term(term))
+    people = await list_people_named_by_term(connection, campaign, search_term_or_refuse(term))
     if not people:
         raise NotFound(
             f"“{campaign.name}” has no annotator with this id, name or code. Nothing was changed.",
@@ -129,7 +133,9 @@ async def require_person(connection: AsyncConnection, campaign: Campaign, term: 
     return people[0]
 
 
-async def load_person_by_name(connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str) -> Person:
+async def load_person_by_name_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, name_or_pseudonym: str
+) -> Person:
     """Return a person by their name on pages, such as A7, their pseudonym in exports, L3 or P7; ids do not count.
 
     Raises:
@@ -147,7 +153,7 @@ async def load_person_by_name(connection: AsyncConnection, campaign: Campaign, n
     return Person.from_person_row((await connection.execute(LOAD_PERSON, parameters)).one())
 
 
-async def find_annotator_id_or_make_one(
+async def find_or_create_annotator_id_or_refuse(
     connection: AsyncConnection, campaign: Campaign, name: str, *, now: datetime
 ) -> int:
     """Return the id of an annotator by A7, by a pseudonym, or by L3 or P7, who need not have come.
@@ -158,9 +164,9 @@ async def find_annotator_id_or_make_one(
     """
     annotator_id: int | None
     if number := number_of_name_or_none(name, LINK_NAME_PATTERN):
-        annotator_id = await make_annotator_of_link(connection, campaign, number, now=now)
+        annotator_id = await find_or_create_annotator_id_of_link_or_none(connection, campaign, number, now=now)
     elif number := number_of_name_or_none(name, LISTED_NAME_PATTERN):
-        annotator_id = await make_annotator_of_listed_person(connection, campaign, number, now=now)
+        annotator_id = await create_annotator_of_listed_person_or_none(connection, campaign, number, now=now)
     else:
         annotator_id = await find_annotator_id_or_refuse(connection, campaign, name)
     if annotator_id is None:
@@ -173,7 +179,7 @@ def number_of_name_or_none(name: str, pattern: re.Pattern[str]) -> int | None:
     return int(name[1:]) if pattern.fullmatch(name) else None
 
 
-async def select_people(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
+async def list_people_named_by_term(connection: AsyncConnection, campaign: Campaign, term: str) -> Sequence[Person]:
     parameters = {
         "campaign": campaign.id,
         "term": term,
@@ -198,7 +204,7 @@ async def load_slugs_of_campaigns(connection: AsyncConnection) -> list[str]:
     return list(await connection.scalars(LIST_SLUGS))
 
 
-def checked_search_term(term: str) -> str:
+def search_term_or_refuse(term: str) -> str:
     """Return a search term without surrounding blanks. Raises `Invalid`: `person_missing`, `person_too_long`."""
     stripped = term.replace("\0", "").strip()
     if not stripped:

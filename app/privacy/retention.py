@@ -36,14 +36,14 @@ import app.database.sharing_tables
 import app.database.visit_tables  # noqa: F401  (parts of the metadata)
 from app.database.alerts import store_alert_unless_known
 from app.database.audit_log import SERVER_ACTOR, log_change
-from app.database.exclusive_work import ClaimLost, WorkClaim, hold_work_if_free
+from app.database.exclusive_work import ClaimLost, WorkClaim, hold_work_during_block_if_free
 from app.database.schema import metadata
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
-from app.record.deletion import delete_campaign_and_all_its_data, has_unsettled_payments
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, has_unsettled_payments
 
 log = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class RetentionDue:
     due_at: datetime
 
 
-def retention_days(campaign: Campaign, period: RetentionPeriod, max_days: int | None) -> int | None:
+def retention_days_or_none(campaign: Campaign, period: RetentionPeriod, max_days: int | None) -> int | None:
     """Return how many days after the finish data is erased; None if never.
 
     Args:
@@ -130,7 +130,7 @@ def list_retention_dues(campaign: Campaign, max_days: int | None) -> list[Retent
     return [
         RetentionDue(period, campaign.finished_at + timedelta(days=days))
         for period in get_args(RetentionPeriod)
-        if (days := retention_days(campaign, period, max_days)) is not None
+        if (days := retention_days_or_none(campaign, period, max_days)) is not None
     ]
 
 
@@ -153,16 +153,16 @@ class RetentionStep:
     def key_columns(self) -> list[Column[Any]]:
         return [*self.table.primary_key.columns]
 
-    def conditions(self, campaign_id: int, after: Sequence[Any]) -> list[ColumnElement[bool]]:
-        """Return conditions on the rows that are left; `after` is the key of the last row of the batch before."""
+    def sql_conditions_after_row(self, campaign_id: int, last_key: Sequence[Any]) -> list[ColumnElement[bool]]:
+        """Return conditions on the rows that are left; `last_key` is the key of the last row of the batch before."""
         conditions = [self.table.c.campaign_id == campaign_id, literal_column(f"({self.left})", Boolean)]
-        return [*conditions, tuple_(*self.key_columns) > tuple_(*after)] if after else conditions
+        return [*conditions, tuple_(*self.key_columns) > tuple_(*last_key)] if last_key else conditions
 
-    async def erase_next_batch(
-        self, connection: AsyncConnection, campaign_id: int, after: Sequence[Any]
+    async def erase_next_batch_and_return_count_and_last_key(
+        self, connection: AsyncConnection, campaign_id: int, last_key: Sequence[Any]
     ) -> tuple[int, Sequence[Any]]:
         """Erase the next rows, and return how many they were and the key of the last; empty if no more are left."""
-        conditions = self.conditions(campaign_id, after)
+        conditions = self.sql_conditions_after_row(campaign_id, last_key)
         batch = select(*self.key_columns).where(*conditions).order_by(*self.key_columns).limit(ROWS_PER_RETENTION_BATCH)
         keys = (await connection.execute(batch)).all()
         if not keys:
@@ -175,8 +175,8 @@ class RetentionStep:
         return changed, tuple(keys[-1]) if len(keys) == ROWS_PER_RETENTION_BATCH else ()
 
 
-def retention_steps(kind: RetentionKind) -> Iterator[RetentionStep]:
-    """Yield what is erased from each table; the inventory says it."""
+def iterate_retention_steps(kind: RetentionKind) -> Iterator[RetentionStep]:
+    """Yield the step that erases each table's part of this kind of data; the inventory says it."""
     for personal in PERSONAL_TABLES:
         table = metadata.tables[personal.name]
         if personal.retention == kind:
@@ -192,7 +192,9 @@ def retention_steps(kind: RetentionKind) -> Iterator[RetentionStep]:
             yield RetentionStep(table, values, f"({personal.about_any_annotator}) AND ({left})")
 
 
-RETENTION_STEPS: dict[str, list[RetentionStep]] = {kind: [*retention_steps(kind)] for kind in get_args(RetentionKind)}
+RETENTION_STEPS: dict[str, list[RetentionStep]] = {
+    kind: [*iterate_retention_steps(kind)] for kind in get_args(RetentionKind)
+}
 
 
 async def refuse_import_without_identifiers(connection: AsyncConnection, campaign: Campaign) -> None:
@@ -214,7 +216,7 @@ async def erase_outdated_data(engine: AsyncEngine, *, now: datetime, max_days: i
         max_days: The server's limit for identifiers, free text and telemetry; None for no limit.
 
     """
-    async with hold_work_if_free(engine, RETENTION_WORK) as claim:
+    async with hold_work_during_block_if_free(engine, RETENTION_WORK) as claim:
         if claim is None:  # another process of the server is at it
             return
         async with engine.connect() as connection:
@@ -244,20 +246,20 @@ async def erase_outdated_data_of_campaign(
             await store_retention_alert(engine, campaign, due, now=now)
             await delete_campaign_if_still_due(engine, claim, campaign, due, now=now)
         elif due.due_at <= now:
-            await erase_period(engine, claim, campaign, due, now=now, max_days=max_days)
+            await erase_data_kind_and_log(engine, claim, campaign, due, now=now, max_days=max_days)
         else:
             await store_retention_alert(engine, campaign, due, now=now)
 
 
 @asynccontextmanager
-async def begin_holding_claim(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[AsyncConnection]:
+async def begin_transaction_holding_claim(engine: AsyncEngine, claim: WorkClaim) -> AsyncIterator[AsyncConnection]:
     """Begin a transaction that no other process's retention can overlap. Raises ClaimLost."""
     async with engine.begin() as connection:
-        await claim.require(connection)
+        await claim.hold_until_transaction_ends_or_raise(connection)
         yield connection
 
 
-async def lock_campaign_if_still_due(
+async def lock_campaign_and_tell_if_still_due(
     connection: AsyncConnection, campaign: Campaign, due: RetentionDue, max_days: int | None = None
 ) -> bool:
     """Lock a campaign, and return whether its data is still due: it may run again, or have other periods meanwhile."""
@@ -272,21 +274,21 @@ async def delete_campaign_if_still_due(
     """Delete a campaign whose time is over, if its alert is old enough. Rehearsals have no alerts. Raises ClaimLost."""
     if due.due_at > now:
         return
-    async with begin_holding_claim(engine, claim) as connection:
-        if not await lock_campaign_if_still_due(connection, campaign, due):
+    async with begin_transaction_holding_claim(engine, claim) as connection:
+        if not await lock_campaign_and_tell_if_still_due(connection, campaign, due):
             return
-        alert = {"campaign": campaign.id, "occasion": alert_occasion(due), "before": now - WARNING_TIME}
+        alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}
         if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
             return
         if await has_unsettled_payments(connection, campaign.id):
             log.warning("campaign %d is not deleted yet: payments are not sent or unclear", campaign.id)
             return
-        await delete_campaign_and_all_its_data(connection, campaign.id)
+        await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
         before = {"name": campaign.name, "because": PERIOD_TITLES[due.period]}
-        await log_change(connection, "campaign.deleted", campaign, before=before, actor=SERVER_ACTOR)
+        await log_change(connection, "campaign.deleted", campaign, old_values=before, actor=SERVER_ACTOR)
 
 
-async def erase_period(
+async def erase_data_kind_and_log(
     engine: AsyncEngine, claim: WorkClaim, campaign: Campaign, due: RetentionDue, *, now: datetime, max_days: int | None
 ) -> None:
     """Erase one kind of data of a campaign, and log how many rows that changed.
@@ -296,8 +298,8 @@ async def erase_period(
     Raises ClaimLost.
     """
     key: dict[str, Any] = {"campaign": campaign.id, "kind": due.period}
-    async with begin_holding_claim(engine, claim) as connection:
-        if not await lock_campaign_if_still_due(connection, campaign, due, max_days):
+    async with begin_transaction_holding_claim(engine, claim) as connection:
+        if not await lock_campaign_and_tell_if_still_due(connection, campaign, due, max_days):
             return
         last = (await connection.execute(LOAD_LAST_RETENTION_RUN, key)).one_or_none()
         if last is not None and last.finished_at is not None and last.finished_at > now - TIME_BETWEEN_RUNS:
@@ -310,14 +312,16 @@ async def erase_period(
         after: Sequence[Any] = ()
         is_left = True
         while is_left:
-            async with begin_holding_claim(engine, claim) as connection:
-                changed, after = await step.erase_next_batch(connection, campaign.id, after)
+            async with begin_transaction_holding_claim(engine, claim) as connection:
+                changed, after = await step.erase_next_batch_and_return_count_and_last_key(
+                    connection, campaign.id, after
+                )
                 if changed:
                     counts[step.table.name] = counts.get(step.table.name, 0) + changed
                     await connection.execute(NOTE_RETENTION_COUNTS, run | {"counts": json.dumps(counts)})
             if is_left := bool(after):
                 await asyncio.sleep(BATCH_PAUSE_SECONDS)
-    async with begin_holding_claim(engine, claim) as connection:
+    async with begin_transaction_holding_claim(engine, claim) as connection:
         await connection.execute(NOTE_FINISHED_RETENTION, run | {"now": now})
         if not counts:
             await connection.execute(DELETE_EMPTY_RETENTION_RUN, run | {"now": now})
@@ -327,12 +331,12 @@ async def erase_period(
             "people.retention",
             campaign,
             about=PERIOD_TITLES[due.period],
-            after=counts,
+            new_values=counts,
             actor=SERVER_ACTOR,
         )
 
 
-def alert_occasion(due: RetentionDue) -> str:
+def retention_alert_occasion(due: RetentionDue) -> str:
     return f"{due.period} {due.due_at.date()}"
 
 
@@ -344,7 +348,7 @@ async def store_retention_alert(engine: AsyncEngine, campaign: Campaign, due: Re
             connection,
             campaign.id,
             "retention",
-            alert_occasion(due),
+            retention_alert_occasion(due),
             about=PERIOD_TITLES[due.period],
             because=f"On {day:%Y-%m-%d}, {pluralize(WARNING_TIME.days, 'day')} after this alert at the latest."
             if due.period != "everything"

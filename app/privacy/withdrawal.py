@@ -11,7 +11,7 @@ from app.database.audit_log import Actor, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Forbidden, NotFound
 from app.privacy.erasure_list import BY_ANNOTATOR_NAME
-from app.privacy.erasures import FIND_EARLIER_ERASURE, Erasure, store_erasure
+from app.privacy.erasures import FIND_EARLIER_ERASURE, Erasure, store_erasure_request_or_refuse
 from app.quality.decisions import RELEASE_LEASES_OF_ANNOTATOR
 
 UNDO_HOURS = 24
@@ -59,7 +59,9 @@ class WithdrawalState:
         )
 
 
-async def load_withdrawal_state(connection: AsyncConnection, campaign: Campaign, assignment_id: int) -> WithdrawalState:
+async def load_withdrawal_state_or_refuse(
+    connection: AsyncConnection, campaign: Campaign, assignment_id: int
+) -> WithdrawalState:
     """Return whether an annotator has withdrawn. Raises `NotFound` (`assignment_not_found`)."""
     key = {"campaign": campaign.id, "assignment": assignment_id}
     annotator_id = (await connection.execute(FIND_ANNOTATOR_OF_ASSIGNMENT, key)).scalar_one_or_none()
@@ -70,13 +72,15 @@ async def load_withdrawal_state(connection: AsyncConnection, campaign: Campaign,
     return WithdrawalState(annotator_id, None if row is None else Erasure.from_erasure_row(row))
 
 
-async def store_withdrawal_code(connection: AsyncConnection, campaign_id: int, annotator_id: int, code: str) -> None:
+async def store_withdrawal_code_hash(
+    connection: AsyncConnection, campaign_id: int, annotator_id: int, code: str
+) -> None:
     """Store the hash of a code that an annotator is shown."""
     key = {"campaign": campaign_id, "annotator": annotator_id}
     await connection.execute(STORE_CODE_HASH, key | {"code_hash": withdrawal_code_hash(code)})
 
 
-async def withdraw_annotator(
+async def withdraw_annotator_and_return_erasure(
     connection: AsyncConnection, campaign: Campaign, assignment_id: int, *, now: datetime
 ) -> Erasure:
     """Stop giving HITs to the annotator of an assignment, and remove their answers after `UNDO_HOURS`.
@@ -91,27 +95,27 @@ async def withdraw_annotator(
         raise Forbidden(
             "Here only the researcher can remove answers. Nothing was changed.", code="withdrawal_not_offered"
         )
-    state = await load_withdrawal_state(connection, campaign, assignment_id)
-    return await store_withdrawal(
+    state = await load_withdrawal_state_or_refuse(connection, campaign, assignment_id)
+    return await store_withdrawal_and_return_erasure(
         connection, campaign, state.annotator_id, now=now, due_at=now + timedelta(hours=UNDO_HOURS)
     )
 
 
-async def store_withdrawal(
+async def store_withdrawal_and_return_erasure(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
     *,
     now: datetime,
     due_at: datetime,
-    receipt: str | None = None,
+    receipt_number: str | None = None,
 ) -> Erasure:
-    """Stop giving HITs to an annotator, and remove their answers when that is due. `receipt` is the number of the
-    withdrawal, if it has one already. Raises `Conflict` as `store_erasure`.
+    """Stop giving HITs to an annotator, and remove their answers when that is due. `receipt_number` is the number of
+    the withdrawal, if it has one already. Raises `Conflict` as `store_erasure_request_or_refuse`.
     """
     key = {"campaign": campaign.id, "annotator": annotator_id}
     # In the order of all erasures: the request, HITs, the annotator.
-    erasure = await store_erasure(
+    erasure = await store_erasure_request_or_refuse(
         connection,
         campaign,
         annotator_id,
@@ -119,7 +123,7 @@ async def store_withdrawal(
         requested_by=BY_ANNOTATOR_NAME,
         now=now,
         due_at=due_at,
-        receipt=receipt,
+        receipt_number=receipt_number,
     )
     await connection.execute(RELEASE_LEASES_OF_ANNOTATOR, key)
     block = {"reason": WITHDRAWN_REASON, "by": BY_ANNOTATOR_NAME, "now": now}
@@ -128,7 +132,7 @@ async def store_withdrawal(
     return erasure
 
 
-async def undo_withdrawal(
+async def undo_withdrawal_or_refuse(
     connection: AsyncConnection, campaign: Campaign, assignment_id: int, *, now: datetime
 ) -> None:
     """Let the annotator of an assignment continue, and keep their answers.
@@ -138,21 +142,26 @@ async def undo_withdrawal(
         Conflict: `not_withdrawn`; `withdrawal_final`, if the answers are being removed.
 
     """
-    state = await load_withdrawal_state(connection, campaign, assignment_id)
+    state = await load_withdrawal_state_or_refuse(connection, campaign, assignment_id)
     if state.erasure is None:
         raise Conflict("Nothing is withdrawn. Your answers are kept.", code="not_withdrawn")
-    if not await delete_open_withdrawal(connection, campaign, state.erasure.receipt, now=now):
+    if not await delete_withdrawal_and_tell_if_it_was_open(connection, campaign, state.erasure.receipt, now=now):
         raise Conflict("This can no longer be taken back. Nothing was changed.", code="withdrawal_final")
 
 
-async def delete_open_withdrawal(
-    connection: AsyncConnection, campaign: Campaign, receipt: str, *, now: datetime, is_after_restore: bool = False
+async def delete_withdrawal_and_tell_if_it_was_open(
+    connection: AsyncConnection,
+    campaign: Campaign,
+    receipt_number: str,
+    *,
+    now: datetime,
+    is_after_restore: bool = False,
 ) -> bool:
     """Take back a withdrawal, and return False if it is not open.
 
     A restored backup may have it open though its time is over: with `is_after_restore` it is taken back all the same.
     """
-    key = {"campaign": campaign.id, "receipt": receipt, "now": now}
+    key = {"campaign": campaign.id, "receipt": receipt_number, "now": now}
     parameters = {**key, "by": BY_ANNOTATOR_NAME, "is_after_restore": is_after_restore}
     annotator_id = (await connection.execute(DELETE_OPEN_WITHDRAWAL, parameters)).scalar_one_or_none()
     if annotator_id is not None or is_after_restore:
@@ -161,5 +170,5 @@ async def delete_open_withdrawal(
         return False
     unblocked = {"campaign": campaign.id, "annotator": annotator_id, "reason": WITHDRAWN_REASON}
     await connection.execute(UNBLOCK_WITHDRAWN_ANNOTATOR, unblocked)
-    await log_change(connection, "people.withdrawal_undone", campaign, about=receipt, actor=ANNOTATOR_ACTOR)
+    await log_change(connection, "people.withdrawal_undone", campaign, about=receipt_number, actor=ANNOTATOR_ACTOR)
     return True

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.quality import decisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 DecisionFunction = Callable[..., Awaitable[Any]]
 
@@ -48,7 +48,7 @@ async def apply_annotator_decision_and_return_campaign_id(
 
     """
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         annotator_id = await decisions.find_annotator_id_or_refuse(connection, campaign, annotator_name)
         await ANNOTATOR_ACTIONS[action](connection, campaign, annotator_id, reason=reason, now=now)
     return int(campaign.id)
@@ -68,9 +68,9 @@ async def apply_answer_decision_and_return_campaign_id(
     `annotator_name` is given, the answer must be this annotator's.
     """
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if annotator_name:
             annotator_id = await decisions.find_annotator_id_or_refuse(connection, campaign, annotator_name)
-            await decisions.require_answer_by_annotator(connection, campaign, annotator_id, answer_number)
+            await decisions.require_answer_is_by_annotator(connection, campaign, annotator_id, answer_number)
         await ANSWER_ACTIONS[action](connection, campaign, answer_number, reason=reason, now=now)
     return int(campaign.id)

@@ -242,11 +242,11 @@ async def load_annotator_lines(
     """
     annotator_ids = None if annotator_id is None else [annotator_id]
     if sorting == "seconds":
-        order = await annotator_ids_sorted_by_median_seconds(
+        order = await load_annotator_ids_sorted_by_median_seconds(
             connection,
             campaign.id,
             median_seconds or MedianSecondsCache(),
-            ascending=rising,
+            is_ascending=rising,
             with_early_leavers=with_early_leavers,
         )
         annotator_ids, offset, sorting = order[offset : offset + limit], 0, "name"
@@ -282,20 +282,20 @@ async def load_annotator_lines(
     return annotator_lines_with_check_counts(complete_lines, await load_check_outcomes(connection, campaign, line_ids))
 
 
-async def annotator_ids_sorted_by_median_seconds(
+async def load_annotator_ids_sorted_by_median_seconds(
     connection: AsyncConnection,
     campaign_id: int,
     median_seconds: MedianSecondsCache,
     *,
-    ascending: bool,
+    is_ascending: bool,
     with_early_leavers: bool,
 ) -> list[int]:
-    """Return the ids of all annotators, the slowest first unless `ascending`; annotators without a known time come
+    """Return the ids of all annotators, the slowest first unless `is_ascending`; annotators without a known time come
     last.
     """
     seconds_by_annotator, direction = (
         await median_seconds.load_median_seconds_by_annotator(connection, campaign_id),
-        1 if ascending else -1,
+        1 if is_ascending else -1,
     )
     parameters = {"campaign": campaign_id, "with_early_leavers": with_early_leavers}
     annotator_ids = (await connection.execute(LIST_ANNOTATOR_IDS, parameters)).scalars()

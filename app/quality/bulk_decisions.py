@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.errors import Conflict, Invalid, shorten_echo
 from app.quality import actions, decisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 AnnotatorState = Literal["active", "held", "excluded", "erased"]
 BulkAction = Literal["hold", "release", "exclude", "restore", "undo"]
@@ -66,7 +66,7 @@ class BulkOutcome:
     unchanged: Sequence[str]
 
 
-async def apply_bulk_decision_to_annotators(
+async def apply_bulk_decision_and_return_outcome(
     engine: AsyncEngine,
     slug: str,
     names: Sequence[str],
@@ -97,7 +97,7 @@ async def apply_bulk_decision_to_annotators(
     """
     refuse_none_or_too_many_annotators(names)
     async with engine.connect() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         found = (await connection.execute(LOAD_STATES, {"campaign": campaign.id, "names": [*names]})).all()
     known_names = {name for row in found for name in (row.name, row.pseudonym)}
     for name in names:
@@ -125,12 +125,14 @@ def parse_bulk_action(value: str) -> BulkAction:
     return cast("BulkAction", value)
 
 
-def decisions_that_bulk_action_needs(action: BulkAction, state: str, state_to_restore: str | None) -> Sequence[str]:
+def decisions_that_bulk_action_needs(
+    action: BulkAction, annotator_state: str, state_to_restore: str | None
+) -> Sequence[str]:
     """Return the decisions about an annotator in this state; none if the action does not apply to them."""
     if action == "undo":
-        return DECISIONS_BETWEEN.get((state, state_to_restore), ()) if state_to_restore else ()
+        return DECISIONS_BETWEEN.get((annotator_state, state_to_restore), ()) if state_to_restore else ()
     old_states, new_state = STATES_BY_ACTION[action]
-    return DECISIONS_BETWEEN[state, new_state] if state in old_states else ()
+    return DECISIONS_BETWEEN[annotator_state, new_state] if annotator_state in old_states else ()
 
 
 async def apply_decisions_unless_annotator_state_changed(

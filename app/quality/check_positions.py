@@ -59,7 +59,7 @@ def draw_placed_checks_for_hit(
     return sorted(map(PlacedCheck, places, check_numbers, numbers))
 
 
-def insert_checks_at_their_places(
+def entries_with_checks_inserted(
     items: Sequence[T], placed_checks: Sequence[PlacedCheck], checks: Mapping[int, T]
 ) -> list[T]:
     """Return entries of items, with entries of checks inserted at the places where they are shown."""
@@ -71,6 +71,6 @@ def insert_checks_at_their_places(
 
 def shown_numbers_of_items_and_checks(item_numbers: Sequence[int], placed_checks: Sequence[PlacedCheck]) -> list[int]:
     """Return the numbers under which a page shows items and checks, as presented."""
-    return insert_checks_at_their_places(
+    return entries_with_checks_inserted(
         item_numbers, placed_checks, {placed.check_number: placed.shown_number for placed in placed_checks}
     )

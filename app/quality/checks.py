@@ -166,7 +166,7 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
     designs = criterion_designs(campaign)
     rows = (await connection.execute(LIST_EXPECTED_ANSWERS, {"campaign": campaign.id})).all()
     if campaign.design.value_kind == "order":
-        refuse_sets_that_are_no_hit(rows, number_of_checks_per_hit(campaign))
+        refuse_check_sets_not_fitting_a_hit(rows, number_of_checks_per_hit(campaign))
     for row in rows:
         for problem in iterate_reasons_expectations_are_impossible(designs, row.expected):
             raise Conflict(
@@ -176,7 +176,7 @@ async def refuse_checks_whose_answer_is_impossible(connection: AsyncConnection, 
             )
 
 
-def refuse_sets_that_are_no_hit(rows: Sequence[Any], count: int) -> None:
+def refuse_check_sets_not_fitting_a_hit(rows: Sequence[Any], count: int) -> None:
     """Raise `Conflict` (`check_set_size`) if a set has not as many checks as a HIT, or expects no order of them."""
     by_set: dict[str, list[Any]] = {}
     for row in rows:
@@ -265,7 +265,9 @@ async def store_first_check_answers(
     criterion, an entry for all items and checks shown.
     """
     key = {"campaign": campaign_id, "hit": hit_id, "annotator": annotator_id, "now": now}
-    await execute_statement(connection, STORE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
+    await execute_statement(
+        connection, STORE_CHECK_ANSWERS, key | sql_parameters_of_check_answers(placed_checks, values)
+    )
 
 
 async def replace_stored_check_answers(
@@ -277,10 +279,12 @@ async def replace_stored_check_answers(
 ) -> None:
     """Store changed answers to the checks of a HIT. The first answers continue to count."""
     key = {"campaign": campaign_id, "hit": hit_id}
-    await execute_statement(connection, CHANGE_CHECK_ANSWERS, key | sql_arrays_of_check_answers(placed_checks, values))
+    await execute_statement(
+        connection, CHANGE_CHECK_ANSWERS, key | sql_parameters_of_check_answers(placed_checks, values)
+    )
 
 
-def sql_arrays_of_check_answers(
+def sql_parameters_of_check_answers(
     placed_checks: Sequence[PlacedCheck], values: Sequence[Sequence[float]]
 ) -> dict[str, Any]:
     first, *others = values
@@ -305,13 +309,15 @@ async def load_check_outcomes(
     return [
         outcome
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for outcome in check_outcomes_of_hit_rows(designs, list(hit_rows))
+        for outcome in outcomes_of_checks_in_hit_rows(designs, list(hit_rows))
     ]
 
 
-def check_outcomes_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Any]) -> list[CheckOutcome]:
+def outcomes_of_checks_in_hit_rows(designs: CriterionDesigns, rows: Sequence[Any]) -> list[CheckOutcome]:
     """Return whether each check of a HIT, or their order, is met by all criteria that expect an answer."""
-    feedbacks = feedback_by_criterion(designs, [row.expected for row in rows], [values_of_check(row) for row in rows])
+    feedbacks = feedback_by_criterion(
+        designs, [row.expected for row in rows], [answer_values_of_check_row(row) for row in rows]
+    )
     together: dict[tuple[bool, int], list[Feedback]] = {}  # on one check, or on the order of all
     for one in chain.from_iterable(feedbacks):
         is_order = one.kind == "order"
@@ -327,7 +333,7 @@ def check_outcomes_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Any]) -
     ]
 
 
-def values_of_check(row: Any) -> list[float]:
+def answer_values_of_check_row(row: Any) -> list[float]:
     """Return the values of an answer to a check, by each criterion."""
     return [row.value, *row.other_values]
 

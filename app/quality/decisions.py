@@ -89,7 +89,7 @@ async def hold_annotator(
         Conflict: `already_held`, `already_excluded`.
 
     """
-    await set_annotator_blocked_state(
+    await set_annotator_blocked_state_or_refuse(
         connection, campaign, annotator_id, "held", allowed_states=[""], reason=reason, actor=actor, now=now
     )
     await log_decision(connection, "answers.hold", campaign, annotator_id, reason=reason, actor=actor)
@@ -123,7 +123,7 @@ async def exclude_annotator(
 
     Raises as `hold_annotator` does, except `already_held`.
     """
-    await set_annotator_blocked_state(
+    await set_annotator_blocked_state_or_refuse(
         connection, campaign, annotator_id, "excluded", allowed_states=["", "held"], reason=reason, actor=actor, now=now
     )
     return await store_and_log_decision_and_return_number(
@@ -216,7 +216,7 @@ async def find_annotator_id_or_refuse(connection: AsyncConnection, campaign: Cam
     return annotator_id
 
 
-async def set_annotator_blocked_state(
+async def set_annotator_blocked_state_or_refuse(
     connection: AsyncConnection,
     campaign: Campaign,
     annotator_id: int,
@@ -287,7 +287,7 @@ async def lock_and_load_answer_state_or_refuse(
     return answer_state
 
 
-async def require_answer_by_annotator(
+async def require_answer_is_by_annotator(
     connection: AsyncConnection, campaign: Campaign, annotator_id: int, answer_number: int
 ) -> None:
     """Raise `NotFound` (`response_not_found`) unless the answer is this annotator's."""
@@ -342,7 +342,9 @@ async def log_decision(
     **details: int,
 ) -> None:
     name = (await load_annotator_name_and_blocked_state_or_refuse(connection, campaign, annotator_id)).name
-    await log_change(connection, action, campaign, about=name, after={**details, "reason": reason.strip()}, actor=actor)
+    await log_change(
+        connection, action, campaign, about=name, new_values={**details, "reason": reason.strip()}, actor=actor
+    )
 
 
 def name_of_actor_or_current_user(actor: Actor | None) -> str:

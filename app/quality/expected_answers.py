@@ -56,7 +56,7 @@ class ExpectedAnswer(InputModel):
     place: Annotated[int, Field(ge=1, le=MAX_PLACE)] | None = None
 
     @model_validator(mode="after")
-    def check_one_expectation(self) -> Self:
+    def require_exactly_one_expectation(self) -> Self:
         """Raise `ValueError` unless exactly one of value, labels and place is given."""
         if (self.value is not None) + bool(self.labels) + (self.place is not None) != 1:
             raise ValueError("give one of value, labels and place")
@@ -215,8 +215,8 @@ def expected_answer_of_cells_or_none(
         place = parse_nonnegative_int_or_none(expected_text.removeprefix(PLACE_PREFIX).strip(), maximum=MAX_PLACE)
         if not place:
             raise unreadable_expectation_error(expected_text, f"a place is a whole number from 1 to {MAX_PLACE}")
-        return require_possible_expectation(design, ExpectedAnswer(place=place))
-    return require_possible_expectation(
+        return possible_expectation_or_refuse(design, ExpectedAnswer(place=place))
+    return possible_expectation_or_refuse(
         design,
         parse_expected_answer_of_labels(design, expected_text, margin)
         if design.classes
@@ -267,7 +267,7 @@ def parse_expected_answer_of_value(text: str, tolerance: float | None) -> Expect
         raise unreadable_expectation_error(text, "it is not a number") from None
 
 
-def require_possible_expectation(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
+def possible_expectation_or_refuse(design: Design, expected: ExpectedAnswer) -> ExpectedAnswer:
     """Return the expectation. Raises `Invalid` (`expected_impossible`) if no answer in this design can meet it."""
     for problem in iterate_reasons_expectation_is_impossible(design, expected):
         raise Invalid(

@@ -28,7 +28,7 @@ from app.record.law_storage import Revision
 MIN_ANSWERS_TO_DOUBT_CHECK = 5  # mostly by different people
 MAX_RULE_JUDGMENTS = 3_000_000  # a longer record is read from its end
 
-COUNTING_RESPONSES_SQL = responses.responses_that_count_condition(
+COUNTING_RESPONSES_SQL = responses.responses_that_count_condition_sql(
     "$1", responses.LAST_DECISION_SQL.format(campaign="$1")
 )
 
@@ -101,7 +101,7 @@ async def load_rule_inputs(connection: AsyncConnection, criterion: Criterion[Cam
         await connection.execute(FIND_LAST_SKIPPED_RESPONSE, {"campaign": campaign.id, "most": max_answers})
     ).scalar()
     judgments = await responses.load_judgment_column_by_name(
-        connection, campaign.id, after=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion.number
+        connection, campaign.id, after_seq=last_skipped_seq or 0, limit=2 * max_answers, criterion=criterion.number
     )
     annotator_ids = np.unique(judgments["annotator"]).tolist()
     estimates_by_annotator = await load_learned_annotator_descriptions_by_id(connection, criterion, annotator_ids)

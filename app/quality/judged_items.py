@@ -143,13 +143,15 @@ def scale_place_of_each_judgment(design: Design, rows: Sequence[Row[Any]]) -> li
     ]
 
 
-def disagreement_of_place_with_others_or_none(design: Design, place: float, others: Sequence[float]) -> float | None:
+def disagreement_of_place_with_others_or_none(
+    design: Design, place: float, other_places: Sequence[float]
+) -> float | None:
     """Return how far a judgment is from the others', in points or percent; None without others."""
-    if not others:
+    if not other_places:
         return None
     if design.value_kind == "classes":
-        return 100.0 * sum(other != place for other in others) / len(others)
-    return 100.0 * abs(place - sum(others) / len(others))
+        return 100.0 * sum(other != place for other in other_places) / len(other_places)
+    return 100.0 * abs(place - sum(other_places) / len(other_places))
 
 
 async def load_item_id_and_content_by_number(
@@ -168,7 +170,7 @@ def build_judged_item_for_page(
     judgment: JudgmentPlace,
     row: Row[Any],
     named_content: tuple[str, Markup | str],
-    others: Sequence[float],
+    other_places: Sequence[float],
     *,
     disagreement: float | None,
 ) -> JudgedItem:
@@ -179,7 +181,7 @@ def build_judged_item_for_page(
     is_label = design.value_kind == "classes"
     bin_count = len(design.classes) or HISTOGRAM_BINS
     counts = [0] * bin_count
-    for other in others:
+    for other in other_places:
         counts[histogram_bin_of_place(other, bin_count, is_label=is_label)] += 1
     own_bin = histogram_bin_of_place(judgment.place, bin_count, is_label=is_label)
     return JudgedItem(

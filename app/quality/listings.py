@@ -13,7 +13,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.designs.campaign import Campaign
 from app.designs.design import Design
 from app.quality.check_expectations import CriterionDesigns, criterion_designs, expected_answers_by_criterion
-from app.quality.checks import LIST_CHECK_ANSWERS, check_outcomes_of_hit_rows, load_check_outcomes, values_of_check
+from app.quality.checks import (
+    LIST_CHECK_ANSWERS,
+    answer_values_of_check_row,
+    load_check_outcomes,
+    outcomes_of_checks_in_hit_rows,
+)
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import numbers_of_probably_wrong_checks
 from app.quality.value_histograms import histogram_bin_count, value_count_by_bin
@@ -132,7 +137,7 @@ async def load_answer_histograms_by_check(
 def answer_histograms_of_check(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CriterionHistogram]:
     """Return how many answers to one check are in each bin, by each criterion that expects an answer."""
     expected = expected_answers_by_criterion(designs, rows[0].expected)
-    values = [values_of_check(row) for row in rows]
+    values = [answer_values_of_check_row(row) for row in rows]
     positions = range(len(values))
     return [
         CriterionHistogram(
@@ -168,32 +173,34 @@ async def load_check_answer_lines_of_annotator(
     return [
         line
         for _, hit_rows in groupby(rows, key=lambda row: row.hit_id)
-        for line in check_answer_lines_of_hit_rows(designs, list(hit_rows))
+        for line in lines_of_check_answers_in_hit_rows(designs, list(hit_rows))
     ]
 
 
-def check_answer_lines_of_hit_rows(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
+def lines_of_check_answers_in_hit_rows(designs: CriterionDesigns, rows: Sequence[Row[Any]]) -> list[CheckAnswerLine]:
     """Return the lines for the checks of one HIT. An expected order is met by all of its checks or by none."""
     failed_checks = {
         number
-        for outcome in check_outcomes_of_hit_rows(designs, rows)
+        for outcome in outcomes_of_checks_in_hit_rows(designs, rows)
         if not outcome.met
         for number in outcome.check_numbers
     }
-    values_by_row = [values_of_check(row) for row in rows]
+    values_by_row = [answer_values_of_check_row(row) for row in rows]
     return [
         CheckAnswerLine(
             row.external_id,
             row.kind,
             describe_expected_answers(designs, row.expected),
-            "cannot be judged" if math.isnan(row.value) else describe_given_answers(designs, values_by_row, place),
+            "cannot be judged"
+            if math.isnan(row.value)
+            else text_of_given_answers_at_place(designs, values_by_row, place),
             row.check_number not in failed_checks,
         )
         for place, row in enumerate(rows)
     ]
 
 
-def describe_given_answers(designs: CriterionDesigns, values: Sequence[Sequence[float]], place: int) -> str:
+def text_of_given_answers_at_place(designs: CriterionDesigns, values: Sequence[Sequence[float]], place: int) -> str:
     """Return the answers to the check at a place of a HIT, by all criteria."""
     return "; ".join(
         text_after_criterion_name(

@@ -24,7 +24,7 @@ from app.quality import actions, annotator_answers, annotators, inbox, judged_it
 from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
     AnnotatorState,
-    apply_bulk_decision_to_annotators,
+    apply_bulk_decision_and_return_outcome,
     parse_bulk_action,
 )
 from app.quality.decisions import ANNOTATOR_NAME_PATTERN, MAX_REASON_CHARACTERS, find_annotator_id_or_refuse
@@ -32,7 +32,7 @@ from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.rule_reach import load_notice_on_too_few_annotators_or_empty, load_reach_summary
 from app.quality.rule_sentences import parts_of_rule_sentence
 from app.quality.settings import RULE_ACTIONS, active_rule_choices_by_name, parse_all_rule_choices_by_name
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -72,7 +72,7 @@ async def annotators_page(
     shows_all: Annotated[bool, Query(alias="all")] = False,
 ) -> HTMLResponse:
     """List the annotators; those who left before their first answer only if asked for."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     total = await annotators.count_annotators(connection, campaign.id)
     left_early = await annotators.count_annotators_without_answer(connection, campaign.id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, total if shows_all else total - left_early)
@@ -115,7 +115,7 @@ async def annotator_page(
     item_page_number: Annotated[int, Query(alias="items", ge=1, le=1_000_000)] = 1,
 ) -> HTMLResponse:
     """Show an annotator: figures, decisions, and answers by item and by HIT."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     page: Page[Any] = Page(number, ANNOTATOR_ROWS_PER_PAGE, line.answers)
@@ -148,7 +148,7 @@ async def annotator_page(
 
 
 @router.post("/annotators/{annotator}/{action}")
-async def post_annotator_action(
+async def submit_annotator_action(
     form: FormFields,
     database: Database,
     revisions: Revisions,
@@ -168,7 +168,7 @@ async def post_annotator_action(
 
 
 @router.post("/annotators/{annotator}/answers/{answer}/{action}")
-async def post_answer_action(
+async def submit_answer_action(
     form: FormFields,
     database: Database,
     revisions: Revisions,
@@ -179,7 +179,7 @@ async def post_answer_action(
     action: Literal["exclude", "restore"],
     now: Now,
 ) -> Response:
-    """Apply a decision about one answer, as `post_annotator_action` does."""
+    """Apply a decision about one answer, as `submit_annotator_action` does."""
     reason = form.get("reason", "")
     campaign_id = await actions.apply_answer_decision_and_return_campaign_id(
         database, slug, answer, action, reason=reason, now=now, annotator_name=annotator
@@ -197,7 +197,7 @@ async def quality_inbox_page(
     request: Request, connection: Transaction, slug: str, *, number: AnnotatorPageNumber = 1, before: str = ""
 ) -> HTMLResponse:
     """Show the quality inbox; `before` has the states before the last decision, for its undo bar."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     silent = campaign.status == "draft" or not active_rule_choices_by_name(campaign)
     size = inbox.INBOX_ROWS_PER_PAGE
     quality_inbox = await inbox.load_page_of_quality_inbox(
@@ -227,7 +227,7 @@ async def quality_inbox_page(
 
 
 @router.post("/checks/decisions")
-async def post_bulk_decision(
+async def submit_bulk_decision(
     form: FormFields, database: Database, revisions: Revisions, slug: str, *, now: Now
 ) -> Response:
     """Apply a decision to the chosen annotators, or to the one beside the pressed button, and offer to undo it."""
@@ -237,7 +237,7 @@ async def post_bulk_decision(
         for name, state in form.items()
         if name.startswith(ANNOTATOR_FIELD_PREFIX)
     }
-    outcome = await apply_bulk_decision_to_annotators(
+    outcome = await apply_bulk_decision_and_return_outcome(
         database,
         slug,
         [only] if only else [*states],

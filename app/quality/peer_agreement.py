@@ -32,7 +32,7 @@ from app.inference.ratings import peer_correlations as ratings_correlations
 from app.quality import inputs
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.sequential_limits import ends_of_sequential_correlation_interval
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.changes import Watermark, poll_changes
 from app.record.responses import load_judgment_column_by_name
 
@@ -148,7 +148,7 @@ async def compare_annotators_at_url(database_url: str, slug: str) -> CampaignCom
     engine = create_engine(database_url, pool_size=1)
     try:
         async with engine.connect() as connection:
-            return await compare_annotators(connection, await load_campaign_by_slug(connection, slug))
+            return await compare_annotators(connection, await load_campaign_by_slug_or_refuse(connection, slug))
     finally:
         await engine.dispose()
 

@@ -64,14 +64,14 @@ class CampaignMonitor:
             errors = [
                 problem
                 for index in range(len(self.scans))
-                if (problem := await self.run_scan_and_return_exception(campaign_id, index))
+                if (problem := await self.run_scan_and_return_exception_or_none(campaign_id, index))
             ]
             if errors:
                 self.requested.add(campaign_id)
                 raise errors[0]
             pause = max(self.pause, SCAN_PAUSE_FACTOR * (time.monotonic() - began))
 
-    async def run_scan_and_return_exception(self, campaign_id: int, scan_index: int) -> Exception | None:
+    async def run_scan_and_return_exception_or_none(self, campaign_id: int, scan_index: int) -> Exception | None:
         """Run one of the scans; return what it raised."""
         try:
             await self.run_scan(campaign_id, scan_index)

@@ -45,7 +45,7 @@ def title_of_threshold_field(rule: QualityRule, threshold: str) -> str:
     return f"{rule.title}: {type(rule).model_fields[threshold].title}"
 
 
-def custom_rule_lines_of_form(preset: QualityPreset, fields: Mapping[str, str]) -> list[str]:
+def custom_rule_lines_of_form_or_refuse(preset: QualityPreset, fields: Mapping[str, str]) -> list[str]:
     """Return the custom rules for which a form of sentences stands: what differs from the preset and the defaults.
 
     Args:

@@ -67,22 +67,24 @@ class RuleScanPosition(NamedTuple):
 
 
 async def scan_annotators_and_record_findings(
-    engine: AsyncEngine, campaign_id: int, *, now: datetime, last: RuleScanPosition | None = None
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: RuleScanPosition | None = None
 ) -> RuleScanPosition | None:
     """Scan all annotators who have answered since the last scan; all annotators if there was none, or the settings were
     others. Return None if another scan is running.
     """
-    await revisions.revise_posteriors(engine, campaign_id, now=now)  # where annotators have changed answers
+    await revisions.revise_posteriors_if_decision_missing(
+        engine, campaign_id, now=now
+    )  # where annotators have changed answers
     async with engine.begin() as connection:
         if not (await connection.execute(TRY_LOCK_RULE_SCAN, {"campaign": campaign_id})).scalar_one():
             return None
         campaign = await load_campaign(connection, campaign_id)
         settings = (campaign.quality_preset, campaign.quality_rules, campaign.false_alarms)
-        since = last.watermark if last and last.settings == settings else None
+        since = last_position.watermark if last_position and last_position.settings == settings else None
         findings, watermark = await load_new_findings_and_watermark(connection, campaign, since)
     new_findings = 0
     for finding in findings:
-        new_findings += await record_finding_if_new_and_apply_action(engine, campaign, finding, now=now)
+        new_findings += await record_finding_and_apply_action_and_tell_if_new(engine, campaign, finding, now=now)
     return RuleScanPosition(watermark, settings, new_findings)
 
 
@@ -138,14 +140,16 @@ def evaluate_rules_and_return_findings(
             name, rule_choice, behaviours, annotator_ids, false_alarm_rate
         )
         findings += (
-            [prefix_criterion_name(criterion, finding) for finding in rule_findings]
+            [finding_with_criterion_name_in_sentence(criterion, finding) for finding in rule_findings]
             if criterion.name and rule_choice.rule.reads_values
             else rule_findings
         )
     return findings
 
 
-def prefix_criterion_name(criterion: Criterion[Campaign], finding: AnnotatorFinding) -> AnnotatorFinding:
+def finding_with_criterion_name_in_sentence(
+    criterion: Criterion[Campaign], finding: AnnotatorFinding
+) -> AnnotatorFinding:
     """Return the finding with the criterion's name before its sentence."""
     return finding._replace(details=finding.details._replace(sentence=f"{criterion.name}: {finding.details.sentence}"))
 
@@ -174,7 +178,7 @@ def evaluate_rule_and_return_findings(
     ]
 
 
-async def record_finding_if_new_and_apply_action(
+async def record_finding_and_apply_action_and_tell_if_new(
     engine: AsyncEngine, campaign: Campaign, finding: AnnotatorFinding, *, now: datetime
 ) -> bool:
     """Store a finding and apply its action. Return whether it is new."""
@@ -197,7 +201,7 @@ async def record_finding_if_new_and_apply_action(
                 connection, campaign, finding, f"finding {finding_id}", sentence, now=now
             )
     if finding.rule_choice.action == "exclude":
-        await revisions.revise_posteriors(engine, campaign.id, now=now)
+        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=now)
     return True
 
 

@@ -16,7 +16,7 @@ from app.inference.ground.arrays import Array
 MIN_JUDGMENTS_FOR_INTERVAL = 4  # Fisher's transformation uses three of them
 
 
-def log_bayes_factor(events: int, cases: int, max_share: float) -> float:
+def log_bayes_factor(event_count: int, case_count: int, max_share: float) -> float:
     """Logarithm of the Bayes factor for an event that occurs in more than `max_share` of all cases, against one that
     occurs in just that share.
 
@@ -24,24 +24,24 @@ def log_bayes_factor(events: int, cases: int, max_share: float) -> float:
     whatever came before each case, and falls on average if it is smaller.
 
     Args:
-        events: Number of cases with the event.
-        cases: Number of cases.
+        event_count: Number of cases with the event.
+        case_count: Number of cases.
         max_share: The share, 0 to 1, both excluded.
 
     """
-    a, b = events + 1.0, cases - events + 1.0
+    a, b = event_count + 1.0, case_count - event_count + 1.0
     above = betaincc(a, b, max_share)
     if above <= 0.0:
         return -math.inf
-    expected = events * math.log(max_share) + (cases - events + 1) * math.log1p(-max_share)
+    expected = event_count * math.log(max_share) + (case_count - event_count + 1) * math.log1p(-max_share)
     return float(betaln(a, b) + math.log(above) - expected)
 
 
-def is_event_share_above_limit(events: int, cases: int, max_share: float, false_alarm_rate: float) -> bool:
+def is_event_share_above_limit(event_count: int, case_count: int, max_share: float, false_alarm_rate: float) -> bool:
     """Return whether the event occurred too often for a share of `max_share`. The answer is wrong with a probability of
     at most `false_alarm_rate`, however often it is asked.
     """
-    return cases > 0 and log_bayes_factor(events, cases, max_share) >= -math.log(false_alarm_rate)
+    return case_count > 0 and log_bayes_factor(event_count, case_count, max_share) >= -math.log(false_alarm_rate)
 
 
 def min_consecutive_events_above_limit(max_share: float, false_alarm_rate: float) -> int:
@@ -57,7 +57,7 @@ def pearson_correlation_or_zero(x: Array, y: Array) -> float:
 
 
 def ends_of_sequential_correlation_interval(
-    correlation: float, judgments: int, false_alarm_rate: float
+    correlation: float, judgment_count: int, false_alarm_rate: float
 ) -> tuple[float, float]:
     """Confidence interval of a correlation, -1 to 1, that holds for all looks together.
 
@@ -67,13 +67,13 @@ def ends_of_sequential_correlation_interval(
 
     Args:
         correlation: The correlation found so far.
-        judgments: Number of judgments it was found in.
+        judgment_count: Number of judgments it was found in.
         false_alarm_rate: Probability that the interval ever misses the true correlation.
 
     """
-    if judgments < MIN_JUDGMENTS_FOR_INTERVAL:
+    if judgment_count < MIN_JUDGMENTS_FOR_INTERVAL:
         return -1.0, 1.0
-    n = judgments - 3.0
+    n = judgment_count - 3.0
     twice = -2.0 * math.log(false_alarm_rate)
     mixture_variance = (twice + math.log(twice + 1.0)) / NARROWEST_AT_JUDGMENTS
     scaled = n * mixture_variance

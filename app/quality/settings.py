@@ -63,7 +63,7 @@ class QualitySettings(InputModel):
 
     @field_validator("quality_rules")
     @classmethod
-    def check_rule_lines(cls, lines: list[str]) -> list[str]:
+    def require_valid_rule_lines(cls, lines: list[str]) -> list[str]:
         """Refuse lines with an unknown rule, action or threshold."""
         parse_all_rule_choices_by_name("watch", lines)
         return lines

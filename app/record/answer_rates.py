@@ -31,7 +31,7 @@ async def load_recent_hits_per_hour_or_none(
     if first_answer_at is None:
         return None
     hits_by_minute = await load_hit_count_by_minute(connection, campaign_id, now)
-    recent = pace.recent_hit_count_and_hits_per_hour(
+    recent = pace.recent_hit_count_and_hits_per_hour_or_none(
         hits_by_minute, min(first_answer_at, now).timestamp(), now.timestamp()
     )
     return recent[1] if recent and recent[0] >= pace.MIN_HITS_FOR_RATE else None

@@ -3,7 +3,7 @@
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.bulk import NumberColumn, fetch_array_by_column
-from app.record.responses import LAST_DECISION_SQL, responses_that_count_condition
+from app.record.responses import LAST_DECISION_SQL, responses_that_count_condition_sql
 
 # Time of the first answer to the HIT.
 FIRST_ANSWERED_AT = """
@@ -16,7 +16,7 @@ LOAD_ANSWER_SECONDS = f"""
     SELECT r.seq, r.annotator_id, extract(epoch FROM {FIRST_ANSWERED_AT} - h.issued_at)::float8 AS seconds
     FROM (SELECT * FROM responses
           WHERE campaign_id = $1
-          AND {responses_that_count_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))}) AS r
+          AND {responses_that_count_condition_sql("$1", LAST_DECISION_SQL.format(campaign="$1"))}) AS r
     JOIN hits h ON h.campaign_id = r.campaign_id AND h.id = r.hit_id WHERE h.leader IS NOT NULL
 """
 

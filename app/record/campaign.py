@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from sqlalchemy import RowMapping, Select, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.database.campaign import HAS_PEOPLE_COLUMN, campaign_not_found, number_of_items_sql, retired_count_sql
+from app.database.campaign import HAS_PEOPLE_COLUMN, number_of_items_sql, retired_count_sql, unknown_campaign_slug_error
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 
@@ -28,28 +28,30 @@ async def load_campaign(connection: AsyncConnection, campaign_id: int) -> Campai
     return Campaign.from_columns(rows.mappings().one())
 
 
-async def load_campaign_by_slug(connection: AsyncConnection, slug: str) -> Campaign:
+async def load_campaign_by_slug_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Return the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    return await fetch_campaign(connection, select(campaigns), slug, Campaign)
+    return await fetch_campaign_or_refuse(connection, select(campaigns), slug, Campaign)
 
 
-async def load_campaign_for_page(connection: AsyncConnection, slug: str) -> CampaignOnPage:
+async def load_campaign_for_page_or_refuse(connection: AsyncConnection, slug: str) -> CampaignOnPage:
     """Return the campaign with this slug, for a page. Raises `NotFound` (code `campaign_not_found`)."""
     item_count = number_of_items_sql(campaigns.c.id).label("item_count")
     retired_count = retired_count_sql(campaigns.c.id).label("retired_count")
     statement = select(campaigns, item_count, retired_count, HAS_PEOPLE_COLUMN)
-    return await fetch_campaign(connection, statement, slug, CampaignOnPage)
+    return await fetch_campaign_or_refuse(connection, statement, slug, CampaignOnPage)
 
 
-async def fetch_campaign(connection: AsyncConnection, statement: Select[Any], slug: str, campaign_class: type[C]) -> C:
+async def fetch_campaign_or_refuse(
+    connection: AsyncConnection, statement: Select[Any], slug: str, campaign_class: type[C]
+) -> C:
     """Return the row of a statement for the campaign with this slug. Raises `NotFound` (code `campaign_not_found`)."""
-    return campaign_class.from_columns(await fetch_campaign_row(connection, statement, slug))
+    return campaign_class.from_columns(await fetch_campaign_row_or_refuse(connection, statement, slug))
 
 
-async def fetch_campaign_row(connection: AsyncConnection, statement: Select[Any], slug: str) -> RowMapping:
-    """Return what a statement selects for the campaign with this slug. Raises as `fetch_campaign` does."""
+async def fetch_campaign_row_or_refuse(connection: AsyncConnection, statement: Select[Any], slug: str) -> RowMapping:
+    """Return what a statement selects for the campaign with this slug. Raises as `fetch_campaign_or_refuse` does."""
     rows = await connection.execute(statement.where(campaigns.c.slug == slug))
     row: RowMapping | None = rows.mappings().one_or_none()
     if row is None:
-        raise campaign_not_found(slug)
+        raise unknown_campaign_slug_error(slug)
     return row

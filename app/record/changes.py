@@ -112,7 +112,7 @@ def posterior_changes_sql(
     return f"""
     WITH recent AS MATERIALIZED ({responses_since_sql(campaign, since)}), changed AS (
         SELECT DISTINCT unnest(items) AS number FROM recent
-    ){cte_of_excluded_annotators_and_responses(campaign) if segments else ""}
+    ){excluded_annotators_and_responses_cte_sql(campaign) if segments else ""}
     SELECT {watermark_columns_sql(campaign)}, array_agg(subject) AS new_numbers,
            array_agg(decides.score) AS new_scores, array_agg(decides.variance) AS new_variances,
            array_agg(p.judgments) AS new_judgments,
@@ -126,7 +126,7 @@ def posterior_changes_sql(
     AND p.subject = ANY (ARRAY(SELECT number FROM changed))"""
 
 
-def cte_of_excluded_annotators_and_responses(campaign: str) -> str:
+def excluded_annotators_and_responses_cte_sql(campaign: str) -> str:
     """Return SQL for one more WITH query: the annotators and responses that the present revision excludes."""
     return f""", left_out AS MATERIALIZED (
         SELECT annotator_id, response_seq
@@ -192,12 +192,19 @@ class ChangesPoll(NamedTuple):
     previous: Watermark | None
 
 
-async def poll_changes(connection: AsyncConnection, campaign_id: int, previous: Watermark | None = None) -> ChangesPoll:
-    """Return what is new in a campaign since `previous`. Quick, however many responses the campaign has."""
+async def poll_changes(
+    connection: AsyncConnection, campaign_id: int, previous_watermark: Watermark | None = None
+) -> ChangesPoll:
+    """Return what is new in a campaign since `previous_watermark`. Quick, however many responses the campaign has."""
     row = (
-        await connection.execute(POLL_CHANGES, {"campaign": campaign_id, "since": previous and previous.snapshot})
+        await connection.execute(
+            POLL_CHANGES, {"campaign": campaign_id, "since": previous_watermark and previous_watermark.snapshot}
+        )
     ).one()
     current = Watermark(row.watermark, row.revision, row.server_started)
-    if previous is None or (previous.revision, previous.server_started) != (current.revision, current.server_started):
+    if previous_watermark is None or (previous_watermark.revision, previous_watermark.server_started) != (
+        current.revision,
+        current.server_started,
+    ):
         return ChangesPoll(current, 1, None)
-    return ChangesPoll(current, row.first, previous)
+    return ChangesPoll(current, row.first, previous_watermark)

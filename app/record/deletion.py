@@ -33,7 +33,7 @@ async def refuse_deletion_while_payments_are_unsettled(connection: AsyncConnecti
         )
 
 
-async def delete_campaign_and_all_its_data(connection: AsyncConnection, campaign_id: int) -> None:
+async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection, campaign_id: int) -> None:
     """Delete a campaign, its rehearsal and all of their data. Waits for answers that are being stored.
 
     Raises:

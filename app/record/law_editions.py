@@ -11,7 +11,7 @@ from app.database.session import driver_of
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record import law_storage
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.revisions import (
     LOCAL_REVISION_LOCK,
     PROCESS_REVISION_LOCK,
@@ -45,7 +45,7 @@ async def load_law_edition(connection: AsyncConnection, campaign: Campaign) -> L
     """Return the edition of the campaign's law; the oldest one, should its criteria have several."""
     law, editions = campaign.law, []
     for criterion in campaign.criteria:
-        state = await law_storage.load_present_campaign_law_state(
+        state = await law_storage.load_present_campaign_law_state_or_refuse(
             await driver_of(connection), criterion, layout=criterion.law.layout
         )
         editions.append(criterion.law.number_of_law_edition(state.campaign))
@@ -61,27 +61,27 @@ async def move_to_newest_edition_and_return_former(engine: AsyncEngine, slug: st
         Conflict: `not_launched`, `newest_edition` or `not_replayable`.
 
     """
-    campaign, before = await load_movable_campaign_and_edition(engine, slug)
+    campaign, before = await load_movable_campaign_and_edition_or_refuse(engine, slug)
     _, needs_process = await is_revision_due_and_does_it_need_process(engine, campaign.id)
     async with PROCESS_REVISION_LOCK if needs_process else LOCAL_REVISION_LOCK:
         # Another request may have moved the campaign while this one waited for the lock.
-        await load_movable_campaign_and_edition(engine, slug)
+        await load_movable_campaign_and_edition_or_refuse(engine, slug)
         await recompute_under_newest_edition(engine, campaign.id, in_process=needs_process, now=now)
     async with engine.begin() as connection:
         await log_change(
             connection,
             "answers.recomputed",
             campaign,
-            before={"edition": before.edition},
-            after={"edition": before.newest},
+            old_values={"edition": before.edition},
+            new_values={"edition": before.newest},
         )
     return before
 
 
-async def load_movable_campaign_and_edition(engine: AsyncEngine, slug: str) -> tuple[Campaign, LawEdition]:
+async def load_movable_campaign_and_edition_or_refuse(engine: AsyncEngine, slug: str) -> tuple[Campaign, LawEdition]:
     """Return a campaign of an older edition, and that edition. Raises `Conflict` (`not_launched`, `newest_edition`)."""
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: it has no answers yet.", code="not_launched")
         edition = await load_law_edition(connection, campaign)
@@ -104,17 +104,17 @@ async def recompute_under_newest_edition(
     """
     if in_process:
         url = engine.url.render_as_string(hide_password=False)
-        await run_in_process(make_newest_edition_at_url, url, campaign_id, now)
+        await run_in_process(make_revision_under_newest_edition_at_url, url, campaign_id, now)
     else:
-        await make_newest_edition(engine, campaign_id, now=now)
+        await make_revision_under_newest_edition(engine, campaign_id, now=now)
 
 
-async def make_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def make_revision_under_newest_edition(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Make a revision from the same answers under the newest edition of the law, in this process."""
     await make_revision_and_switch_to_it(engine, campaign_id, now=now, even_if_current=True, by_newest_edition=True)
 
 
-async def make_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
-    """Run `make_newest_edition` in a process that has no engine."""
+async def make_revision_under_newest_edition_at_url(url: str, campaign_id: int, now: datetime) -> None:
+    """Run `make_revision_under_newest_edition` in a process that has no engine."""
     async with open_engine_of_own_process(url) as engine:
-        await make_newest_edition(engine, campaign_id, now=now)
+        await make_revision_under_newest_edition(engine, campaign_id, now=now)

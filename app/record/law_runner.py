@@ -101,9 +101,9 @@ class LawRunner:
             if not isinstance(step_result, StateQuery):
                 return step_result
             thread = isinstance(step_result, RunInThread)
-            reply = None if thread else await self.answer_query(step_result)
+            reply = None if thread else await self.answer_state_query(step_result)
 
-    async def answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one return for each kind of query)
+    async def answer_state_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one return for each kind of query)
         """Return the answer to a law's query, with the changes of earlier HITs."""
         match query:
             case ReadPosteriors():

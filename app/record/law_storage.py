@@ -197,14 +197,14 @@ async def load_item_priors(connection: Driver, campaign_id: int, items: Sequence
 async def load_law_state_of_campaign_or_none(
     connection: Driver, revision: Revision, *, layout: int
 ) -> StateFloats | None:
-    """Return the state of the whole campaign, if any. Raises as `load_present_campaign_law_state` does."""
+    """Return the state of the whole campaign, if any. Raises as `load_present_campaign_law_state_or_refuse` does."""
     return decoded_law_state_of_campaign_or_none(
         await fetch_first_row_or_none(connection, FIND_CAMPAIGN_STATE, revision.sql_parameters, CampaignStateRow),
         layout,
     )
 
 
-async def load_present_campaign_law_state(
+async def load_present_campaign_law_state_or_refuse(
     connection: Driver, criterion: Criterion[Campaign], *, layout: int
 ) -> LawState:
     """Return the campaign's state in its present revision. Raises `Conflict` (`states_of_another_version`)."""

@@ -16,7 +16,7 @@ from app.record.responses import (
     COUNTING_RESPONSES_CONDITION,
     LAST_DECISION_SQL,
     criterion_values_sql,
-    responses_that_count_condition,
+    responses_that_count_condition_sql,
 )
 from app.selection.segments import SegmentIndex
 
@@ -29,7 +29,7 @@ FIND_SAME_OUTPUTS = """
 COUNT_SEGMENT_USES = f"""
     SELECT segment, CAST(count(*) AS int) FROM responses
     WHERE campaign_id = $1 AND segment < $2
-    AND {responses_that_count_condition("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
+    AND {responses_that_count_condition_sql("$1", LAST_DECISION_SQL.format(campaign="$1"))} GROUP BY segment
 """
 
 # Found by the index of segments, so the cost depends only on the answers about these segments.
@@ -52,7 +52,9 @@ class OutputMean(NamedTuple):
     mean: float | None
 
 
-async def load_segments(connection: Driver, campaign_id: int, segment_count: int, system_count: int) -> SegmentIndex:
+async def load_segment_index(
+    connection: Driver, campaign_id: int, segment_count: int, system_count: int
+) -> SegmentIndex:
     """Return the outputs of the campaign's first `system_count` systems for its first `segment_count` segments."""
     column_types = {"segment": "i4", "system": "i4", "same_as": "i4"}
     segments = SegmentIndex(

@@ -53,12 +53,12 @@ def build_bars_of_hits_per_hour(hits_by_minute: Mapping[int, int], first_answer_
     return Pace(start * minutes, minutes, [round(hits) for hits in bars])
 
 
-def hits_per_hour_without_first_hit(hits: int, seconds: float) -> float:
+def hits_per_hour_without_first_hit(hit_count: int, seconds: float) -> float:
     """Return HITs per hour in a time that begins with an answer, which starts the clock and is not counted."""
-    return (hits - 1) * 3600 / seconds if seconds >= MIN_SECONDS_FOR_RATE else 0.0
+    return (hit_count - 1) * 3600 / seconds if seconds >= MIN_SECONDS_FOR_RATE else 0.0
 
 
-def recent_hit_count_and_hits_per_hour(
+def recent_hit_count_and_hits_per_hour_or_none(
     hits_by_minute: Mapping[int, int], first_answer_time: float, now: float
 ) -> tuple[int, float] | None:
     """Return the HITs of the last hour, or since a later first answer, and the rate per hour.
@@ -82,7 +82,7 @@ def forecast_hours_to_completion_or_none(
     Args:
         judgments_left: Judgments still wanted.
         items_per_hit: Judgments per HIT.
-        recent_rate: Result of `recent_hit_count_and_hits_per_hour`.
+        recent_rate: Result of `recent_hit_count_and_hits_per_hour_or_none`.
         time_since_first_answer: No forecast is made from less than `MIN_SPAN_FOR_FORECAST`.
 
     """

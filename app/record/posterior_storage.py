@@ -22,7 +22,7 @@ POSTERIORS_PER_COPY = 50_000
 ALL_CRITERIA_ARRAY = f"{{{','.join(map(str, range(MAX_CRITERIA)))}}}"  # literal of a PostgreSQL array
 
 
-def present_posteriors_condition(campaign: str) -> str:
+def present_posteriors_condition_sql(campaign: str) -> str:
     """Return SQL for the posteriors `p` of a campaign's present revision, by its first criterion, without a join.
 
     All of the key but the item is known before the search, so the index is used whatever the statistics say.
@@ -32,7 +32,7 @@ def present_posteriors_condition(campaign: str) -> str:
     AND p.criterion = 0"""
 
 
-PRESENT_POSTERIORS_CONDITION = present_posteriors_condition(":campaign")
+PRESENT_POSTERIORS_CONDITION = present_posteriors_condition_sql(":campaign")
 
 
 def deciding_estimates_sql(deciding_criterion: str) -> str:

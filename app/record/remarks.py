@@ -131,12 +131,14 @@ async def load_remarks_page(
     connection: AsyncConnection,
     campaign_id: int,
     query: RemarksQuery,
-    size: int = REMARKS_PER_PAGE,
+    page_size: int = REMARKS_PER_PAGE,
 ) -> Page[Row[Any]]:
     """Return a page of the matching remarks, newest first."""
     parameters = {"campaign": campaign_id} | query.model_dump(include={"kind", "item", "annotator", "words"})
-    page: Page[Row[Any]] = Page(query.page, size, (await connection.execute(COUNT_REMARKS, parameters)).scalar_one())
-    rows = await connection.execute(FIND_REMARKS_PAGE, parameters | {"limit": size, "offset": page.offset})
+    page: Page[Row[Any]] = Page(
+        query.page, page_size, (await connection.execute(COUNT_REMARKS, parameters)).scalar_one()
+    )
+    rows = await connection.execute(FIND_REMARKS_PAGE, parameters | {"limit": page_size, "offset": page.offset})
     return replace(page, rows=rows.all())
 
 

@@ -99,7 +99,7 @@ class Verification:
         return self.mismatch_count > 0 and self.beyond_rounding == 0 and self.checks_amiss == 0
 
 
-async def verify_by_replay(connection: AsyncConnection, campaign: Campaign) -> Verification:
+async def verify_by_replay_or_refuse(connection: AsyncConnection, campaign: Campaign) -> Verification:
     """Replay a launched campaign and compare. Pass a connection of `open_snapshot`: answers may come in meanwhile.
 
     Raises `Conflict`: `not_launched`, and `not_replayable` if stored responses cannot be applied at all.
@@ -155,7 +155,7 @@ async def verify_criterion_by_replay(connection: AsyncConnection, criterion: Cri
         for number, column, kept, replayed in column_mismatches
     ]
     if law.layout:
-        state_mismatches = await mismatches_of_stored_law_states(
+        state_mismatches = await load_mismatches_of_stored_law_states(
             connection,
             Revision.present_revision_of_criterion(criterion),
             beliefs.law_state_besides_posteriors(),
@@ -209,7 +209,7 @@ async def load_prior_columns(connection: AsyncConnection, criterion: Criterion[C
     ]
 
 
-async def initial_beliefs(
+async def load_initial_beliefs(
     connection: AsyncConnection, criterion: Criterion[Campaign], *, by_newest_edition: bool = False
 ) -> LawBeliefs:
     """Return the law's beliefs before the first answer, by a criterion.
@@ -218,7 +218,7 @@ async def initial_beliefs(
     """
     law, stored_state = criterion.law, None
     if not by_newest_edition:
-        stored_state = await law_storage.load_present_campaign_law_state(
+        stored_state = await law_storage.load_present_campaign_law_state_or_refuse(
             await driver_of(connection), criterion, layout=law.layout
         )
     return law.initial_beliefs(await load_prior_columns(connection, criterion), criterion.law_parameters, stored_state)
@@ -244,7 +244,7 @@ async def replay_to_beliefs_counts_and_last_number(
 
     """
     beliefs, count = (
-        await initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition),
+        await load_initial_beliefs(connection, criterion, by_newest_edition=by_newest_edition),
         0,
     )
     judgments = np.zeros(beliefs.state.shape[1], np.int32)
@@ -295,7 +295,7 @@ def count_and_list_differing_posteriors(
 
 
 def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
-    """Return, elementwise, whether two different numbers differ only by rounding; counts never do."""
+    """Return, elementwise, whether stored and replayed numbers are equal up to rounding; always False for counts."""
     if np.asarray(replayed).dtype.kind != "f":
         return np.zeros(np.shape(replayed), bool)
     return np.isclose(
@@ -303,7 +303,7 @@ def rounding_difference_mask(stored: Any, replayed: Any) -> Any:
     )
 
 
-async def mismatches_of_stored_law_states(
+async def load_mismatches_of_stored_law_states(
     connection: AsyncConnection, revision: Revision, replayed: LawState, criterion_name: str | None = None
 ) -> list[Mismatch]:
     """Return where stored law states differ from the replay, each at its first differing number."""

@@ -16,7 +16,7 @@ from app.record.changes import Watermark, poll_changes
 LAST_DECISION_SQL = "(SELECT decided FROM campaigns WHERE id = {campaign})"
 
 
-def responses_that_count_condition(campaign: str, last_decision: str) -> str:
+def responses_that_count_condition_sql(campaign: str, last_decision: str) -> str:
     """Return SQL that is true for responses that count: no decision up to the number `last_decision` excludes them."""
     exclusions = f"SELECT * FROM exclusions({campaign}, {last_decision})"
     return f"""
@@ -24,7 +24,7 @@ def responses_that_count_condition(campaign: str, last_decision: str) -> str:
     AND seq NOT IN (SELECT response_seq FROM ({exclusions}) AS x WHERE response_seq IS NOT NULL)"""
 
 
-COUNTING_RESPONSES_CONDITION = responses_that_count_condition(
+COUNTING_RESPONSES_CONDITION = responses_that_count_condition_sql(
     ":campaign", LAST_DECISION_SQL.format(campaign=":campaign")
 )
 
@@ -47,7 +47,7 @@ def responses_that_count_sql(condition: str) -> str:
     WHERE campaign_id = $1 AND seq > $2
     AND ($4::text IS NULL OR NOT pg_visible_in_snapshot(transaction_id, $4::text::pg_snapshot))
     AND ($5::text IS NULL OR pg_visible_in_snapshot(transaction_id, $5::text::pg_snapshot))
-    AND {responses_that_count_condition("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")}
+    AND {responses_that_count_condition_sql("$1", f"coalesce($6, {LAST_DECISION_SQL.format(campaign='$1')})")}
     AND {condition}
     ORDER BY seq LIMIT $3
 """
@@ -145,13 +145,13 @@ async def load_counted_responses(
 
 
 async def count_responses_that_count(
-    connection: AsyncConnection, campaign_id: int, *, after: int, since: Watermark | None, until: Watermark
+    connection: AsyncConnection, campaign_id: int, *, after_seq: int, since: Watermark | None, until: Watermark
 ) -> int:
     """Count the responses that count, with higher numbers and between two watermarks. Reads them all."""
     driver = await begin_transaction_returning_driver(connection)
     return int(
         await driver.fetchval(
-            COUNT_RESPONSES, campaign_id, after, None, *snapshot_text_of_each_watermark(since, until), None, 0
+            COUNT_RESPONSES, campaign_id, after_seq, None, *snapshot_text_of_each_watermark(since, until), None, 0
         )
     )
 
@@ -161,14 +161,14 @@ def snapshot_text_of_each_watermark(*watermarks: Watermark | None) -> list[str |
 
 
 async def load_watermark_and_new_responses(
-    connection: AsyncConnection, campaign_id: int, since: Watermark, *, decided: int
+    connection: AsyncConnection, campaign_id: int, since: Watermark, *, last_decision: int
 ) -> tuple[Watermark, list[Response]]:
     """Return the present watermark, and the responses that count and were written since the given one."""
     watermark, first_new_seq, _ = await poll_changes(connection, campaign_id, since)
     if first_new_seq is None:
         return watermark, []
     return watermark, await load_counted_responses(
-        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, last_decision=decided
+        connection, campaign_id, after=first_new_seq - 1, since=since, until=watermark, last_decision=last_decision
     )
 
 
@@ -189,7 +189,7 @@ async def load_judgment_column_by_name(
     connection: AsyncConnection,
     campaign_id: int,
     *,
-    after: int = 0,
+    after_seq: int = 0,
     since: Watermark | None = None,
     limit: int,
     criterion: int = 0,
@@ -199,7 +199,7 @@ async def load_judgment_column_by_name(
     Args:
         connection: A connection in a transaction.
         campaign_id: The campaign's row id.
-        after: Only responses with higher numbers.
+        after_seq: Only responses with higher numbers.
         since: Only responses written after this watermark.
         limit: The most responses to read.
         criterion: Number of the criterion that the values are for.
@@ -208,7 +208,7 @@ async def load_judgment_column_by_name(
         Columns `seq`, `annotator`, `item` and `value`, each (J,), sorted by `seq` and within a HIT as presented.
 
     """
-    arguments = campaign_id, after, limit, *snapshot_text_of_each_watermark(since, None), None, criterion
+    arguments = campaign_id, after_seq, limit, *snapshot_text_of_each_watermark(since, None), None, criterion
     rows = await fetch_array_by_column(
         connection, FIND_JUDGMENTS, arguments, seq="i8", annotator="i8", item="i4", value="f8"
     )

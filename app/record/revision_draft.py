@@ -70,7 +70,7 @@ def next_revision_of(criterion: Criterion[Campaign]) -> Revision:
 async def apply_new_answers_to_draft_and_count(connection: AsyncConnection, draft: RevisionDraft) -> int:
     """Add the answers written since the draft's watermark, and return how many they are."""
     async with connection.begin():
-        await draft.claim.require(connection)
+        await draft.claim.hold_until_transaction_ends_or_raise(connection)
         now, answers = await load_answers_missing_in_draft(connection, draft)
         await apply_answers_to_draft(connection, draft, answers)
     draft.watermark = now
@@ -109,7 +109,7 @@ async def load_answers_missing_in_draft(
     """Return the answers that the draft misses, by each criterion, and the watermark that it reaches with them."""
     campaign_id, since, decided = draft.campaign.id, draft.watermark, draft.decided
     watermark, first_criterion_answers = await responses.load_watermark_and_new_responses(
-        connection, campaign_id, since, decided=decided
+        connection, campaign_id, since, last_decision=decided
     )
     other_criteria = draft.campaign.criteria[1:]
     if not first_criterion_answers:

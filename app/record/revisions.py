@@ -22,13 +22,13 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.background.metrics import PROCESS_METRICS
 from app.background.process import run_in_process
 from app.database.bulk import NumberColumn
-from app.database.campaign import finish_campaign_if_complete
+from app.database.campaign import finish_campaign_if_complete_and_tell
 from app.database.exclusive_work import (
     ClaimLost,
     WorkClaim,
     WorkStillHeld,
     claim_work_until_transaction_ends,
-    hold_work,
+    hold_work_during_block,
 )
 from app.database.session import LOCK_NOT_AVAILABLE_CODE, create_engine, sqlstate_of_error_or_empty
 from app.designs.campaign import Campaign
@@ -123,8 +123,8 @@ async def store_decision_and_return_number(
 ) -> int:
     """Store a decision about all answers of an annotator or about one response, and return its number.
 
-    The posteriors follow with `revise_posteriors`. Excluded annotators may still receive HITs; blocking them is a
-    separate decision.
+    The posteriors follow with `revise_posteriors_if_decision_missing`. Excluded annotators may still receive HITs;
+    blocking them is a separate decision.
 
     Args:
         connection: A connection in a transaction.
@@ -153,7 +153,7 @@ async def store_decision_and_return_number(
     return seq
 
 
-async def revise_posteriors(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
+async def revise_posteriors_if_decision_missing(engine: AsyncEngine, campaign_id: int, *, now: datetime) -> None:
     """Switch to a new revision that includes all decisions, if the present one misses any.
 
     `now` is stored as the time of the finish if the revision finishes the campaign. If interrupted at any point, the
@@ -229,8 +229,8 @@ async def make_revision_and_switch_to_it(
     """
     while True:
         try:
-            async with hold_revision_work(engine, campaign_id) as claim, engine.connect() as connection:
-                draft = await create_revision_draft_if_needed(
+            async with hold_revision_work_during_block(engine, campaign_id) as claim, engine.connect() as connection:
+                draft = await create_revision_draft_or_none_if_not_needed(
                     connection,
                     claim,
                     campaign_id,
@@ -252,13 +252,13 @@ async def finish_draft_and_switch_to_it(connection: AsyncConnection, draft: Revi
     while not await catch_up_and_try_to_switch_to_draft(connection, draft):
         pass
     async with connection.begin():
-        await finish_campaign_if_complete(connection, draft.campaign.id, now=now)
+        await finish_campaign_if_complete_and_tell(connection, draft.campaign.id, now=now)
     # Writers that began before the switch still use the rows of the old revision.
     while not await try_locking_work_with_timeout(wait_for_storing_transactions_to_end(connection, draft), draft):
         pass
     with suppress(ClaimLost):  # then the next revision deletes them
         async with connection.begin():
-            await draft.claim.require(connection)
+            await draft.claim.hold_until_transaction_ends_or_raise(connection)
             await delete_other_revisions(connection, draft.revision)
 
 
@@ -291,7 +291,7 @@ async def try_locking_work_with_timeout(locking_work: Awaitable[bool], draft: Re
         return False
 
 
-async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
+async def lock_revisions_or_refuse(connection: AsyncConnection, campaign_id: int) -> None:
     """Let no other transaction make a revision of a campaign until this one ends.
 
     Raises:
@@ -307,12 +307,12 @@ async def lock_revisions(connection: AsyncConnection, campaign_id: int) -> None:
         ) from problem
 
 
-async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
+async def block_writers_until_transaction_ends(connection: AsyncConnection, campaign_id: int) -> None:
     """Let no other transaction store answers, lease HITs or make a revision of a campaign until this one ends.
 
-    Raises `Conflict` as `lock_revisions`.
+    Raises `Conflict` as `lock_revisions_or_refuse`.
     """
-    await lock_revisions(connection, campaign_id)
+    await lock_revisions_or_refuse(connection, campaign_id)
     for statement in (law_storage.TAKE_STORE_LOCK, LOCK_CAMPAIGN_EXCLUSIVELY):
         await connection.execute(statement, {"campaign": campaign_id})
 
@@ -320,7 +320,7 @@ async def block_writers(connection: AsyncConnection, campaign_id: int) -> None:
 async def rebuild_present_revision(connection: AsyncConnection, campaign_id: int) -> None:
     """Switch to a new revision from the same answers, for a campaign whose items have changed.
 
-    All caches of the old revision become stale. The caller must hold `block_writers`.
+    All caches of the old revision become stale. The caller must hold `block_writers_until_transaction_ends`.
     """
     campaign = await load_campaign(connection, campaign_id)
     replays = [await replay_to_beliefs_counts_and_last_number(connection, criterion) for criterion in campaign.criteria]
@@ -344,25 +344,27 @@ async def store_replayed_revision(
         )
 
 
-async def load_ids_due_for_revision(engine: AsyncEngine, *, before: datetime | None = None) -> Sequence[int]:
+async def load_campaign_ids_due_for_revision(
+    engine: AsyncEngine, *, decided_before: datetime | None = None
+) -> Sequence[int]:
     """Return campaigns whose present revision misses a decision, for example because a server was killed.
 
-    With `before`, only decisions made until then are considered.
+    With `decided_before`, only decisions made until then are considered.
     """
     async with engine.connect() as connection:
-        return (await connection.execute(FIND_CAMPAIGNS_DUE_FOR_REVISION, {"before": before})).scalars().all()
+        return (await connection.execute(FIND_CAMPAIGNS_DUE_FOR_REVISION, {"before": decided_before})).scalars().all()
 
 
-def hold_revision_work(engine: AsyncEngine, campaign_id: int) -> AbstractAsyncContextManager[WorkClaim]:
+def hold_revision_work_during_block(engine: AsyncEngine, campaign_id: int) -> AbstractAsyncContextManager[WorkClaim]:
     """Hold the right by which all processes together make one revision of a campaign at a time."""
-    return hold_work(engine, revision_work_name(campaign_id))
+    return hold_work_during_block(engine, revision_work_name(campaign_id))
 
 
 def revision_work_name(campaign_id: int) -> str:
     return f"revision of campaign {campaign_id}"
 
 
-async def create_revision_draft_if_needed(
+async def create_revision_draft_or_none_if_not_needed(
     connection: AsyncConnection,
     claim: WorkClaim,
     campaign_id: int,
@@ -394,10 +396,10 @@ async def create_revision_draft_if_needed(
         ]
     await connection.execution_options(isolation_level="READ COMMITTED")
     async with connection.begin():
-        await claim.require(connection)
+        await claim.hold_until_transaction_ends_or_raise(connection)
         await delete_other_revisions(connection, Revision.present_revision_of_criterion(campaign.criteria[0]))
     async with connection.begin():
-        await claim.require(connection)
+        await claim.hold_until_transaction_ends_or_raise(connection)
         await store_replayed_revision(connection, campaign.criteria, replays)
         await unjudged.store_unjudged_counts(connection, draft.revision, draft.unjudged_by)
     return draft
@@ -410,7 +412,7 @@ async def apply_last_answers_and_try_switch_to_draft(connection: AsyncConnection
     """
     parameters = draft.revision.sql_parameters
     async with connection.begin():
-        await draft.claim.require(connection)
+        await draft.claim.hold_until_transaction_ends_or_raise(connection)
         await connection.execute(SET_LOCK_TIMEOUT, draft.lock_timeout_parameters)
         await connection.execute(law_storage.TAKE_STORE_LOCK, parameters)
         await connection.execute(LOCK_CAMPAIGN_EXCLUSIVELY, parameters)

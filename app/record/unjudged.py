@@ -16,7 +16,7 @@ from app.designs.campaign import Campaign
 from app.designs.unjudged import UNJUDGED_KEY
 from app.record.law_storage import Revision
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
-from app.record.responses import COUNTING_RESPONSES_CONDITION, responses_that_count_condition
+from app.record.responses import COUNTING_RESPONSES_CONDITION, responses_that_count_condition_sql
 
 # Add one annotator to each of :items, unless an earlier answer of this annotator has marked the item.
 ADD_UNJUDGED = text(f"""
@@ -42,7 +42,7 @@ COUNT_UNJUDGED = text(COUNT_UNJUDGED_SQL)
 
 FIND_UNJUDGED_BY = text(f"""
     SELECT CAST(said.item AS int) AS item, array_agg(annotator_id) AS people {UNJUDGED_SOURCE}
-    AND {responses_that_count_condition(":campaign", "CAST(:decided AS bigint)")}
+    AND {responses_that_count_condition_sql(":campaign", "CAST(:decided AS bigint)")}
     AND (CAST(:seqs AS bigint[]) IS NULL OR seq = ANY(CAST(:seqs AS bigint[])))
     GROUP BY 1
 """)

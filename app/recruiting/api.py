@@ -8,7 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.accounts.guards import program_router
 from app.http.dependencies import Database, Now, openapi_description_of_refusals, request_base_url
 from app.payments.dependencies import Connector
-from app.recruiting.studies import StudyView, act_on_study, draft_study, study_total, view_study
+from app.recruiting.studies import (
+    StudyView,
+    change_study_or_refuse,
+    draft_study_and_return_id_or_refuse,
+    load_study_view_or_refuse,
+    study_total,
+)
 from app.recruiting.study_trial import create_test_study_of_campaign
 
 router = program_router("/api/v1/campaigns/{slug}/study", "Payments", refusals={404: "`campaign_not_found`"})
@@ -74,7 +80,7 @@ class StudyActionSchema(BaseModel):
 @router.get("", responses=openapi_description_of_refusals({409: CALL_REFUSALS, 502: "`service_unavailable`"}))
 async def get_study(request: Request, database: Database, connector: Connector, slug: str) -> StudySchema:
     """Return what a study of this campaign costs and, once it is drafted, its state on the platform."""
-    return StudySchema.from_view(await view_study(database, connector, slug, request_base_url(request)))
+    return StudySchema.from_view(await load_study_view_or_refuse(database, connector, slug, request_base_url(request)))
 
 
 @router.post(
@@ -89,8 +95,8 @@ async def draft_study_from_api(
 ) -> StudySchema:
     """Make an unpublished study on the platform from this campaign."""
     base_url = request_base_url(request)
-    await draft_study(database, connector, slug, base_url, now=now)
-    return StudySchema.from_view(await view_study(database, connector, slug, base_url))
+    await draft_study_and_return_id_or_refuse(database, connector, slug, base_url, now=now)
+    return StudySchema.from_view(await load_study_view_or_refuse(database, connector, slug, base_url))
 
 
 @router.post(
@@ -107,8 +113,8 @@ async def change_study_from_api(
     request: Request, database: Database, connector: Connector, slug: str, body: StudyActionSchema
 ) -> StudySchema:
     """Publish, pause or resume the study, or give it more places."""
-    await act_on_study(database, connector, slug, body.action, total=body.total, places=body.places)
-    return StudySchema.from_view(await view_study(database, connector, slug, request_base_url(request)))
+    await change_study_or_refuse(database, connector, slug, body.action, total=body.total, places=body.places)
+    return StudySchema.from_view(await load_study_view_or_refuse(database, connector, slug, request_base_url(request)))
 
 
 class TestParticipantSchema(BaseModel):

@@ -11,19 +11,24 @@ from app.http.dependencies import Database, FormFields, Now, render_page, reques
 from app.payments.connections import service_platform_name
 from app.payments.dependencies import Connector
 from app.payments.money import amount_text
-from app.record.campaign import load_campaign_for_page
-from app.recruiting.studies import act_on_study, draft_study, study_total, view_study
+from app.record.campaign import load_campaign_for_page_or_refuse
+from app.recruiting.studies import (
+    change_study_or_refuse,
+    draft_study_and_return_id_or_refuse,
+    load_study_view_or_refuse,
+    study_total,
+)
 from app.recruiting.study_trial import create_test_study_of_campaign
 
 router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.get("/study")
-async def show_study(request: Request, database: Database, connector: Connector, slug: str) -> HTMLResponse:
-    return await render_study(request, database, connector, slug)
+async def show_study_page(request: Request, database: Database, connector: Connector, slug: str) -> HTMLResponse:
+    return await render_study_page(request, database, connector, slug)
 
 
-async def render_study(
+async def render_study_page(
     request: Request,
     database: Database,
     connector: Connector,
@@ -35,10 +40,10 @@ async def render_study(
 ) -> HTMLResponse:
     """Show the study; if it cannot be shown, the reason, which says what to do first."""
     async with database.begin() as connection:
-        campaign = await load_campaign_for_page(connection, slug)
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
     view = None
     try:
-        view = await view_study(database, connector, slug, request_base_url(request))
+        view = await load_study_view_or_refuse(database, connector, slug, request_base_url(request))
     except Refusal as problem:
         refusal = refusal or problem
     context = {
@@ -54,22 +59,24 @@ async def render_study(
 
 
 @router.post("/study/draft")
-async def post_study_draft(request: Request, database: Database, connector: Connector, slug: str, now: Now) -> Response:
+async def submit_study_draft(
+    request: Request, database: Database, connector: Connector, slug: str, now: Now
+) -> Response:
     """Make the draft at the platform."""
     try:
-        await draft_study(database, connector, slug, request_base_url(request), now=now)
+        await draft_study_and_return_id_or_refuse(database, connector, slug, request_base_url(request), now=now)
     except Refusal as refusal:
-        return await render_study(request, database, connector, slug, refusal=refusal)
+        return await render_study_page(request, database, connector, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/study?done=study-drafted", status_code=303)
 
 
 @router.post("/study")
-async def post_study_action(
+async def submit_study_action(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str
 ) -> Response:
     """Publish, pause or resume the study, or give it more places."""
     try:
-        await act_on_study(
+        await change_study_or_refuse(
             database,
             connector,
             slug,
@@ -78,7 +85,7 @@ async def post_study_action(
             places=form.get("places", "").strip(),
         )
     except Refusal as refusal:
-        return await render_study(request, database, connector, slug, refusal=refusal)
+        return await render_study_page(request, database, connector, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/study?done=study-changed", status_code=303)
 
 
@@ -91,5 +98,5 @@ async def post_test_study(
     try:
         made = await create_test_study_of_campaign(database, connector, slug, email=email)
     except Refusal as refusal:
-        return await render_study(request, database, connector, slug, refusal=refusal, email=email)
-    return await render_study(request, database, connector, slug, test_study=made)
+        return await render_study_page(request, database, connector, slug, refusal=refusal, email=email)
+    return await render_study_page(request, database, connector, slug, test_study=made)

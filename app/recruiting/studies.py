@@ -25,14 +25,14 @@ from app.annotation.platforms.service import (
     StudyState,
 )
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.settings_edits import store_changed_settings
-from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress
+from app.campaigns.settings_edits import store_changed_settings_or_refuse
+from app.campaigns.summaries import CampaignWithProgress, load_campaign_with_progress_or_refuse
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid
-from app.payments.connections import ServiceConnector, load_account
+from app.payments.connections import ServiceConnector, load_account_or_refuse
 from app.payments.money import amount_text
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token
+from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
 from app.recruiting.study_plan import (
     StudyPlan,
     count_missing_people,
@@ -81,21 +81,27 @@ def study_total(state: StudyState) -> int:
     return state.reward * state.places
 
 
-async def view_study(database: AsyncEngine, connector: ServiceConnector, slug: str, base_url: str) -> StudyView:
+async def load_study_view_or_refuse(
+    database: AsyncEngine, connector: ServiceConnector, slug: str, base_url: str
+) -> StudyView:
     """Return a campaign's study. Raises `Conflict` (`no_budget`, `no_token`, `study_settings_missing`,
     `service_refused`) and `BadGateway` (`service_unavailable`).
     """
     async with database.begin() as connection:
-        campaign = await load_campaign_with_progress(connection, slug)
-        account = await load_account_with_token(connection, campaign)
+        campaign = await load_campaign_with_progress_or_refuse(connection, slug)
+        account = await load_account_with_token_or_refuse(connection, campaign)
         taken = {"campaign": campaign.id, "study": account.study}
         taken_places = (await connection.execute(COUNT_TAKEN_PLACES, taken)).scalar_one()
     plan = StudyPlan.from_campaign(campaign)
-    service = await call_service_or_refuse(lambda: connect(connector, account))
+    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
     state = await call_service_or_refuse(lambda: service.load_study(account.study)) if account.study else None
-    cost = await value_or_none(lambda: service.load_study_cost(account.study)) if account.study else None
-    balance = await value_or_none(lambda: service.load_balance(account.workspace)) if account.workspace else None
-    recommended = await value_or_none(lambda: service.load_hourly_recommendation(account.workspace, plan.currency))
+    cost = await result_of_call_or_none(lambda: service.load_study_cost(account.study)) if account.study else None
+    balance = (
+        await result_of_call_or_none(lambda: service.load_balance(account.workspace)) if account.workspace else None
+    )
+    recommended = await result_of_call_or_none(
+        lambda: service.load_hourly_recommendation(account.workspace, plan.currency)
+    )
     needed = taken_places + count_missing_people(campaign)
     return StudyView(
         plan,
@@ -112,11 +118,11 @@ async def view_study(database: AsyncEngine, connector: ServiceConnector, slug: s
     )
 
 
-async def connect(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
+async def connect_to_service_of_account(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
     return connector.connect_account(account)
 
 
-async def value_or_none(make_call: Callable[[], Awaitable[T]]) -> T | None:
+async def result_of_call_or_none(make_call: Callable[[], Awaitable[T]]) -> T | None:
     """Return what a call returns; None if it fails, since the page can do without."""
     try:
         return await make_call()
@@ -124,7 +130,9 @@ async def value_or_none(make_call: Callable[[], Awaitable[T]]) -> T | None:
         return None
 
 
-async def draft_study(database: AsyncEngine, connector: ServiceConnector, slug: str, base_url: str, *, now: Any) -> str:
+async def draft_study_and_return_id_or_refuse(
+    database: AsyncEngine, connector: ServiceConnector, slug: str, base_url: str, *, now: Any
+) -> str:
     """Make an unpublished study from a campaign, and return its id. It costs nothing before it is published.
 
     Raises:
@@ -134,16 +142,16 @@ async def draft_study(database: AsyncEngine, connector: ServiceConnector, slug: 
 
     """
     async with database.begin() as connection:
-        campaign = await load_campaign_with_progress(connection, slug)
-        account = await load_account_with_token(connection, campaign)
+        campaign = await load_campaign_with_progress_or_refuse(connection, slug)
+        account = await load_account_with_token_or_refuse(connection, campaign)
         if account.study:
             raise study_exists_error(account.study)
         if campaign.rehearsal_of is not None:
             raise Conflict("A rehearsal has no study. Nothing was changed.", code="study_of_rehearsal")
         plan = StudyPlan.from_campaign(campaign)
         platform = PLATFORMS[account.platform]
-        with_codes = await store_missing_codes(connection, campaign, platform)
-    service = await call_service_or_refuse(lambda: connect(connector, account))
+        with_codes = await store_missing_completion_codes_and_return_campaign(connection, campaign, platform)
+    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
     draft = StudyDraft(
         name=campaign.recruiting_title or campaign.name,
         description=campaign.recruiting_description or campaign.in_short or campaign.question,
@@ -151,7 +159,7 @@ async def draft_study(database: AsyncEngine, connector: ServiceConnector, slug: 
         reward=plan.reward,
         minutes=plan.minutes,
         places=plan.places,
-        codes=codes_of_study(with_codes, platform),
+        codes=completion_codes_of_study(with_codes, platform),
         reference=campaign.slug,
         devices=campaign.recruiting_devices,
         filter_set=campaign.recruiting_filter_set,
@@ -159,13 +167,13 @@ async def draft_study(database: AsyncEngine, connector: ServiceConnector, slug: 
         excluded_groups=campaign.recruiting_excluded_groups,
         labels=campaign.recruiting_labels,
     )
-    study = await call_service_or_refuse(lambda: service.create_study(draft))
+    study = await call_service_or_refuse(lambda: service.create_study_and_return_id(draft))
     async with database.begin() as connection:
         parameters = {"campaign": campaign.id, "study": study, "due_at": now}
         if (await connection.execute(STORE_STUDY_ONCE, parameters)).one_or_none() is None:
-            raise study_exists_error((await load_account(connection, campaign)).study)
+            raise study_exists_error((await load_account_or_refuse(connection, campaign)).study)
         after = {"places": plan.places, "reward": f"{amount_text(plan.reward)} {plan.currency}"}
-        await log_change(connection, "payments.study_drafted", campaign, about=study, after=after)
+        await log_change(connection, "payments.study_drafted", campaign, about=study, new_values=after)
     return study
 
 
@@ -178,7 +186,9 @@ def study_url(base_url: str, campaign: CampaignWithProgress, platform: Platform)
     return annotator_url_by_platform(*base_and_key, [platform])[platform.name]
 
 
-async def store_missing_codes(connection: AsyncConnection, campaign: Campaign, platform: Platform) -> Campaign:
+async def store_missing_completion_codes_and_return_campaign(
+    connection: AsyncConnection, campaign: Campaign, platform: Platform
+) -> Campaign:
     """Give the campaign a random code for each outcome that has neither a code nor an address."""
 
     def add_codes(settings: CampaignSettings) -> CampaignSettings:
@@ -186,23 +196,23 @@ async def store_missing_codes(connection: AsyncConnection, campaign: Campaign, p
         missing = [f"return_{outcome}" for outcome in OUTCOMES[1:] if not values[f"return_{outcome}"]]
         if not values[platform.completion_code_setting]:
             missing.append(platform.completion_code_setting)
-        return settings.model_copy(update={name: new_code() for name in missing})
+        return settings.model_copy(update={name: new_completion_code() for name in missing})
 
-    return await store_changed_settings(connection, campaign.slug, add_codes)
+    return await store_changed_settings_or_refuse(connection, campaign.slug, add_codes)
 
 
-def new_code() -> str:
+def new_completion_code() -> str:
     return "".join(secrets.choice(CODE_LETTERS) for _ in range(CODE_LENGTH))
 
 
-def codes_of_study(campaign: Campaign, platform: Platform) -> list[StudyCode]:
+def completion_codes_of_study(campaign: Campaign, platform: Platform) -> list[StudyCode]:
     """Return the codes with which people of each outcome return; outcomes that lead to an address have none."""
     settings = campaign.column_values_of_campaign()
     codes = [(outcome, platform.build_completion({}, settings, outcome).code) for outcome in OUTCOMES]
     return [StudyCode(code, outcome) for outcome, code in codes if code]
 
 
-async def act_on_study(
+async def change_study_or_refuse(
     database: AsyncEngine, connector: ServiceConnector, slug: str, action: str, *, total: str = "", places: str = ""
 ) -> None:
     """Publish, pause or resume a study, or give it more places.
@@ -222,26 +232,26 @@ async def act_on_study(
 
     """
     async with database.begin() as connection:
-        campaign = await load_campaign_with_progress(connection, slug)
-        account = await load_account_with_token(connection, campaign)
+        campaign = await load_campaign_with_progress_or_refuse(connection, slug)
+        account = await load_account_with_token_or_refuse(connection, campaign)
     study = account.study
     if not study:
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
     if action not in ("publish", "pause", "resume", "places"):
         raise Invalid("The action is publish, pause, resume or places.", code="invalid")
-    service = await call_service_or_refuse(lambda: connect(connector, account))
+    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
     state = await call_service_or_refuse(lambda: service.load_study(study))
     if action == "places":
-        count = read_more_places(places, state)
-        await call_service_or_refuse(lambda: service.set_places(study, count))
+        count = parse_larger_place_count_or_refuse(places, state)
+        await call_service_or_refuse(lambda: service.set_study_places(study, count))
         after: dict[str, Any] | None = {"places": count}
     else:
         if action == "publish":
             refuse_publication_unless_meant(campaign, state, total)
-        await call_service_or_refuse(lambda: service.change_study(study, action))
+        await call_service_or_refuse(lambda: service.publish_pause_or_resume_study(study, action))
         after = {"total": f"{amount_text(study_total(state))} {account.currency}"} if action == "publish" else None
     async with database.begin() as connection:
-        await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", after=after)
+        await log_change(connection, "payments.study_changed", campaign, about=f"{study}: {action}", new_values=after)
 
 
 def refuse_publication_unless_meant(campaign: Campaign, state: StudyState, total: str) -> None:
@@ -258,7 +268,7 @@ def refuse_publication_unless_meant(campaign: Campaign, state: StudyState, total
         )
 
 
-def read_more_places(places: str, state: StudyState) -> int:
+def parse_larger_place_count_or_refuse(places: str, state: StudyState) -> int:
     if not (places.isascii() and places.isdigit() and len(places) < 7 and int(places) > state.places):
         raise Invalid(
             f"The study has {state.places:,} places. Enter a larger number: places can only be added.",

@@ -77,9 +77,9 @@ class StudyPlan:
         )
 
 
-def count_tasks_of_judgments(campaign: Campaign, judgments: int) -> int:
+def count_tasks_of_judgments(campaign: Campaign, judgment_count: int) -> int:
     """Return how many tasks bring so many judgments."""
-    return -(-judgments // max(1, campaign.items_per_hit - len(campaign.design.always_shown)))
+    return -(-judgment_count // max(1, campaign.items_per_hit - len(campaign.design.always_shown)))
 
 
 def count_missing_people(campaign: CampaignWithProgress) -> int:

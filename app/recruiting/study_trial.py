@@ -5,11 +5,11 @@ import re
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.annotation.platforms.service import TestStudy
-from app.campaigns.summaries import load_campaign_with_progress
+from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.audit_log import log_change
 from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token
+from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
 
 EMAIL_PATTERN = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 
@@ -35,8 +35,8 @@ async def create_test_study_of_campaign(
     if email and not (EMAIL_PATTERN.fullmatch(email) and email.isprintable()):
         raise Invalid("This is not an e-mail address. Nothing was changed.", code="email_unreadable")
     async with database.begin() as connection:
-        campaign = await load_campaign_with_progress(connection, slug)
-        account = await load_account_with_token(connection, campaign)
+        campaign = await load_campaign_with_progress_or_refuse(connection, slug)
+        account = await load_account_with_token_or_refuse(connection, campaign)
     study = account.study
     if not study:
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")

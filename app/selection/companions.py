@@ -117,7 +117,7 @@ class Companions:
             )
         return drawn
 
-    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
+    def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may be drawn, each from one cell, and none above its cell's bound.
 
         O(items x cells), for tests.

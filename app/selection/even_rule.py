@@ -69,7 +69,7 @@ class LeastJudgedLeaders:
         for count in sorted(self._alike):
             yield from iterate_bucket(self._bags, self._alike[count], barred, rng)
 
-    def check_consistency(self, items: ItemNumbers) -> None:
+    def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may lead, each in the bucket of its judgments. For tests."""
         expected = sorted((self._judgments.item(item), item) for item in items.tolist())
         held = sorted((count, item) for count, bag in self._alike.items() for item in bag)
@@ -116,13 +116,13 @@ class LeastJudgedCompanions:
                 )
         return drawn
 
-    def check_consistency(self, items: ItemNumbers) -> None:
+    def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may be drawn. For tests."""
         judgments = self._known.judgments[items]
         if sorted(self._alike) != np.unique(judgments).tolist():
             raise ValueError(f"there are companions with {sorted(self._alike)} judgments")
         for count, companions in self._alike.items():
-            companions.check_consistency(items[judgments == count])
+            companions.require_consistency(items[judgments == count])
 
     def _companions_with_known_scores(self, items: ItemNumbers) -> Companions:
         return Companions(items, self._known.score, self._known.variance, self._gamma)

@@ -35,9 +35,9 @@ class JudgmentNoise:
         """Variance v of one judgment, in squared units of the scores; never 0."""
         return max(self._squares / self._moves, MIN_NOISE_RATIO * self.initial_variance)
 
-    def learn_from_score_move(self, judgments: int, move: float) -> None:
-        """Record the move of a score by the judgment after which its item has `judgments`, at least 2."""
-        self._squares += judgments * (judgments - 1) * move * move
+    def learn_from_score_move(self, judgment_count: int, score_move: float) -> None:
+        """Record the move of a score by the judgment after which its item has `judgment_count`, at least 2."""
+        self._squares += judgment_count * (judgment_count - 1) * score_move * score_move
         self._moves += 1.0
 
     def error_variances_before_and_after_judgment(self, judgments: npt.ArrayLike) -> tuple[Array, Array]:

@@ -44,10 +44,10 @@ class ImpliedPairFilter:
 
 
 def mask_of_implied_pairs_asked_anyway(
-    seed: int, annotator: int, item: int, others: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
+    seed: int, annotator: int, item: int, other_items: npt.NDArray[np.int64] | Sequence[int], asked_percent: int
 ) -> npt.NDArray[np.bool_]:
     """Return which pairs of an item with others, (n,), this annotator is asked although they are implied."""
-    pair = np.asarray(others, np.int64)
+    pair = np.asarray(other_items, np.int64)
     low, high = np.minimum(pair, item).astype(np.uint64), np.maximum(pair, item).astype(np.uint64)
     words = _pseudorandom_splitmix64_words(
         _pseudorandom_splitmix64_words(np.array([seed], np.uint64)) ^ np.uint64(annotator)

@@ -51,7 +51,7 @@ class CompanionPool(Protocol):
         self, leader: int, count: int, barred: ItemSet, rng: np.random.Generator, *, chosen_items: Collection[int] = ()
     ) -> list[int]: ...
 
-    def check_consistency(self, items: ItemNumbers) -> None:
+    def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these items may be drawn. For tests."""
 
 
@@ -122,7 +122,7 @@ class SelectionIndex(OpenItems):
             (read_only_union_of_sets(seen, full), full) if allow_seen else (read_only_union_of_sets(seen, full),)
         )
         if pair_filter is not None:
-            return self._draw_hit_of_first_leader_with_companion(n, exclusions, leading, pair_filter, rng)
+            return self._draw_hit_of_first_leader_with_companion_or_none(n, exclusions, leading, pair_filter, rng)
         chosen = [*initial_items]
         reason: DrawReason = BEGUN_HIT
         for barred in exclusions:
@@ -132,13 +132,13 @@ class SelectionIndex(OpenItems):
                 chosen += self.companions.draw_companions(chosen[0], n - len(chosen), barred, rng, chosen_items=chosen)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
-    def check_consistency(self) -> None:
+    def require_consistency(self) -> None:
         """Raise ValueError unless the arrangement is that of the arrays. For tests."""
         wanted = np.array(self.open_items(), np.intp)
-        self.leaders.check_consistency(wanted)
-        self.companions.check_consistency(wanted)
+        self.leaders.require_consistency(wanted)
+        self.companions.require_consistency(wanted)
 
-    def _draw_hit_of_first_leader_with_companion(
+    def _draw_hit_of_first_leader_with_companion_or_none(
         self,
         n: int,
         exclusions: Sequence[ItemSet],

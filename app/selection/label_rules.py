@@ -124,7 +124,7 @@ class LabelIndex(OpenItems):
                     chosen.append(item)
         return make_draw_in_random_order(chosen, rng, reason) if chosen and len(chosen) >= self._fewest else None
 
-    def check_consistency(self) -> None:
+    def require_consistency(self) -> None:
         """Raise ValueError unless each item that wants judgments is in the bucket of its labels alone. For tests."""
         held = sorted((item, labels) for labels, bag in self._open.items() for item in bag)
         if held != [(item, self._labels[item]) for item in self.open_items()] or len(held) != self._size:

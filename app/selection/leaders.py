@@ -35,7 +35,7 @@ class LeaderPool(Protocol):
         The caller bars each item before the next one.
         """
 
-    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
+    def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, in the right order. For tests."""
 
 
@@ -106,7 +106,7 @@ class HighestVarianceLeaders:
         for key in self._iterate_keys_in_draw_order():
             yield from iterate_bucket(self._bags, self._tied[key], barred, rng)
 
-    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
+    def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their variance from the highest down.
 
         For tests.

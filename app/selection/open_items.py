@@ -54,7 +54,7 @@ class OpenItems(ItemValues, ABC):
         self,
         items: Collection[int],
         *,
-        seen: Collection[int],
+        seen_items: Collection[int],
         allow_seen: bool,
         barred: Collection[int] = (),
         never_asked: npt.NDArray[np.bool_] | None = None,
@@ -65,14 +65,16 @@ class OpenItems(ItemValues, ABC):
         """
         open_count = self.open_item_count
         if never_asked is not None:
-            items, seen, barred = ([item for item in group if not never_asked[item]] for group in (items, seen, barred))
+            items, seen_items, barred = (
+                [item for item in group if not never_asked[item]] for group in (items, seen_items, barred)
+            )
             wanted = (self._left[: len(never_asked)] > 0) & ~never_asked
             open_count = int(np.count_nonzero(wanted)) - sum(wanted.item(item) for item in self._never)
         if allow_seen:
             ending = [item for item in items if self._wants_judgments(item) and self._left.item(item) == 1]
             ending += [item for item in {*barred}.difference(ending) if self._wants_judgments(item)]
         else:
-            ending = [item for item in {*items, *seen} if self._wants_judgments(item)]
+            ending = [item for item in {*items, *seen_items} if self._wants_judgments(item)]
         return open_count >= len(ending) + self._fewest
 
     @abstractmethod

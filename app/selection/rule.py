@@ -50,14 +50,14 @@ def make_draw_in_random_order(chosen_items: Sequence[int], rng: np.random.Genera
 
 
 @overload
-def read_only_union_of_sets(items: set[int], others: set[int]) -> set[int]: ...
+def read_only_union_of_sets(items: set[int], other_items: set[int]) -> set[int]: ...
 @overload
-def read_only_union_of_sets(items: ItemSet, others: ItemSet) -> ItemSet: ...
-def read_only_union_of_sets(items: ItemSet, others: ItemSet) -> ItemSet:
+def read_only_union_of_sets(items: ItemSet, other_items: ItemSet) -> ItemSet: ...
+def read_only_union_of_sets(items: ItemSet, other_items: ItemSet) -> ItemSet:
     """Return the union of two sets, read-only: one of them may be many thousands, and is copied only if it must be."""
-    if others <= items:
+    if other_items <= items:
         return items
-    return others if items <= others else items | others
+    return other_items if items <= other_items else items | other_items
 
 
 class PairFilter(Protocol):
@@ -194,7 +194,7 @@ class Index(Protocol):
         self,
         items: Collection[int],
         *,
-        seen: Collection[int],
+        seen_items: Collection[int],
         allow_seen: bool,
         barred: Collection[int] = (),
         never_asked: npt.NDArray[np.bool_] | None = None,

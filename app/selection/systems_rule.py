@@ -82,7 +82,7 @@ class HardestNeighbourLeaders:
         """Return whether a system wants judgments, and is not barred."""
         return item in self._open and item not in barred
 
-    def check_consistency(self, items: ItemNumbers) -> None:
+    def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may lead. For tests."""
         if sorted(self._open) != items.tolist():
             raise ValueError(f"{sorted(self._open)} may lead, not {items.tolist()}")
@@ -117,9 +117,9 @@ class NeighbourCompanions:
             leader, count - len(first), barred, rng, chosen_items=[*chosen_items, *first]
         )
 
-    def check_consistency(self, items: ItemNumbers) -> None:
+    def require_consistency(self, items: ItemNumbers) -> None:
         """Raise ValueError unless just these systems may be drawn. For tests."""
-        self._others.check_consistency(items)
+        self._others.require_consistency(items)
 
 
 def make_hardest_neighbour_leaders_and_companions(

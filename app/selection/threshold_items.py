@@ -72,7 +72,7 @@ class NearLineLeaders:
         columns = judgments[items], score[items]
         differs = np.any([np.diff(column, prepend=np.nan) != 0 for column in columns], axis=0)
         for bag in self._bags.make_bucket_of_each_run(items, np.flatnonzero(differs)):
-            self._store_bucket_of_same_score(bag[0], bag)
+            self._store_and_return_bucket_of_same_score(bag[0], bag)
 
     def __len__(self) -> int:
         """Number of items that may lead."""
@@ -83,7 +83,7 @@ class NearLineLeaders:
         self._bounds = None
         alike = self._scores_in_cell_of_item(item).get(self._score.item(item))
         self._bags.add_item(
-            item, self._store_bucket_of_same_score(item, make_bucket()) if alike is None else alike.bucket
+            item, self._store_and_return_bucket_of_same_score(item, make_bucket()) if alike is None else alike.bucket
         )
         self._size += 1
 
@@ -148,7 +148,7 @@ class NearLineLeaders:
         distance, judgments = self._score[np.asarray(items)] - self.line.position, self._judgments[np.asarray(items)]
         return log_gain_at_distance(distance, *self.noise.error_variances_before_and_after_judgment(judgments))
 
-    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
+    def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Raise ValueError unless just these items may lead, found by their gain from the highest down. For tests."""
         excluded: set[int] = set()
         found_order = []
@@ -180,7 +180,7 @@ class NearLineLeaders:
                 return
             yield bounds.item(number), number, highest.item(number), steepness.item(number)
 
-    def _store_bucket_of_same_score(self, item: int, bucket: Bucket) -> Bucket:
+    def _store_and_return_bucket_of_same_score(self, item: int, bucket: Bucket) -> Bucket:
         score = self._score.item(item)
         self._scores_in_cell_of_item(item)[score] = SameScoreItems(score, bucket)
         return bucket
@@ -238,7 +238,7 @@ class HighestGainCompanions:
             drawn.append(item)
         return drawn
 
-    def check_consistency(self, items: npt.NDArray[np.intp]) -> None:
+    def require_consistency(self, items: npt.NDArray[np.intp]) -> None:
         """Do nothing: the pool of leaders checks the items."""
 
 

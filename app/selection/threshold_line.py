@@ -67,7 +67,7 @@ class BelowBestLine:
         if counts:
             self._push_item_to_heap_of_its_side(item)
         elif self._is_best[item]:
-            self._set_is_best_and_count(item, best=False)
+            self._set_is_best_and_count(item, is_best=False)
         if len(self._best) + len(self._rest) > 2 * len(self._score) + 64:
             self._rebuild_heaps()
 
@@ -102,9 +102,9 @@ class BelowBestLine:
         else:
             heappush(self._rest, (-score, item))
 
-    def _set_is_best_and_count(self, item: int, *, best: bool) -> None:
-        self._bests += best - self._is_best.item(item)
-        self._is_best[item] = best
+    def _set_is_best_and_count(self, item: int, *, is_best: bool) -> None:
+        self._bests += is_best - self._is_best.item(item)
+        self._is_best[item] = is_best
 
     def _rebalance_heaps(self) -> None:
         """Move items between the heaps until the number of best items and the order are right."""
@@ -121,16 +121,16 @@ class BelowBestLine:
     def _move_last_to_other_heap(self, heap: list[tuple[float, int]], *, best: bool) -> None:
         """Move the last item of one heap to the other."""
         _, item = heappop(heap)
-        self._set_is_best_and_count(item, best=best)
+        self._set_is_best_and_count(item, is_best=best)
         self._push_item_to_heap_of_its_side(item)
         self._drop_stale_heap_entries()
 
     def _drop_stale_heap_entries(self) -> None:
-        while self._best and not self._is_current_heap_entry(self._best[0][1], self._best[0][0], best=True):
+        while self._best and not self._is_current_heap_entry(self._best[0][1], self._best[0][0], is_best=True):
             heappop(self._best)
-        while self._rest and not self._is_current_heap_entry(self._rest[0][1], -self._rest[0][0], best=False):
+        while self._rest and not self._is_current_heap_entry(self._rest[0][1], -self._rest[0][0], is_best=False):
             heappop(self._rest)
 
-    def _is_current_heap_entry(self, item: int, score: float, *, best: bool) -> bool:
+    def _is_current_heap_entry(self, item: int, score: float, *, is_best: bool) -> bool:
         """Return whether the item is still on this side, with this score."""
-        return bool(self._counts[item] and self._is_best[item] == best and self._score.item(item) == score)
+        return bool(self._counts[item] and self._is_best[item] == is_best and self._score.item(item) == score)

@@ -77,7 +77,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
         super().data_received(data)
         # The parser calls nothing back for an unfinished line, and a client may never finish it.
         if self.bytes_outside_bodies > MAX_HEAD_BYTES and not self.transport.is_closing():
-            self.send_refusal_and_close()
+            self.refuse_if_possible_and_close()
 
     def on_message_begin(self) -> None:
         if len(self.pipeline) >= MAX_PIPELINED_REQUESTS:
@@ -119,7 +119,7 @@ class LimitedHttpProtocol(HttpToolsProtocol):
 
     def send_400_response(self, msg: str) -> None:
         if self.head_bytes > MAX_HEAD_BYTES or self.headers_seen > MAX_REQUEST_HEADERS or self.is_earlier_reply_due():
-            self.send_refusal_and_close()
+            self.refuse_if_possible_and_close()
         else:
             super().send_400_response(msg)
 
@@ -129,8 +129,9 @@ class LimitedHttpProtocol(HttpToolsProtocol):
             return False
         return bool(self.pipeline) or not self.cycle.more_body or self.cycle.response_started
 
-    def send_refusal_and_close(self) -> None:
-        """Refuse a request that is too large, and close the connection after the client could read the refusal.
+    def refuse_if_possible_and_close(self) -> None:
+        """Refuse a request that is too large and close the connection afterwards; only close it if an earlier reply is
+        due.
 
         If an earlier request has no reply yet, close without a refusal: replies come in order, and none can say that it
         is for a later request. The client then knows that it may send requests without a reply again.

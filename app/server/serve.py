@@ -16,9 +16,9 @@ import click
 from sqlalchemy import case, func, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.accounts.login import create_one_time_login_secret, one_time_login_path
+from app.accounts.login import create_one_time_login_and_return_secret, one_time_login_path
 from app.accounts.secrets import load_or_create_installation_key
-from app.annotation.platforms.registry import annotator_link_base_url_and_key, open_link_of_campaign
+from app.annotation.platforms.registry import annotator_link_base_url_and_key, open_link_url_of_campaign
 from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_for_server, reset_restored_transaction_ids
 from app.database.session import create_engine
@@ -48,7 +48,7 @@ def run_server(settings: Settings, *, with_demo: bool) -> None:
         base_url = server_url(settings, listeners[0].getsockname()[1])
         welcome_text, key = asyncio.run(
             prepare_database_and_return_welcome_and_signing_key(
-                url, base_url, with_demo=with_demo, is_terminal=sys.stdout.isatty()
+                url, base_url, with_demo=with_demo, shows_login_link=sys.stdout.isatty()
             )
         )
         click.echo(welcome_text)
@@ -179,7 +179,7 @@ def probable_public_server_url(settings: Settings) -> str:
 
 
 async def prepare_database_and_return_welcome_and_signing_key(
-    url: str, base_url: str, *, with_demo: bool, is_terminal: bool
+    url: str, base_url: str, *, with_demo: bool, shows_login_link: bool
 ) -> tuple[str, str]:
     """Prepare the database for serving, and return the welcome text and the signing key.
 
@@ -196,8 +196,8 @@ async def prepare_database_and_return_welcome_and_signing_key(
 
                 await find_or_launch_demo_campaign(connection, now=now)
             lines = [f"Easel is running at {base_url}. Ctrl-C stops it; the data stay.", ""]
-            if is_terminal:
-                token = await create_one_time_login_secret(connection, now=now)
+            if shows_login_link:
+                token = await create_one_time_login_and_return_secret(connection, now=now)
                 lines += [f"  Researchers  {base_url}{one_time_login_path(token)}  (works once, for a day)"]
             else:
                 command = f"{easel_command_to_type()} login"
@@ -224,6 +224,6 @@ async def load_lines_on_running_campaigns(connection: AsyncConnection, base_url:
         statement.group_by(name, campaign_link_key, experiment_link_key).order_by(newest).limit(MAX_CAMPAIGN_LINKS)
     )
     return [
-        f"  Annotators   {open_link_of_campaign(*annotator_link_base_url_and_key(base_url, *keys))}  ({name})"
+        f"  Annotators   {open_link_url_of_campaign(*annotator_link_base_url_and_key(base_url, *keys))}  ({name})"
         for name, *keys in running
     ]

@@ -178,7 +178,7 @@ POPULATIONS = {
 }
 
 
-def build_population(
+def build_population_or_refuse(
     population_name: str, noise: float, careless_share: float, careless_kind: CarelessKind
 ) -> Population:
     """Return one of `POPULATIONS`, or a plain population where the name is empty, with a share of careless annotators.

@@ -90,7 +90,7 @@ class SimulatedCampaign:
         """Update beliefs, index and counts by an answer."""
         self.hits.append(hit)
         self.seen.setdefault(hit.annotator, set()).update(hit.items)
-        (change,) = self.beliefs.iterate_changes([hit])
+        (change,) = self.beliefs.apply_hits_and_iterate_changes([hit])
         score, variance = self.law.family.scores_and_variances(*change.state)
         judgments = self.judgments[[*change.items]]
         judgments[: len(hit.items)] += 1

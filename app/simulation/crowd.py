@@ -83,10 +83,10 @@ async def draw_crowd(
 ) -> DrawnCrowd:
     """Draw true values and annotators of a simulation.
 
-    The arguments, and what it raises, are those of `answer_hits_by_simulated_annotators`.
+    The arguments, and what it raises, are those of `answer_hits_by_simulated_annotators_and_count`.
     """
     true_values = await load_or_draw_true_values(connection, campaign.id, truth_column, rng)
-    unjudgeable_items = draw_reason_by_unjudgeable_item(campaign, len(true_values), unjudgeable_share, rng)
+    unjudgeable_items = draw_reason_by_unjudgeable_item_or_refuse(campaign, len(true_values), unjudgeable_share, rng)
     difficulty = population.noise * rng.standard_normal(campaign.segment_count)
     return DrawnCrowd(true_values, unjudgeable_items, difficulty, population.draw_habits(annotator_count, rng))
 
@@ -155,7 +155,7 @@ def simulate_answer_by_criterion(
         else annotator.habits.values_as_perceived_by_annotator
     )
     scores = respond(true_values[judged], annotator.hits_done, rng).tolist() if judged else []
-    values = dict(zip(judged, design.simulate_answer(scores), strict=True)) if judged else {}
+    values = dict(zip(judged, design.simulate_answer_values(scores), strict=True)) if judged else {}
     touches = {
         item: Touch(int(1000 * (k + rng.gamma(4, 0.5))), 1 + int(rng.poisson(0.6)), "mouse")
         for k, item in enumerate(items)
@@ -203,7 +203,12 @@ async def create_simulated_annotators(
     return [
         SimulatedAnnotator(
             await find_or_create_assignment(
-                driver, campaign.id, SIMULATION_PLATFORM.name, arrival, now=now, admitted=ADMITTED_TO_EVERY_VERSION
+                driver,
+                campaign.id,
+                SIMULATION_PLATFORM.name,
+                arrival,
+                now=now,
+                admitted_visit_version=ADMITTED_TO_EVERY_VERSION,
             ),
             habits,
         )
@@ -211,7 +216,7 @@ async def create_simulated_annotators(
     ]
 
 
-def draw_reason_by_unjudgeable_item(
+def draw_reason_by_unjudgeable_item_or_refuse(
     campaign: Campaign, item_count: int, share: float, rng: np.random.Generator
 ) -> dict[int, str]:
     """Draw about this share of the items, each with one of the campaign's reasons why it cannot be judged.
@@ -229,7 +234,7 @@ def draw_reason_by_unjudgeable_item(
     return {item: reasons[item % len(reasons)] for item in np.flatnonzero(rng.random(item_count) < share).tolist()}
 
 
-async def answer_hits_by_simulated_annotators(
+async def answer_hits_by_simulated_annotators_and_count(
     database: AsyncEngine,
     campaign: Campaign,
     *,
@@ -303,7 +308,9 @@ async def answer_hits_by_simulated_annotators(
         ]
         answer = AnswerByCriterion(dict(zip(names, parts, strict=True))) if names else parts[0]
         async with borrow_autocommit_driver(database) as connection:
-            await submission.store_answer_of_hit(connection, annotator.assignment, next_hit.hit.id, answer, now=clock())
+            await submission.store_answer_of_hit_and_return_receipt(
+                connection, annotator.assignment, next_hit.hit.id, answer, now=clock()
+            )
         annotator.hits_done += 1
         hits_done += 1
         if on_answer is not None:

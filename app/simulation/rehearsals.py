@@ -28,10 +28,14 @@ from app.database.session import DATABASE_ERRORS
 from app.database.tables import campaigns
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Refusal
-from app.record.campaign import load_campaign_by_slug
-from app.record.deletion import delete_campaign_and_all_its_data
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from app.simulation.annotators import Population
-from app.simulation.crowd import answer_hits_by_simulated_annotators, has_answers_of_people, load_or_draw_true_values
+from app.simulation.crowd import (
+    answer_hits_by_simulated_annotators_and_count,
+    has_answers_of_people,
+    load_or_draw_true_values,
+)
 from app.simulation.rehearsal_offer import load_rehearsal_of_campaign_or_none
 
 log = logging.getLogger(__name__)
@@ -105,7 +109,7 @@ class RehearsalCrowd:
         return cls(description["annotators"], Population(**population_fields), description["truth_column"], led_until)
 
 
-async def create_or_find_rehearsal_and_led_crowd(
+async def create_or_find_rehearsal_and_take_crowd_lead(
     connection: AsyncConnection, slug: str, crowd: RehearsalCrowd, *, now: datetime
 ) -> tuple[Campaign, RehearsalCrowd | None]:
     """Return the launched copy of a campaign, and the crowd that this process is to lead.
@@ -118,7 +122,7 @@ async def create_or_find_rehearsal_and_led_crowd(
     used.
     """
     await lifecycle.lock_campaign_creation(connection)
-    campaign = await summaries.load_campaign_with_progress(connection, slug)
+    campaign = await summaries.load_campaign_with_progress_or_refuse(connection, slug)
     is_running_rehearsal = campaign.rehearsal_of is not None and campaign.status == "running"
     if is_running_rehearsal and (led_crowd := await take_crowd_lead_or_none(connection, campaign, crowd)):
         return campaign, led_crowd
@@ -168,20 +172,20 @@ async def refuse_unless_rehearsable(connection: AsyncConnection, campaign: Campa
         )
 
 
-async def delete_and_return_rehearsal(connection: AsyncConnection, slug: str) -> Campaign:
+async def delete_and_return_rehearsal_or_refuse(connection: AsyncConnection, slug: str) -> Campaign:
     """Delete a rehearsal with its items and answers, and return it. An answer under way is waited for.
 
     Raises `NotFound` (`campaign_not_found`) and `Conflict` (`not_a_rehearsal`, `people_have_answered`).
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if campaign.rehearsal_of is None:
         raise Conflict(f"“{campaign.name}” is not a rehearsal. Nothing was removed.", code="not_a_rehearsal")
     if await has_answers_of_people(connection, campaign):  # people cannot enter; if one did, keep the answers
         raise Conflict(
             f"“{campaign.name}” has answers from people, so it was not removed.", code="people_have_answered"
         )
-    await delete_campaign_and_all_its_data(connection, campaign.id)
-    await log_change(connection, "campaign.rehearsal_removed", campaign, before={"name": campaign.name})
+    await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+    await log_change(connection, "campaign.rehearsal_removed", campaign, old_values={"name": campaign.name})
     return campaign
 
 
@@ -231,13 +235,13 @@ class RehearsalCrowds:
             self.on_answer(campaign.id)
             if led_until is not None and time.monotonic() > renewal_due:
                 led_until, renewal_due = (
-                    await self.renew_crowd_lead_until(campaign.id, led_until),
+                    await self.renew_crowd_lead_and_return_its_end(campaign.id, led_until),
                     time.monotonic() + LEAD_RENEWAL_SECONDS,
                 )
             await asyncio.sleep(self.pause)
 
         try:
-            await answer_hits_by_simulated_annotators(
+            await answer_hits_by_simulated_annotators_and_count(
                 self.database,
                 campaign,
                 hits=MAX_REHEARSAL_HITS,
@@ -258,7 +262,7 @@ class RehearsalCrowds:
             raise
         await self.finish_rehearsal(campaign.id)
 
-    async def renew_crowd_lead_until(self, campaign_id: int, led_until: datetime) -> datetime:
+    async def renew_crowd_lead_and_return_its_end(self, campaign_id: int, led_until: datetime) -> datetime:
         """Renew the lead of this process. Raises `CrowdLeadLost` if another process took it meanwhile."""
         key = {"campaign": campaign_id, "led_until": led_until, "seconds": CROWD_LEAD_SECONDS}
         async with self.database.begin() as connection:

@@ -39,7 +39,7 @@ class Formula(NamedTuple):
 def iterate_formulas(
     text: str, pattern: re.Pattern[str] = FORMULA_TOKEN, *, escaped_dollars: bool = False
 ) -> Iterator[Formula]:
-    r"""Return the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
+    r"""Yield the formulas of a text: `$...$`, `$$...$$`, `\(...\)` and `\[...\]`; on demand each `\$` between them.
 
     A dollar begins a formula only before something else than a space, and ends it only behind something else than a
     space and not before a digit, so that prices are none. A backslash before a dollar makes it a dollar.
@@ -51,7 +51,7 @@ def iterate_formulas(
     token_index = 0
     while token_index < len(tokens):
         token = tokens[token_index]
-        closing_index = first_index_greater_than(
+        closing_index = first_index_greater_than_or_none(
             indices_by_token.get(CLOSING_SIGNS.get(token[0], token[0] if token[0][0] in "`~" else ""), []), token_index
         )
         if closing_index is None:
@@ -68,7 +68,7 @@ def iterate_formulas(
             token_index += 1
 
 
-def first_index_greater_than(indices: Sequence[int], index: int) -> int | None:
+def first_index_greater_than_or_none(indices: Sequence[int], index: int) -> int | None:
     """Return the first of these places, which ascend, that is greater; None if none is."""
     next_position = bisect_right(indices, index)
     return indices[next_position] if next_position < len(indices) else None
@@ -89,26 +89,26 @@ def formula_markup(formula: Formula) -> Markup:
     return Markup('<span class="math{}">{}</span>').format(" display" if formula.is_displayed else "", formula.source)
 
 
-def mark_formulas(text: str) -> Markup:
+def with_marked_formulas(text: str) -> Markup:
     """Return a text with its formulas marked; of sanitised HTML those in its words, but not in code."""
     if not isinstance(text, Markup):
-        return mark_formulas_in_plain_text(text)
+        return plain_text_with_marked_formulas(text)
     parts: list[Markup] = []
     depth, text_start = 0, 0
     for tag in TAG_OR_PLACEHOLDER.finditer(text):
         words = text[text_start : tag.start()]
-        parts += [words if depth else mark_formulas_in_html_text(words), Markup(tag[0])]  # noqa: S704  (of sanitised HTML)
+        parts += [words if depth else html_text_with_marked_formulas(words), Markup(tag[0])]  # noqa: S704  (of sanitised HTML)
         depth, text_start = count_open_code_elements_after_tag(tag[0], depth), tag.end()
     words = text[text_start:]
-    return Markup("").join([*parts, words if depth else mark_formulas_in_html_text(words)])
+    return Markup("").join([*parts, words if depth else html_text_with_marked_formulas(words)])
 
 
-def mark_formulas_in_html_text(words: Markup) -> Markup:
+def html_text_with_marked_formulas(words: Markup) -> Markup:
     """Return words of HTML with their formulas marked."""
-    return mark_formulas_in_plain_text(unescape(words)) if "$" in words or "\\" in words else words
+    return plain_text_with_marked_formulas(unescape(words)) if "$" in words or "\\" in words else words
 
 
-def mark_formulas_in_plain_text(text: str) -> Markup:
+def plain_text_with_marked_formulas(text: str) -> Markup:
     formula_list = [*iterate_formulas(text)]
     ends = [0, *(formula.end for formula in formula_list)]
     texts_between = [text[start : formula.start] for start, formula in zip(ends, formula_list, strict=False)]

@@ -34,21 +34,21 @@ class AddressProblem(ValueError):
     """The text is no address of a PostgreSQL database; the message never repeats a value, which may be a password."""
 
 
-def make_complaint_unless_one_of(*values: str) -> Callable[[str], str | None]:
+def make_complaint_function_for_allowed_values(*values: str) -> Callable[[str], str | None]:
     """Return a check that a parameter has one of these values."""
     return lambda value: None if value in values else f"takes {' or '.join(values)}"
 
 
-def complaint_unless_whole_number(value: str) -> str | None:
+def complaint_or_none_if_whole_number(value: str) -> str | None:
     return None if re.fullmatch(r"[0-9]{1,9}", value) else "takes a whole number"
 
 
-def complaint_unless_positive_seconds(value: str) -> str | None:
+def complaint_or_none_if_positive_seconds(value: str) -> str | None:
     is_positive = re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,6})?", value) and float(value) > 0
     return None if is_positive else "takes a number of seconds above 0"
 
 
-def complaint_about_text(value: str) -> str | None:
+def complaint_about_empty_text_or_none(value: str) -> str | None:
     return None if value and "\0" not in value else "takes a text"
 
 
@@ -58,33 +58,33 @@ TARGET_SESSION_ATTRIBUTES = ("any", "read-write", "read-only", "primary", "stand
 
 # Parameters that the driver takes with its own address.
 DRIVER_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "sslmode": make_complaint_unless_one_of(*SSL_MODES),
-    "sslcert": complaint_about_text,
-    "sslkey": complaint_about_text,
-    "sslrootcert": complaint_about_text,
-    "sslcrl": complaint_about_text,
-    "sslpassword": complaint_about_text,
-    "sslnegotiation": make_complaint_unless_one_of("postgres", "direct"),
-    "ssl_min_protocol_version": make_complaint_unless_one_of(*TLS_VERSIONS),
-    "ssl_max_protocol_version": make_complaint_unless_one_of(*TLS_VERSIONS),
-    "passfile": complaint_about_text,
-    "krbsrvname": complaint_about_text,
-    "gsslib": make_complaint_unless_one_of("gssapi", "sspi"),
+    "sslmode": make_complaint_function_for_allowed_values(*SSL_MODES),
+    "sslcert": complaint_about_empty_text_or_none,
+    "sslkey": complaint_about_empty_text_or_none,
+    "sslrootcert": complaint_about_empty_text_or_none,
+    "sslcrl": complaint_about_empty_text_or_none,
+    "sslpassword": complaint_about_empty_text_or_none,
+    "sslnegotiation": make_complaint_function_for_allowed_values("postgres", "direct"),
+    "ssl_min_protocol_version": make_complaint_function_for_allowed_values(*TLS_VERSIONS),
+    "ssl_max_protocol_version": make_complaint_function_for_allowed_values(*TLS_VERSIONS),
+    "passfile": complaint_about_empty_text_or_none,
+    "krbsrvname": complaint_about_empty_text_or_none,
+    "gsslib": make_complaint_function_for_allowed_values("gssapi", "sspi"),
 }
 
 # Parameters that Easel itself follows when it connects.
 EASEL_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "target_session_attrs": make_complaint_unless_one_of(*TARGET_SESSION_ATTRIBUTES),
-    "application_name": complaint_about_text,
-    "options": complaint_about_text,
-    "connect_timeout": complaint_unless_whole_number,
-    "command_timeout": complaint_unless_positive_seconds,
-    "pool_mode": make_complaint_unless_one_of("session", "transaction"),
-    "keepalives": make_complaint_unless_one_of("0", "1"),
-    "keepalives_idle": complaint_unless_whole_number,
-    "keepalives_interval": complaint_unless_whole_number,
-    "keepalives_count": complaint_unless_whole_number,
-    "tcp_user_timeout": complaint_unless_whole_number,
+    "target_session_attrs": make_complaint_function_for_allowed_values(*TARGET_SESSION_ATTRIBUTES),
+    "application_name": complaint_about_empty_text_or_none,
+    "options": complaint_about_empty_text_or_none,
+    "connect_timeout": complaint_or_none_if_whole_number,
+    "command_timeout": complaint_or_none_if_positive_seconds,
+    "pool_mode": make_complaint_function_for_allowed_values("session", "transaction"),
+    "keepalives": make_complaint_function_for_allowed_values("0", "1"),
+    "keepalives_idle": complaint_or_none_if_whole_number,
+    "keepalives_interval": complaint_or_none_if_whole_number,
+    "keepalives_count": complaint_or_none_if_whole_number,
+    "tcp_user_timeout": complaint_or_none_if_whole_number,
 }
 
 # Environment variables of PostgreSQL's programs, by the parameter with the same effect; the others have none.
@@ -107,13 +107,13 @@ LIBPQ_VARIABLES: Mapping[str, str] = {
 
 # Parameters of libpq that change nothing here, as long as they have these values.
 IGNORED_PARAMETERS: Mapping[str, Callable[[str], str | None]] = {
-    "channel_binding": make_complaint_unless_one_of("disable", "prefer"),
-    "client_encoding": make_complaint_unless_one_of("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
-    "fallback_application_name": complaint_about_text,
-    "gssencmode": make_complaint_unless_one_of("disable", "prefer"),
-    "load_balance_hosts": make_complaint_unless_one_of("disable"),
-    "sslcompression": make_complaint_unless_one_of("0"),
-    "sslsni": make_complaint_unless_one_of("1"),
+    "channel_binding": make_complaint_function_for_allowed_values("disable", "prefer"),
+    "client_encoding": make_complaint_function_for_allowed_values("utf8", "UTF8", "utf-8", "UTF-8", "auto"),
+    "fallback_application_name": complaint_about_empty_text_or_none,
+    "gssencmode": make_complaint_function_for_allowed_values("disable", "prefer"),
+    "load_balance_hosts": make_complaint_function_for_allowed_values("disable"),
+    "sslcompression": make_complaint_function_for_allowed_values("0"),
+    "sslsni": make_complaint_function_for_allowed_values("1"),
 }
 
 LOCATION_PARAMETERS = ("host", "port", "user", "password", "dbname", "database")

@@ -66,13 +66,13 @@ def is_number_kept_by_spreadsheet(text: str, *, is_identifier: bool) -> bool:
     return bool(written) and len(digits.lstrip("0")) <= MAX_SPREADSHEET_DIGITS and text != "-0"
 
 
-def protect_cell(text: str, *, is_identifier: bool = True) -> str:
+def protect_cell_from_spreadsheet(text: str, *, is_identifier: bool = True) -> str:
     """Return the text as a cell that spreadsheet programs keep."""
     return f"'{text}" if is_changed_by_spreadsheet(text, is_identifier=is_identifier) else text
 
 
-def unprotect_cell(cell: str) -> str:
-    """Return the text of a cell that `protect_cell` has written."""
+def unprotect_spreadsheet_cell(cell: str) -> str:
+    """Return the text of a cell that `protect_cell_from_spreadsheet` has written."""
     return cell[1:] if cell[:1] == "'" and is_changed_by_spreadsheet(cell[1:]) else cell
 
 

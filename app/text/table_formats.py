@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from app.text.spreadsheets import ID_COLUMNS, protect_cell
+from app.text.spreadsheets import ID_COLUMNS, protect_cell_from_spreadsheet
 
 RowCells = Sequence[Any]
 EXPORT_ROWS_PER_BATCH = 2_000
@@ -58,7 +58,7 @@ def format_spreadsheet_rows(columns: Sequence[str], rows: Iterable[RowCells]) ->
         columns,
         (
             tuple(
-                protect_cell(cell, is_identifier=is_id) if isinstance(cell, str) else cell
+                protect_cell_from_spreadsheet(cell, is_identifier=is_id) if isinstance(cell, str) else cell
                 for cell, is_id in zip(row, is_id_column, strict=True)
             )
             for row in rows

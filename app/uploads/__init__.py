@@ -89,14 +89,15 @@ def read_table_of_any_length(
 
     Raises:
         TooLarge: `file_too_large`.
-        Invalid: `file_empty`; what `open_table_in_uploaded_file`, `iterate_decoded_chunks`, and `read_delimited_table`,
-            `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows are read.
+        Invalid: `file_empty`; what `open_table_in_uploaded_file_or_refuse`, `iterate_decoded_chunks`, and
+            `read_delimited_table`, `read_json_table` or `read_workbook_table` raise; `cell_too_long` while the rows
+            are read.
 
     """
     refuse_too_large_upload(file, max_mb)
     if workbooks.is_workbook(file):
         return workbooks.read_workbook_table(file, max_mb=max_mb, sheet=read_options.sheet)
-    table = containers.open_table_in_uploaded_file(file, file_name, max_mb=max_mb)
+    table = containers.open_table_in_uploaded_file_or_refuse(file, file_name, max_mb=max_mb)
     text_encoding = encodings.detect_encoding(table.file, read_options.encoding)
     extension = PurePath(table.name).suffix.lower()
 

@@ -141,7 +141,7 @@ def raise_foreign_format_refusal(file_format: ForeignFormat) -> NoReturn:
     raise Invalid(f"This is {file_format.phrase}. {file_format.advice} Nothing was imported.", code=error_code)
 
 
-def open_table_in_uploaded_file(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
+def open_table_in_uploaded_file_or_refuse(file: BinaryIO, file_name: str, *, max_mb: int) -> UnpackedTable:
     """Return the table in a file: the file itself, or the table that a gzip or zip contains.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `gzip_unreadable`, `zip_unreadable`, `zip_encrypted`,
@@ -152,7 +152,7 @@ def open_table_in_uploaded_file(file: BinaryIO, file_name: str, *, max_mb: int) 
     if start.startswith(GZIP_SIGNATURE):
         table = unpack_table_of_gzip(file, file_name, max_mb)
     elif start.startswith((ZIP_SIGNATURE, ZIP_END_SIGNATURE)):
-        table = unpack_only_table_of_zip(file, max_mb)
+        table = unpack_only_table_of_zip_or_refuse(file, max_mb)
     else:
         refuse_binary_format(file, start)
         return UnpackedTable(file, file_name)
@@ -296,7 +296,7 @@ def unpack_table_of_gzip(file: BinaryIO, file_name: str, max_mb: int) -> Unpacke
     return UnpackedTable(buffered_reader_of_raw_stream(raw), inner_name, "The file was unpacked (gzip).")
 
 
-def unpack_only_table_of_zip(file: BinaryIO, max_mb: int) -> UnpackedTable:
+def unpack_only_table_of_zip_or_refuse(file: BinaryIO, max_mb: int) -> UnpackedTable:
     """Return the only table in a zip.
 
     Raises `Invalid` (`excel_workbook`, `not_a_table`, `zip_unreadable`, `zip_encrypted`, `zip_not_one_table`).

@@ -66,7 +66,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     """
     if quotes not in (None, QUOTES_ENCLOSE_CELLS, QUOTES_ARE_TEXT):
         raise Invalid("`quotes` must be cells or text. Nothing was imported.", code="quotes_unknown")
-    line_count, has_quotes = count_lines_and_detect_quotes(read_lines)
+    line_count, has_quotes = line_count_and_whether_quotes_occur(read_lines)
     delimiter = detect_delimiter(read_lines, extension)
     is_tsv = delimiter == "\t"
     if not has_quotes:
@@ -82,7 +82,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
             iterate_rows_with_literal_quotes(read_lines, delimiter), delimiter, collect_quote_evidence=True
         )
         is_one_column = len(plain_scan.header.cells) == 1 and extension in (*TAB_EXTENSIONS, ".txt")
-        quote_mode = quotes or quote_mode_of_scans(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
+        quote_mode = quotes or choose_quote_mode_or_refuse(quoted_scan, plain_scan, is_tsv=is_tsv or is_one_column)
         scan = quoted_scan if quote_mode == QUOTES_ENCLOSE_CELLS else plain_scan
     if scan.refusal:
         raise scan.refusal
@@ -109,7 +109,7 @@ def read_delimited_table(read_lines: LineReader, extension: str, quotes: str | N
     )
 
 
-def count_lines_and_detect_quotes(read_lines: LineReader) -> tuple[int, bool]:
+def line_count_and_whether_quotes_occur(read_lines: LineReader) -> tuple[int, bool]:
     """Return the number of lines, and whether there are quotation marks."""
     line_count, has_quotes = 0, False
     for line in read_lines():
@@ -252,7 +252,7 @@ def refuse_ragged_row(row: DelimitedRow, column_count: int) -> None:
 # Use of quotation marks
 
 
-def quote_mode_of_scans(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
+def choose_quote_mode_or_refuse(quoted_scan: TableScan, plain_scan: TableScan, *, is_tsv: bool) -> str:
     """Return `QUOTES_ENCLOSE_CELLS` or `QUOTES_ARE_TEXT` by the rule in `quote_mode`.
 
     Raises `Invalid` (`quotes_unclear`, `csv_unreadable`, `ragged_row`).
@@ -302,7 +302,7 @@ def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str],
     names = [normalize("NFC", name.strip()) for name in scan.header.cells]
     notes = []
     if not names[0] and 0 in scan.first_filled_lines:
-        names[0] = next(name for name in iterate_names_of_index_column() if name not in names)
+        names[0] = next(name for name in iterate_candidate_names_of_index_column() if name not in names)
         notes.append(f"The first column has no name and is called “{names[0]}”. It can be chosen as the id.")
     unnamed_positions = [position for position, name in enumerate(names) if not name]
     for position in unnamed_positions:
@@ -320,7 +320,7 @@ def column_names_by_position_and_notes(scan: TableScan) -> tuple[dict[int, str],
     return columns, notes
 
 
-def iterate_names_of_index_column() -> Iterator[str]:
+def iterate_candidate_names_of_index_column() -> Iterator[str]:
     yield INDEX_COLUMN
     yield from (f"{INDEX_COLUMN}-{number}" for number in count(2))
 

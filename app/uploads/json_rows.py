@@ -15,7 +15,7 @@ from app.uploads.json_values import (
     JsonValueReader,
     json_type_with_article,
     reason_json_is_unreadable,
-    require_object_as_row,
+    row_from_object_or_refuse,
 )
 from app.uploads.rows import (
     MAX_UPLOAD_COLUMNS,
@@ -105,7 +105,7 @@ def table_from_objects(numbered_objects: Iterable[tuple[int, Mapping[str, Any]]]
 def table_from_row_source(row_source: JsonRowSource, line_count: int) -> UploadedTable:
     columns = JsonColumns()
     for record in iterate_rows_and_add_columns(row_source.read_values, columns):
-        columns.add_row(record.line, require_object_as_row(record.line, record.values))
+        columns.add_row(record.line, row_from_object_or_refuse(record.line, record.values))
     notes = [row_source.note] if row_source.note else []
     if columns.task_count:
         notes.append("The values in “data” of each task were read as columns.")
@@ -123,7 +123,7 @@ def iterate_rows_and_add_columns(read_values: NumberedValueReader, columns: Json
     """Yield the rows, and add their columns. Raises `Invalid` (`json_unreadable`)."""
     for line, value in read_values():
         if not isinstance(value, dict):
-            require_object_as_row(line, value)
+            row_from_object_or_refuse(line, value)
         row = row_with_task_data_as_columns(value)
         columns.task_count += row is not value
         yield UploadedRow(line, row)
@@ -159,7 +159,7 @@ def find_row_source_of_json(read_chunks: ChunkReader, read_lines: ChunkReader, e
         return JsonRowSource(lambda: iterate_elements_of_json_list(read_chunks))
     if is_json_lines(read_lines, extension):
         return JsonRowSource(lambda: iterate_values_of_json_lines(read_lines))
-    return find_row_source_in_object(read_chunks)
+    return find_row_source_in_object_or_refuse(read_chunks)
 
 
 def is_json_lines(read_lines: ChunkReader, extension: str) -> bool:
@@ -198,15 +198,15 @@ def iterate_elements_of_json_list(read_chunks: ChunkReader) -> Iterator[tuple[in
 
 def iterate_elements_of_next_list(json_reader: JsonValueReader) -> Iterator[tuple[int, Any]]:
     """Yield the elements of the next value, a list."""
-    json_reader.require_character("[", "what is before it")
-    if json_reader.skip_character_if_next("]"):
+    json_reader.skip_required_character_or_refuse("[", "what is before it")
+    if json_reader.skip_character_and_tell_if_next("]"):
         return
     while True:
         json_reader.peek_character()
         yield json_reader.line, json_reader.read_value()
-        if json_reader.skip_character_if_next("]"):
+        if json_reader.skip_character_and_tell_if_next("]"):
             return
-        json_reader.require_character(",", "a row of the list")
+        json_reader.skip_required_character_or_refuse(",", "a row of the list")
 
 
 def iterate_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int, Any]]:
@@ -216,7 +216,7 @@ def iterate_concatenated_objects(read_chunks: ChunkReader) -> Iterator[tuple[int
         yield json_reader.line, json_reader.read_value()
 
 
-def find_row_source_in_object(read_chunks: ChunkReader) -> JsonRowSource:
+def find_row_source_in_object_or_refuse(read_chunks: ChunkReader) -> JsonRowSource:
     """Find the list of rows in an object.
 
     Raises `Invalid` (`json_unreadable`, `json_no_rows`, `json_several_lists`).
@@ -256,8 +256,8 @@ def raise_object_without_rows_refusal(names: list[str]) -> NoReturn:
 
 def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
     """Yield the names in the next object; the caller reads the value of each before it takes the next name."""
-    json_reader.require_character("{", "what is before it")
-    if json_reader.skip_character_if_next("}"):
+    json_reader.skip_required_character_or_refuse("{", "what is before it")
+    if json_reader.skip_character_and_tell_if_next("}"):
         return
     while True:
         json_reader.peek_character()
@@ -266,11 +266,11 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
             raise_upload_refusal_at_line(
                 "json_unreadable", json_reader.line, f"there is {json_type_with_article(name)} where a name should be."
             )
-        json_reader.require_character(":", "a name")
+        json_reader.skip_required_character_or_refuse(":", "a name")
         yield name
-        if json_reader.skip_character_if_next("}"):
+        if json_reader.skip_character_and_tell_if_next("}"):
             return
-        json_reader.require_character(",", "a value")
+        json_reader.skip_required_character_or_refuse(",", "a value")
 
 
 def skip_value_and_return_its_kind(json_reader: JsonValueReader) -> str:

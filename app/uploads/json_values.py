@@ -47,7 +47,7 @@ def reason_json_is_unreadable(problem: Exception) -> str:
     return "a number is too long or too large."
 
 
-def require_object_as_row(line_number: int, value: Any) -> dict[str, Any]:
+def row_from_object_or_refuse(line_number: int, value: Any) -> dict[str, Any]:
     """Return an object that can be a row. Refuses texts that PostgreSQL cannot store.
 
     Raises `Invalid` (`json_unreadable`, `nul_byte`, `cell_too_long`).
@@ -152,16 +152,16 @@ class JsonValueReader:
             pass
         return "".join(self.buffer[self.position : self.position + 2**12].split()).startswith(characters)
 
-    def skip_character_if_next(self, character: str) -> bool:
+    def skip_character_and_tell_if_next(self, character: str) -> bool:
         """Skip a character if it comes next."""
         if self.peek_character() != character:
             return False
         self.move_to_position_in_buffer(self.position + 1)
         return True
 
-    def require_character(self, character: str, previous_part: str) -> None:
+    def skip_required_character_or_refuse(self, character: str, previous_part: str) -> None:
         """Skip a character. Raises `Invalid` (`json_unreadable`) if another one comes next."""
-        if not self.skip_character_if_next(character):
+        if not self.skip_character_and_tell_if_next(character):
             next_character = self.peek_character()
             subject = f"“{next_character}” follows" if next_character else "the file ends after"
             message = (
@@ -178,7 +178,7 @@ class JsonValueReader:
             try:
                 value, end = STRICT_JSON_DECODER.raw_decode(self.buffer, self.position)
             except json.JSONDecodeError as problem:
-                if self.double_buffered_part_of_value():
+                if self.double_buffered_part_and_tell_if_possible():
                     continue
                 line = self.line + self.buffer.count("\n", self.position, problem.pos)
                 raise_upload_refusal_at_line("json_unreadable", line, reason_json_is_unreadable(problem))
@@ -187,13 +187,13 @@ class JsonValueReader:
             if (
                 end == len(self.buffer)
                 and not isinstance(value, dict | list | str)
-                and self.double_buffered_part_of_value()
+                and self.double_buffered_part_and_tell_if_possible()
             ):
                 continue  # a number may continue in the next chunk
             self.move_to_position_in_buffer(end)
             return value
 
-    def double_buffered_part_of_value(self) -> bool:
+    def double_buffered_part_and_tell_if_possible(self) -> bool:
         """Double the part of the value in memory; return False at the end. Raises `Invalid` (`row_too_long`)."""
         buffered_characters = len(self.buffer) - self.position
         if buffered_characters > MAX_ROW_CHARACTERS:

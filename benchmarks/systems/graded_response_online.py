@@ -21,7 +21,7 @@ import numpy.typing as npt
 from scipy.special import expit, log_expit
 
 from app.inference.ground.arrays import Array
-from app.inference.observations.baseline import Mask, require_baseline_judgments
+from app.inference.observations.baseline import Mask, validated_baseline_judgments
 from app.inference.systems.graded_marginal import Prior
 
 Belief = tuple[float, float]
@@ -135,7 +135,7 @@ def fit(
 
     (n,) each, as in `graded_response.fit`. ValueError for arrays that are not.
     """
-    columns = require_baseline_judgments(
+    columns = validated_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     groups = columns.items, columns.annotators, columns.segments

@@ -29,7 +29,7 @@ from app.inference.observations.baseline import (
     Mask,
     notes_on_limits_of_baseline_judgments,
     refuse_missing_or_equal_outcomes,
-    require_baseline_judgments,
+    validated_baseline_judgments,
 )
 from app.inference.systems.graded_marginal import LogisticTerms, Prior, make_logistic_terms
 
@@ -80,21 +80,21 @@ def fit(
     """
     if not (0.0 < sensitivity < np.inf and 0.0 < quality_sd < np.inf):
         raise ValueError("sensitivity and quality_sd must be finite numbers above 0")
-    columns = require_baseline_judgments(
+    columns = validated_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_missing_or_equal_outcomes(columns.outcomes)
     review = review_of(columns, sensitivity, quality_sd, prior or Prior())
     found = _split(_maximise(review, most_iterations), review)
     return TwoStage(
-        score=columns.items.scatter(found.ability),
-        standard_error=columns.items.scatter(_ability_error(found, review)),
-        estimable=columns.items.is_judged,
+        score=columns.items.values_with_nan_for_unused(found.ability),
+        standard_error=columns.items.values_with_nan_for_unused(_ability_error(found, review)),
+        estimable=columns.items.is_judged_mask,
         quality=found.ability[review.author] + found.luck,
         artifact_item=columns.items.used[review.author],
         artifact_segment=columns.segments.used[review.task],
-        difficulty=columns.segments.scatter(found.difficulty),
-        bias=columns.annotators.scatter(found.bias),
+        difficulty=columns.segments.values_with_nan_for_unused(found.difficulty),
+        bias=columns.annotators.values_with_nan_for_unused(found.bias),
         thresholds=found.thresholds,
         notes=tuple(notes_on_limits_of_baseline_judgments(columns)),
     )

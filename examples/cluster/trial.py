@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg
 import httpx
 
-from app.accounts.tokens import issue_api_token
+from app.accounts.tokens import issue_token_or_refuse
 from app.accounts.users import find_oldest_user_or_create_admin
 from app.database.session import create_engine
 from app.settings import Settings
@@ -229,7 +229,7 @@ async def launch_campaign(cluster: Cluster) -> Work:
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         owner = await find_oldest_user_or_create_admin(connection, now=now)
-        token = await issue_api_token(connection, owner.id, "trial", now=now)
+        token = await issue_token_or_refuse(connection, owner.id, "trial", now=now)
     await engine.dispose()
     settings = {"name": "Trial", "question": "How good?", "judgments_per_item": 1000, "items_per_hit": ITEMS_PER_HIT}
     table = "id,text\n" + "".join(f"v{number},text {number}\n" for number in range(ITEMS))

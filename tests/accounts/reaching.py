@@ -17,7 +17,7 @@ async def log_in_with_role(
 ):
     """A researcher of this role for the server, and perhaps in a campaign, logged in, and the token of their program.
 
-    of: what the token is for, as `issue_api_token` takes it.
+    of: what the token is for, as `issue_token_or_refuse` takes it.
     """
     now = datetime.now(UTC)
     async with app.state.database.begin() as connection:
@@ -26,9 +26,9 @@ async def log_in_with_role(
             connection, f"one.{role}.{member or 'none'}", now=now, role=role
         )
         if member:
-            await members.insert_member_if_new(connection, campaign, user, member, now=now)
+            await members.insert_member_and_tell_if_new(connection, campaign, user, member, now=now)
         session = await login.start_session_and_return_secret(connection, user.id, now=now, hours=12)
-        token = await tokens.issue_api_token(connection, user.id, "program", now=now, **of)
+        token = await tokens.issue_token_or_refuse(connection, user.id, "program", now=now, **of)
     client.cookies.set(app.state.cookie_name, session)
     client.headers["X-CSRF-Token"] = csrf_token_of_session(session)
     return user, token

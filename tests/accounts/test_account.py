@@ -173,7 +173,7 @@ async def a_link_for(app, name="admin"):
     async with app.state.database.begin() as connection:
         user = await users.fetch_user_by_name_or_none(connection, name)
         assert user
-        return await login.create_one_time_login_secret(connection, now=datetime.now(UTC), user_id=user.id)
+        return await login.create_one_time_login_and_return_secret(connection, now=datetime.now(UTC), user_id=user.id)
 
 
 @asynccontextmanager

@@ -34,7 +34,9 @@ async def campaign(engine):
 async def headers(engine, researcher):
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        return {"authorization": f"Bearer {await tokens.issue_api_token(connection, admin.id, 'program', now=NOW)}"}
+        return {
+            "authorization": f"Bearer {await tokens.issue_token_or_refuse(connection, admin.id, 'program', now=NOW)}"
+        }
 
 
 async def test_each_download_of_a_file_about_people_is_a_line(engine, researcher, headers, campaign):

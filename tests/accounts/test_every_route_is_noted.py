@@ -18,7 +18,7 @@ from app.accounts import login, users
 from app.accounts.secrets import csrf_token_of_session
 from app.campaigns import form_values
 from app.database.alerts import store_alert_unless_known
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 
 READING = {"GET", "HEAD", "OPTIONS"}
@@ -264,7 +264,7 @@ class Visitor:
     async def alert(self, slug, about):
         """One to be seen."""
         async with self.engine.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             await store_alert_unless_known(connection, campaign.id, "held", about, about=about)
         return await fetch_value(self.engine, "SELECT id FROM alerts WHERE about = :about", about=about)
 

@@ -114,7 +114,7 @@ async def test_a_remark_of_another_campaign_is_not_among_those_of_this_one(app, 
     hit = await try_to_lease_hit(engine, visit)
     said = Answer(dict.fromkeys(hit.items, 50.0), remarks={"hit": Remark("Heard there.")}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, visit, hit.id, said, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, visit, hit.id, said, now=NOW)
     _, token = await log_in_with_role(app, client, "guest", "manager", mine)
     bearer = {"authorization": f"Bearer {token}"}
     for params in ({}, {"annotator": "A1"}, {"words": "heard"}, {"kind": "comments"}):

@@ -78,7 +78,7 @@ async def test_whoever_has_an_account_accepts_by_its_password(client, engine):
     async with engine.begin() as connection:
         dan = await users.insert_and_return_user_or_refuse(connection, "dan", now=NOW, role="guest")
         await users.store_password_and_end_other_sessions(
-            connection, dan.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
+            connection, dan.id, await passwords.hash_allowed_password_or_refuse(PASSWORD), kept_session_digest=b""
         )
     token = await invited(engine, campaign)
     wrong = await client.post("/invitation", data=sent(token, "existing", password="wrong words"))
@@ -201,7 +201,7 @@ async def test_to_invite_takes_the_password_where_there_is_one(app, engine):
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
         await users.store_password_and_end_other_sessions(
-            connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=b""
+            connection, admin.id, await passwords.hash_allowed_password_or_refuse(PASSWORD), kept_session_digest=b""
         )
         session = await login.start_session_and_return_secret(connection, admin.id, now=NOW, hours=12)
     async with http_client(app) as client:

@@ -39,7 +39,7 @@ def acting():
 async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
     campaign = await create_draft(engine, judgments_per_item=3)
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 7})
         )
     assert (await fetch_rows(engine, LINES))[-1] == (
@@ -51,7 +51,7 @@ async def test_a_change_of_settings_says_who_and_from_what_to_what(engine):
 async def test_what_was_saved_as_it_was_is_no_change(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(connection, campaign.slug, lambda before: before)
+        await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, lambda before: before)
     assert [row[2] for row in await fetch_rows(engine, LINES)] == ["campaign.created"]
 
 
@@ -74,7 +74,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
         bea = await users.insert_and_return_user_or_refuse(connection, "bea", now=NOW)
-        await tokens.issue_api_token(connection, bea.id, "notebook", now=NOW)
+        await tokens.issue_token_or_refuse(connection, bea.id, "notebook", now=NOW)
         await users.delete_user_unless_self_or_last_owner(connection, bea.id, actor_id=admin.id)
     assert [row[:4] for row in await fetch_rows(engine, LINES)] == [
         ("bea", "page", "user.added", "bea"),
@@ -86,7 +86,7 @@ async def test_the_name_of_a_removed_researcher_stays(engine):
 async def test_a_deleted_draft_stays_in_the_log(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
     assert (await fetch_rows(engine, LINES))[-1][2] == "campaign.deleted"
     assert await fetch_value(engine, "SELECT campaign FROM audit_log ORDER BY id DESC LIMIT 1") == campaign.slug
 
@@ -155,7 +155,7 @@ async def test_the_page_says_what_was_changed_and_is_paged(engine, researcher):
     seeds = iter(range(60))
     for _ in range(60):
         async with engine.begin() as connection:
-            await settings_edits.store_changed_settings(
+            await settings_edits.store_changed_settings_or_refuse(
                 connection, campaign.slug, lambda before: before.model_copy(update={"seed": next(seeds)})
             )
     first = (await researcher.get(f"/admin/campaigns/{campaign.slug}/log")).text
@@ -170,7 +170,7 @@ async def test_programs_read_the_log(engine, app, client):
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "notebook", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "notebook", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     found = (await client.get(f"/api/v1/campaigns/{campaign.slug}/log?size=1")).json()
     assert found["total"] == 2

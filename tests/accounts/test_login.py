@@ -30,14 +30,14 @@ async def add(engine, name="ada", password=PASSWORD):
     async with engine.begin() as connection:
         user = await users.insert_and_return_user_or_refuse(connection, name, now=NOW)
         await users.store_password_and_end_other_sessions(
-            connection, user.id, await passwords.hash_password(password), kept_session_digest=b""
+            connection, user.id, await passwords.hash_allowed_password_or_refuse(password), kept_session_digest=b""
         )
     return user
 
 
 async def one_time(engine, *, now=NOW):
     async with engine.begin() as connection:
-        return await login.create_one_time_login_secret(connection, now=now)
+        return await login.create_one_time_login_and_return_secret(connection, now=now)
 
 
 async def redeem(engine, token, *, now=NOW):
@@ -280,7 +280,7 @@ async def test_a_name_is_taken_once(engine):
 @pytest.mark.parametrize(("password", "code"), [("nine char", "password_too_short"), ("x" * 1001, "password_too_long")])
 async def test_passwords_have_a_length(password, code):
     with pytest.raises(Invalid) as refusal:
-        await passwords.hash_password(password)
+        await passwords.hash_allowed_password_or_refuse(password)
     assert refusal.value.code == code
 
 

@@ -11,7 +11,7 @@ from app.accounts import invitations, members, shared_links, users
 from app.accounts.roles import NEED_BY_ROUTE
 from app.database.audit_log import CURRENT_ACTOR, Actor
 from app.errors import Conflict
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.accounts.reaching import fill_path, log_in_with_role
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -36,7 +36,7 @@ async def shared(engine: AsyncEngine, name: str, role: str, campaign):
     """A guest of the server with this role in a campaign."""
     async with engine.begin() as connection:
         user = await users.insert_and_return_user_or_refuse(connection, name, now=NOW, role="guest")
-        await members.insert_member_if_new(connection, campaign, user, role, now=NOW)
+        await members.insert_member_and_tell_if_new(connection, campaign, user, role, now=NOW)
         return user
 
 
@@ -55,7 +55,7 @@ async def test_whoever_creates_a_campaign_owns_it_and_lists_show_what_is_theirs(
     assert missing.status_code == nowhere.status_code == 404
     assert missing.text.replace(others.slug, "nowhere") == nowhere.text
     async with engine.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, made)
+        campaign = await load_campaign_by_slug_or_refuse(connection, made)
     assert await owners(engine, campaign) == [("one.member.none", "owner")]
 
 
@@ -70,7 +70,9 @@ async def test_a_copy_belongs_to_who_made_it_and_tells_of_no_other_copies(app, c
     assert await fetch_value(engine, "SELECT name FROM campaigns WHERE slug = :slug", slug=slug) == "Verbs (copy)"
     assert slug != hidden.slug
     async with engine.begin() as connection:
-        assert await owners(engine, await load_campaign_by_slug(connection, slug)) == [("one.member.manager", "owner")]
+        assert await owners(engine, await load_campaign_by_slug_or_refuse(connection, slug)) == [
+            ("one.member.manager", "owner")
+        ]
 
 
 async def test_a_guest_who_manages_a_campaign_makes_none_of_it(app, client, engine):
@@ -128,7 +130,7 @@ async def test_who_cannot_be_added_is_said(researcher, engine, name, role, statu
     campaign = await create_running_campaign(engine)
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        await members.insert_member_if_new(connection, campaign, admin, "owner", now=NOW)
+        await members.insert_member_and_tell_if_new(connection, campaign, admin, "owner", now=NOW)
     refused = await researcher.post(f"/admin/campaigns/{campaign.slug}/members", data={"name": name, "role": role})
     assert (refused.status_code, "Nothing was changed" in refused.text) == (status, True)
 

@@ -305,12 +305,12 @@ async def test_a_provider_that_is_away_is_left_in_peace_for_some_seconds(address
     at = [0.0]
     asked = Provider("http://127.0.0.1:9", CLIENT, SECRET, clock=lambda: at[0])
     with pytest.raises(BadGateway):
-        await asked.load_openid_endpoints()
+        await asked.load_openid_endpoints_or_refuse()
     asked.issuer = address
     with pytest.raises(BadGateway):
-        await asked.load_openid_endpoints()
+        await asked.load_openid_endpoints_or_refuse()
     at[0] += openid.PROVIDER_REST_SECONDS
-    assert (await asked.load_openid_endpoints()).issuer == address
+    assert (await asked.load_openid_endpoints_or_refuse()).issuer == address
 
 
 async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider):
@@ -324,11 +324,11 @@ async def test_who_says_no_at_the_provider_is_back_at_the_login(client, provider
 
 @given(claims=st.dictionaries(CLAIM, JSON, max_size=9))
 def test_no_claims_are_more_than_refused(claims):
-    begun = openid.LoginState.new("/admin")
+    begun = openid.LoginState.with_new_secrets("/admin")
     usual = {"iss": "https://id.example", "aud": CLIENT, "sub": "a", "iat": time.time(), "nonce": begun.nonce}
     asked = Provider("https://id.example", CLIENT, SECRET)
     with suppress(Unauthenticated):
-        told = asked.to_verified_identity(usual | {"exp": time.time() + 300} | claims, begun)
+        told = asked.verified_identity_or_refuse(usual | {"exp": time.time() + 300} | claims, begun)
         assert told.subject.isprintable()
 
 

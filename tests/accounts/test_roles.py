@@ -91,7 +91,7 @@ async def test_a_token_for_one_campaign_finds_no_other_and_leaves_the_server_alo
     ]
     user, _ = await log_in_with_role(app, client, OWNER)
     async with app.state.database.begin() as connection:
-        token = await tokens.issue_api_token(connection, user.id, "one", now=NOW, campaign=campaign)
+        token = await tokens.issue_token_or_refuse(connection, user.id, "one", now=NOW, campaign=campaign)
     for address, need in NEED_BY_ROUTE.items():
         path = address.split()[1]
         if not path.startswith("/api/"):

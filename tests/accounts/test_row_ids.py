@@ -19,7 +19,7 @@ async def test_no_address_takes_another_spelling_of_an_id(app, researcher):
     campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
     headers = {"authorization": f"Bearer {token}"}
     found = []
     for address in WITH_IDS:

@@ -115,7 +115,7 @@ async def test_who_has_no_password_or_has_just_come_by_a_link_is_not_asked(app, 
     await researcher.post("/admin/account/password", data={"password": PASSWORD})
     assert (await researcher.post(address, data={"words": "b"})).status_code == 403
     async with app.state.database.begin() as connection:
-        token = await login.create_one_time_login_secret(connection, now=NOW.now(NOW.tzinfo))
+        token = await login.create_one_time_login_and_return_secret(connection, now=NOW.now(NOW.tzinfo))
     await client.post("/login", data={"token": token})
     csrf = re.search(r'name="csrf" value="([^"]+)"', (await client.get("/admin/account")).text)
     assert csrf

@@ -297,7 +297,7 @@ async def test_addresses_are_in_no_file_and_the_log_says_only_that_they_changed(
     assert "hook.example" not in format_campaign_file(settings)
     assert "bea@" not in (await researcher.get(f"/admin/campaigns/{campaign.slug}/export/settings.json")).text
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: it.model_copy(update={"alert_webhook": None})
         )
     changed = "SELECT before, after FROM audit_log WHERE action = 'settings.changed'"

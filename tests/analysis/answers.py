@@ -91,7 +91,7 @@ def simulated_answers(
     size = size or design.default_items
     shown = [rng.permutation(n_items)[:size] for _ in range(hits)]
     seen = [np.arange(n_items)[some] / (n_items - 1) + rng.normal(0, 0.1, size) for some in shown]
-    values = np.array([design.simulate_answer(shares.tolist()) for shares in seen])
+    values = np.array([design.simulate_answer_values(shares.tolist()) for shares in seen])
     made = answers(
         [
             (k % annotators, dict(zip(some.tolist(), row, strict=True)))

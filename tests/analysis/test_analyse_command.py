@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.analysis.result_types import Column, ResultTable
-from app.cli.analysis import AnalysisOutput, iterate_output_as_text
+from app.cli.analysis import AnalysisOutput, iterate_text_lines_of_output
 from app.cli.commands import easel as command
 from tests.analysis.answers import OFFERED
 
@@ -79,14 +79,14 @@ def test_tables_of_systems_are_not_offered_where_items_name_none(easel, answered
 def test_numbers_have_as_many_decimals_as_their_column_needs_and_no_powers_of_ten():
     columns = (Column("id", "Id", "text"), Column("probability", "Probability"), Column("confidence", "Confidence"))
     found = AnalysisOutput(ResultTable(columns, [("a", 6.698e-09, 1.0), ("b", 3.146e-20, 1.0), ("c", -0.25, None)]))
-    rows = [line.split() for line in "".join(iterate_output_as_text(found, 80)).splitlines()[1:]]
+    rows = [line.split() for line in "".join(iterate_text_lines_of_output(found, 80)).splitlines()[1:]]
     assert rows == [["a", "0.000", "1.000"], ["b", "0.000", "1.000"], ["c", "-0.250", "-"]]
 
 
 def test_each_measure_has_decimals_of_its_own():
     columns = (Column("measure", "Name", "text"), Column("value", "Value"))
     rows = "".join(
-        iterate_output_as_text(AnalysisOutput(ResultTable(columns, [("kappa", 0.5), ("items", 40.0)])), 80)
+        iterate_text_lines_of_output(AnalysisOutput(ResultTable(columns, [("kappa", 0.5), ("items", 40.0)])), 80)
     ).splitlines()[1:]
     assert [row.split() for row in rows] == [["kappa", "0.500"], ["items", "40"]]
 

@@ -10,7 +10,7 @@ from app.analysis.chart_axes import LinearScale, axis_around_intervals, axis_wit
 def test_a_scale_maps_its_ends_to_the_ends_of_the_drawing():
     x = LinearScale(20, 60, 64, 616)
     assert (x(20), x(60), x(40)) == (64, 616, 340)
-    assert [words for _, words in x.ticks()] == ["20", "30", "40", "50", "60"]
+    assert [words for _, words in x.evenly_spaced_ticks()] == ["20", "30", "40", "50", "60"]
 
 
 def test_a_scale_of_no_width_divides_by_nothing():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from app.analysis.fit_cache import FitCache
 from app.cli.commands import easel
 from app.errors import NotFound
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, criteria_settings
 from tests.annotation.hits.systems import create_campaign_of_systems
@@ -27,7 +27,7 @@ async def answered_campaign(engine):
 
 
 async def rows(engine, slug, what, **how):
-    file = await open_export(engine, slug, what, **how)
+    file = await open_export_or_refuse(engine, slug, what, **how)
     text = "".join([piece async for piece in file.chunks])
     return list(csv.DictReader(io.StringIO(text)))
 
@@ -101,7 +101,7 @@ async def test_responses_are_exported_with_a_row_for_each_criterion_and_the_plac
 
 
 async def test_the_export_of_responses_leads_another_campaign_to_the_same_posteriors(engine, answered_campaign):
-    file = await open_export(engine, answered_campaign.slug, "responses")
+    file = await open_export_or_refuse(engine, answered_campaign.slug, "responses")
     again = await create_campaign_with_criteria(engine, 2)
     await import_results(engine, again, "".join([piece async for piece in file.chunks]))
     statement = """SELECT criterion, number, state, judgments FROM current_posteriors
@@ -115,7 +115,7 @@ async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engi
     first, second = [await rows(engine, answered_campaign.slug, "scores", criterion=name) for name in ("", "fluency")]
     assert [row["mean"] for row in first] != [row["mean"] for row in second]
     named = [
-        await open_export(engine, answered_campaign.slug, what, criterion="fluency")
+        await open_export_or_refuse(engine, answered_campaign.slug, what, criterion="fluency")
         for what in ("scores", "easl", "items")
     ]
     assert [(one.name, one.criterion) for one in named] == [("scores", "fluency"), ("easl", "fluency"), ("items", "")]

@@ -25,7 +25,7 @@ from app.database.bulk import open_snapshot
 from app.database.session import begin_transaction
 from app.designs.answer import Answer
 from app.errors import Conflict, NotFound
-from app.exports.registry import export_names, open_export
+from app.exports.registry import export_names, open_export_or_refuse
 from app.record import responses
 from tests.analysis.answers import OFFERED
 from tests.annotation.hits.campaigns import (
@@ -65,7 +65,7 @@ async def answers_of(engine, campaign):
 
 
 async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
-    file = await open_export(engine, slug, what, format_, **how)
+    file = await open_export_or_refuse(engine, slug, what, format_, **how)
     return "".join([piece async for piece in file.chunks])
 
 
@@ -172,7 +172,9 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
     hit = await try_to_lease_hit(engine, slow)
     free = [f"v{number}" for number in range(12) if number not in hit.items]
     async with begin_transaction(engine) as connection:
-        await submission.store_answer_of_hit(connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(
+            connection, slow, hit.id, Answer(dict.fromkeys(hit.items, 50.0)), now=NOW
+        )
         await import_results(
             engine, campaign, f"Input.id1,Input.id2,Answer.range1,Answer.range2\n{free[0]},{free[1]},1,2\n"
         )
@@ -184,7 +186,7 @@ async def test_an_answer_with_a_lower_number_that_is_committed_later_is_seen(eng
 
 async def intervals_of(engine, campaign, fits):
     async with fits.open_answers_snapshot(engine) as connection:
-        return (await fits.update_calibrated_evidence(connection, campaign.criteria[0])).intervals
+        return (await fits.load_and_cache_calibrated_evidence(connection, campaign.criteria[0])).intervals
 
 
 async def test_of_the_calibrated_intervals_each_answer_is_read_once(engine, monkeypatch):
@@ -383,7 +385,7 @@ async def test_labels_of_items_are_cut_into_as_many_as_asked_for(engine):
 async def test_an_export_that_cannot_be_fitted_is_refused_before_its_first_line(engine, what):
     campaign = await create_launched_campaign(engine)
     with pytest.raises(Conflict) as refusal:
-        await open_export(engine, campaign.slug, what)
+        await open_export_or_refuse(engine, campaign.slug, what)
     assert refusal.value.code == "no_judgments"
 
 
@@ -401,5 +403,5 @@ async def test_exports_are_written_piece_by_piece(engine, monkeypatch):
     monkeypatch.setattr("app.exports.fitted.FITTED_ROWS_PER_BATCH", 2)
     campaign = await create_answered_campaign(engine)
     for what, pieces in (("scores", 4), ("item_labels", 4), ("labels", 7)):
-        file = await open_export(engine, campaign.slug, what)
+        file = await open_export_or_refuse(engine, campaign.slug, what)
         assert len([piece async for piece in file.chunks]) == pieces

@@ -16,7 +16,7 @@ from app.database.bulk import open_snapshot
 from app.designs.registry import DESIGNS
 from app.inference.preferences import bradley_terry
 from app.inference.preferences.scale_reliability import scale_separation
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.analysis.answers import answers, simulated_answers
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -139,7 +139,7 @@ async def test_answers_given_in_easel_have_a_time(engine):
     hit = await try_to_lease_hit(engine, annotator)
     await submit_scores(engine, annotator, hit, now=NOW + timedelta(seconds=7), scores=[1.0, 2.0])
     async with open_snapshot(engine) as connection:
-        loaded = await load_campaign_by_slug(connection, campaign.slug)
+        loaded = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         made = await load_campaign_answers(connection, loaded.criteria[0])
     assert made.seconds is not None
     assert made.seconds.tolist() == [7.0]

@@ -49,7 +49,9 @@ def test_an_interval_holds_its_score(subtests):
 def test_trueskill_says_how_far_its_intervals_are_off_as_annotators_disagreement_tells():
     made = crowd_answers()
     found = SCORE_METHODS["trueskill"].fit(made)
-    told = moderated_means_of_tally(Tally.empty(12).with_judgments_added(made.item, made.annotator, made.unit_score))
+    told = moderated_means_of_tally(
+        Tally.empty(12).with_judgments_added(made.item, made.annotator, made.scores_between_0_and_1)
+    )
     share, times = told.expected_coverage_and_width_ratio(*scores_and_interval_ends(found)[1:])
     assert f"about {100 * share:.0f} in 100 of its intervals contain" in found.notes[0]
     assert (f"{times:.1f} times as wide" if abs(times - 1) >= 0.05 else "about as wide") in found.notes[0]
@@ -178,7 +180,9 @@ def test_another_law_is_replayed_with_the_campaigns_parameters(subtests):
             made = crowd_answers(
                 law="trueskill" if name == "easl" else "easl", parameters=LawParameters(gamma=0.3, tie_margin=0.05)
             )
-            state = posteriors_after(SCORE_LAWS[name], 12, scores.answered_hits(made, made.unit_score), made.parameters)
+            state = posteriors_after(
+                SCORE_LAWS[name], 12, scores.answered_hits(made, made.scores_between_0_and_1), made.parameters
+            )
             np.testing.assert_allclose(
                 scores.make_online_score_function(name)(made).values, 100 * SCORE_LAWS[name].family.score(*state)
             )
@@ -186,7 +190,7 @@ def test_another_law_is_replayed_with_the_campaigns_parameters(subtests):
 
 def test_hits_are_those_of_the_answers_with_who_gave_them_and_scores_from_0_to_1():
     made = answers(TWO)
-    assert scores.answered_hits(made, made.unit_score) == [
+    assert scores.answered_hits(made, made.scores_between_0_and_1) == [
         AnsweredHit(0, [0, 1], [0.8, 0.2]),
         AnsweredHit(1, [1, 0], [0.4, 0.6]),
     ]

@@ -7,7 +7,7 @@ from app.analysis.available_methods import load_available_methods
 from app.analysis.result_types import Options
 from app.database.bulk import open_snapshot
 from app.inference.ground.inestimable import Inestimable
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.analysis.answers import answers
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.annotation.hits.systems import create_campaign_of_systems, outputs_table
@@ -32,7 +32,7 @@ def test_the_file_has_a_row_for_each_compared_pair():
     ("cell", "shade"), [("3–0–0", 10), ("0–0–3", 0), ("1–2–1", 5), ("1,000–0–0", 10), ("a–b–c", None), (None, None)]
 )
 def test_a_cell_is_darker_the_more_its_row_won(cell, shade):
-    assert win_loss_table.shade_of_record_or_none(cell) == shade
+    assert win_loss_table.win_share_shade_or_none(cell) == shade
 
 
 def test_more_items_than_can_be_read_are_refused_and_the_file_has_them_all():
@@ -50,7 +50,7 @@ async def test_it_is_offered_for_systems_and_pairs_alone(engine):
     offered = []
     async with open_snapshot(engine) as connection:
         for campaign in (plain, pairs, systems):
-            loaded = await load_campaign_by_slug(connection, campaign.slug)
+            loaded = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
             available = await load_available_methods(connection, loaded.criteria[0])
             offered.append("win_loss" in available.tables)
     assert offered == [False, True, True]

@@ -17,7 +17,7 @@ def last_score(answers: Answers) -> Scores:
 
 def hits(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for each HIT with its highest score."""
-    highest = np.maximum.reduceat(answers.score, answers.first_judgment_of_hit)
+    highest = np.maximum.reduceat(answers.score, answers.first_judgment_index_of_each_hit)
     return ResultTable(
         (Column("hit", "HIT", "text"), Column("top", "Top")), columns_to_cell_rows(map(str, answers.seq), highest)
     )

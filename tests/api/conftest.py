@@ -18,7 +18,7 @@ async def api_client(app, researcher):
         (admin,) = await users.list_users(connection)
         session = secret_digest(researcher.cookies[app.state.cookie_name])
         await users.store_password_and_end_other_sessions(
-            connection, admin.id, await passwords.hash_password(PASSWORD), kept_session_digest=session
+            connection, admin.id, await passwords.hash_allowed_password_or_refuse(PASSWORD), kept_session_digest=session
         )
     async with http_client(app) as client:
         client.headers = httpx.Headers({"accept": "*/*"})

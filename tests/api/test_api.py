@@ -13,7 +13,7 @@ from sqlalchemy import text
 from app.accounts.throttle import FREE_FAILURES_PER_NAME
 from app.campaigns.settings import CampaignSettings
 from app.main import create_app
-from app.privacy.erasures import erase_person
+from app.privacy.erasures import erase_person_and_return_erasure
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW, requests_are_waiting_sql, wait_until
 from tests.api.conftest import API, PASSWORD
@@ -586,6 +586,6 @@ async def test_the_name_of_an_erased_annotator_is_a_new_annotator_in_every_proce
         other_client.headers.update(api_client.headers)
         slug = address.rpartition("/")[2]
         assert await hit_for(api_client, address)
-        await erase_person(app.state.database, slug, "A1", "anonymise", now=NOW)
+        await erase_person_and_return_erasure(app.state.database, slug, "A1", "anonymise", now=NOW)
         hits = [await hit_for(client, address) for client in (other_client, api_client)]
     assert hits[0]["id"] == hits[1]["id"]

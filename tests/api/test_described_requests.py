@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import GenerationMode
 from schemathesis.core.result import Ok
 
-from app.accounts.tokens import issue_api_token
+from app.accounts.tokens import issue_token_or_refuse
 from app.accounts.users import find_oldest_user_or_create_admin
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.servers import ENVIRONMENT, serving
@@ -35,7 +35,7 @@ async def create_campaign_and_token(engine) -> str:
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         owner = await find_oldest_user_or_create_admin(connection, now=now)
-        return await issue_api_token(connection, owner.id, "fuzz", now=now)
+        return await issue_token_or_refuse(connection, owner.id, "fuzz", now=now)
 
 
 @pytest.mark.parametrize("mode", [GenerationMode.POSITIVE, GenerationMode.NEGATIVE], ids=["allowed", "forbidden"])

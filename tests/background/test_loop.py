@@ -32,7 +32,7 @@ async def test_a_loop_goes_on_after_any_exception_and_is_well_again(problem, cap
     loop.start()
     await asyncio.wait_for(rounds.well.wait(), 60)
     assert rounds.number >= 3
-    assert loop.check_health() == (True, "")
+    assert loop.health_check_result() == (True, "")
     await loop.stop()
     said = [record.getMessage() for record in caplog.records]
     assert sum("alerts: failed, next try in" in line for line in said) == 2
@@ -61,12 +61,12 @@ async def test_a_loop_that_fails_shows_how_often_and_a_stopped_one_that_it_does_
     loop = BackgroundLoop("alerts", fails, pause_seconds=0.001)
     loop.start()
     await again.wait()
-    ok, detail = loop.check_health()
+    ok, detail = loop.health_check_result()
     assert not ok
     assert "times in a row (ValueError)" in detail
     assert "secret" not in detail
     await loop.stop()
-    assert loop.check_health() == (False, "It is not running.")
+    assert loop.health_check_result() == (False, "It is not running.")
 
 
 async def test_pauses_double_after_failures_up_to_a_limit(monkeypatch):
@@ -100,6 +100,6 @@ async def test_a_round_that_does_not_end_is_shown(monkeypatch):
     loop = BackgroundLoop("alerts", hangs, pause_seconds=1)
     loop.start()
     await began.wait()
-    ok, detail = loop.check_health()
+    ok, detail = loop.health_check_result()
     assert (ok, detail[:12]) == (False, "A round has ")
     await loop.stop()

@@ -25,18 +25,18 @@ async def test_a_task_that_fails_is_logged_and_does_not_keep_the_next_one_from_s
     await tasks.wait()
     assert 7 not in tasks
     assert "comparisons: failed for 7" in caplog.text
-    assert tasks.check_health() == (False, "1 failed lately (TypeError).")
+    assert tasks.health_check_result() == (False, "1 failed lately (TypeError).")
     tasks.start(7, do_well)
     await tasks.wait()
-    assert tasks.check_health() == (True, "")
+    assert tasks.health_check_result() == (True, "")
 
 
 async def test_a_refusal_is_logged_and_nothing_is_wrong(caplog):
     tasks = KeyedTasks[int]("comparisons", retry_seconds=0.001)
     tasks.start(7, partial(fail, Conflict("It is a draft.")))
-    assert tasks.check_health() == (True, "1 under way.")
+    assert tasks.health_check_result() == (True, "1 under way.")
     await tasks.wait()
-    assert tasks.check_health() == (True, "")
+    assert tasks.health_check_result() == (True, "")
     assert "It is a draft." in caplog.text
     assert "Traceback" not in caplog.text
 
@@ -50,7 +50,7 @@ async def test_a_task_is_tried_again_until_it_goes_well_where_that_is_wanted():
 
     tasks = KeyedTasks[int]("looks", retry_seconds=0.001)
     await tasks.start(7, work)
-    assert (problems, tasks.check_health().ok) == ([], True)
+    assert (problems, tasks.health_check_result().ok) == ([], True)
 
 
 async def test_tasks_are_broken_off_one_by_one_or_all_also_before_they_began():

@@ -6,7 +6,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from app.inference.ground.inestimable import Inestimable, NotConverged
-from app.inference.observations.baseline import require_baseline_judgments
+from app.inference.observations.baseline import validated_baseline_judgments
 from app.inference.systems.graded_marginal import Prior
 from benchmarks.systems import two_stage
 from benchmarks.systems.two_stage import fit
@@ -57,7 +57,7 @@ def test_fit_is_the_maximum_of_the_posterior_as_defined():
 def test_gradient_agrees_with_finite_differences():
     columns, *_ = draw_judgments(80, 3, 3, 4, seed=2)
     review = two_stage.review_of(
-        require_baseline_judgments(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior()
+        validated_baseline_judgments(*columns, n_items=None, n_annotators=None, n_segments=None), 1.3, 0.6, Prior()
     )
     point = np.append(np.random.default_rng(3).normal(0, 0.5, sum(review.sizes)), [-0.4, 0.9])
     steps = 1e-5 * np.eye(len(point))

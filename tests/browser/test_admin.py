@@ -71,7 +71,7 @@ async def test_a_campaign_is_set_up_by_mouse_from_login_to_shared_link(
     served: AsyncEngine, origin: str, visit: Callable[..., Any]
 ) -> None:
     async with served.begin() as connection:
-        token = await login.create_one_time_login_secret(connection, now=datetime.now(UTC))
+        token = await login.create_one_time_login_and_return_secret(connection, now=datetime.now(UTC))
     page = (await visit()).page
     await page.goto(origin + login.one_time_login_path(token))
     await page.get_by_role("button", name="Log in with this link").click()

@@ -25,7 +25,9 @@ async def answered(campaign: Any, said: dict[str, list[float]] = SAID) -> None:
     hit = await try_to_lease_hit(campaign.engine, me, now=now)
     answers = {name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in said.items()}
     async with borrow_autocommit_driver(campaign.engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, AnswerByCriterion(answers), now=now)
+        await submission.store_answer_of_hit_and_return_receipt(
+            connection, me, hit.id, AnswerByCriterion(answers), now=now
+        )
 
 
 @pytest.fixture

@@ -30,7 +30,9 @@ async def files(served, origin):
         async with served.begin() as connection:
             row = await lifecycle.create_draft_campaign(connection, chosen, now=now)
             file = BytesIO((content_of_table or table(*given)).encode())
-            await items.import_items(connection, row.slug, file, "a.csv", max_mb=1, media=packed(given))
+            await items.import_items_and_return_receipt(
+                connection, row.slug, file, "a.csv", max_mb=1, media=packed(given)
+            )
             row = await lifecycle.change_campaign_status_or_refuse(connection, row.slug, "launch", now=now)
         return Task(served, origin, row)
 

@@ -11,8 +11,8 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.imports import items, responses_import
 from app.imports.columns import ColumnMapping
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import verify_by_replay_or_refuse
 from app.uploads import ReadOptions
 from tests.annotation.hits.campaigns import NOW
 
@@ -35,7 +35,7 @@ async def import_file(
     file = io.BytesIO(content.encode() if isinstance(content, str) else content)
     max_mb = how.pop("max_mb", 16)
     async with engine.begin() as connection:
-        return await items.import_items(
+        return await items.import_items_and_return_receipt(
             connection,
             campaign.slug,
             file,
@@ -69,7 +69,7 @@ async def import_results(
     engine: AsyncEngine, campaign: Campaign, content: str, name: str = "results.csv", **how: Any
 ) -> responses_import.ResponseImportReceipt:
     file = io.BytesIO(content.encode())
-    return await responses_import.import_responses_from_file(
+    return await responses_import.import_responses_of_file_and_return_receipt(
         engine, campaign.slug, file, name, now=NOW, max_mb=16, **how
     )
 
@@ -77,4 +77,6 @@ async def import_results(
 async def replay_is_clean(engine: AsyncEngine, slug: str) -> bool:
     """Whether a replay gives every posterior bit for bit."""
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, await load_campaign_by_slug(connection, slug))).has_no_mismatches
+        return (
+            await verify_by_replay_or_refuse(connection, await load_campaign_by_slug_or_refuse(connection, slug))
+        ).has_no_mismatches

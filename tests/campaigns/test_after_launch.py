@@ -12,7 +12,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import form_values, lifecycle, settings_edits
 from app.campaigns.settings import SETTINGS_EDITABLE_AFTER_LAUNCH, CampaignSettings
 from app.database.session import create_engine
-from app.designs.field_flags import editability_after_launch_or_none
+from app.designs.field_flags import editability_code_after_launch_or_none
 from app.errors import Conflict, Invalid
 from app.imports import items
 from app.imports.columns import ColumnMapping
@@ -32,7 +32,7 @@ NOTES = ["Item ids come from the column “id”; annotators see the column “v
 
 async def change(engine, campaign, **settings):
     async with engine.begin() as connection:
-        return await settings_edits.store_changed_settings(
+        return await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update=settings)
         )
 
@@ -41,7 +41,9 @@ async def add_items(engine, campaign, content="id,verb\nw0,walk\nw1,wait\nw2,wee
     async with engine.begin() as connection:
         file = BytesIO(content.encode())
         how |= {"mapping": ColumnMapping(shown="verb"), "max_mb": 1}
-        return (await items.import_items(connection, campaign.slug, file, "more.csv", **how)).imported
+        return (
+            await items.import_items_and_return_receipt(connection, campaign.slug, file, "more.csv", **how)
+        ).imported
 
 
 async def answer_all(engine, assignment, cache=None):
@@ -55,7 +57,9 @@ async def answer_all(engine, assignment, cache=None):
 
 
 def test_each_setting_says_by_itself_whether_it_changes_meaning():
-    open_ = {name for name, field in CampaignSettings.model_fields.items() if editability_after_launch_or_none(field)}
+    open_ = {
+        name for name, field in CampaignSettings.model_fields.items() if editability_code_after_launch_or_none(field)
+    }
     assert set(SETTINGS_EDITABLE_AFTER_LAUNCH) == open_
     assert {"instructions", "pay", "hits_per_annotator", "lease_minutes", "judgments_per_item"} <= open_
     assert not open_ & {"question", "design", "items_per_hit", "update_law", "gamma", "seed", "rule", "low_label"}

@@ -203,12 +203,12 @@ async def test_a_copy_has_the_criteria_and_after_the_launch_they_stay(engine):
     assert (copied.criteria_settings, copied.asked_criterion) == (BOTH, 1)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refused:
-            await settings_edits.store_changed_settings(
+            await settings_edits.store_changed_settings_or_refuse(
                 connection, campaign.slug, lambda it: it.model_copy(update={"criteria": []})
             )
     assert refused.value.code == "not_a_draft"
     async with engine.begin() as connection:
-        edited = await settings_edits.store_changed_settings(
+        edited = await settings_edits.store_changed_settings_or_refuse(
             connection, copied.slug, lambda it: it.model_copy(update={"criteria": [], "asked_by": ""})
         )
     assert (edited.criteria_settings, edited.asked_criterion) == ([], 0)

@@ -60,8 +60,8 @@ def test_blocks_of_text_keep_their_lines():
 def test_every_name_and_every_element_has_its_line():
     document = parse_yaml(b"# first\na: 1\nb:\n  c:\n  - x\n  - y\n")
     assert document.lines == {("a",): 2, ("b",): 3, ("b", "c"): 4, ("b", "c", 0): 5, ("b", "c", 1): 6}
-    assert document.line_of(("b", "missing")) == 3
-    assert document.line_of(("missing",)) == 1
+    assert document.line_number_of_value_at(("b", "missing")) == 3
+    assert document.line_number_of_value_at(("missing",)) == 1
 
 
 def test_a_name_that_stands_twice_is_a_mistake_and_the_rest_is_read():

@@ -21,12 +21,12 @@ from tests.campaigns.drafts import apply_action, import_items, replay_is_clean
 
 async def revert(engine, campaign):
     async with engine.begin() as connection:
-        return await empty_campaigns.revert_to_draft_if_unanswered(connection, campaign.slug)
+        return await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
 
 
 async def delete(engine, campaign):
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
 
 
 @pytest.mark.parametrize("action", [None, "pause", "finish"])

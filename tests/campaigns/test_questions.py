@@ -9,7 +9,7 @@ from app.campaigns import lifecycle
 from app.campaigns.starter_questions import (
     QUESTION_FILES_FOLDER,
     QUESTION_NAMES,
-    load_starter_question,
+    load_starter_question_or_refuse,
     load_starter_questions,
     starter_questions_by_activity,
 )
@@ -34,7 +34,7 @@ def test_every_way_of_asking_has_a_question():
 def test_every_question_says_what_it_is_and_where_it_is_from(subtests):
     for name in QUESTION_NAMES:
         with subtests.test(name=name):
-            about = load_starter_question(name).about
+            about = load_starter_question_or_refuse(name).about
             assert about.title
             assert about.description.endswith(".")
             assert about.source
@@ -42,16 +42,16 @@ def test_every_question_says_what_it_is_and_where_it_is_from(subtests):
 
 def test_a_question_that_is_not_there_is_refused():
     with pytest.raises(NotFound):
-        load_starter_question("../demo")
+        load_starter_question_or_refuse("../demo")
 
 
 @pytest.mark.parametrize("name", QUESTION_NAMES)
 async def test_a_campaign_begins_with_the_question_and_shows_its_hit(engine, researcher, name):
     address = f"{FORM}?template={name}"
     form = html.unescape((await researcher.get(address)).text)
-    settings = load_starter_question(name).settings
+    settings = load_starter_question_or_refuse(name).settings
     assert settings.question in form
-    assert load_starter_question(name).about.title in form
+    assert load_starter_question_or_refuse(name).about.title in form
     async with engine.begin() as connection:
         campaign = await lifecycle.create_draft_campaign(connection, settings, now=NOW)
     await import_items(engine, campaign, ITEMS)
@@ -93,7 +93,7 @@ async def test_a_form_of_an_unknown_question_is_not_found(researcher):
 async def test_a_campaign_is_made_from_a_file_that_another_gave(researcher, engine):
     async with engine.begin() as connection:
         campaign = await lifecycle.create_draft_campaign(
-            connection, load_starter_question("sentiment").settings, now=NOW
+            connection, load_starter_question_or_refuse("sentiment").settings, now=NOW
         )
     await import_items(engine, campaign, ITEMS)
     page = (await researcher.get("/admin/campaigns/sentiment/export")).text

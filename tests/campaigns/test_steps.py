@@ -10,7 +10,7 @@ from app.campaigns import form_sections, settings_edits, setup_rail, step_input
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.errors import Conflict
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value
 from tests.campaigns.drafts import create_draft, import_items
 
@@ -28,7 +28,7 @@ def version_of(page):
 
 async def rail_of(engine, campaign):
     async with engine.connect() as connection:
-        rail = setup_rail.build_setup_rail(await load_campaign_for_page(connection, campaign.slug))
+        rail = setup_rail.build_setup_rail(await load_campaign_for_page_or_refuse(connection, campaign.slug))
     return rail, {step.name: step.is_done for step in rail.steps}
 
 
@@ -102,7 +102,7 @@ async def test_of_many_who_opened_the_same_version_one_saves(engine):
 
     async def save(seed):
         async with engine.begin() as connection:
-            await settings_edits.store_changed_settings(
+            await settings_edits.store_changed_settings_or_refuse(
                 connection,
                 campaign.slug,
                 lambda before: before.model_copy(update={"seed": seed}),
@@ -119,7 +119,7 @@ async def test_of_many_who_opened_the_same_version_one_saves(engine):
 async def test_an_edit_by_program_counts_as_a_change_of_the_steps_that_have_its_settings(researcher, engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update={"rule": "best", "seed": 5})
         )
     assert await fetch_value(engine, "SELECT step_versions FROM campaigns") == {"how-much": 1, "advanced": 1}

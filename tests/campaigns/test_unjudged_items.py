@@ -14,7 +14,7 @@ from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
 from app.exports import registry as export
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -29,7 +29,7 @@ from tests.campaigns.drafts import import_results, replay_is_clean
 
 
 async def exported(engine, campaign, what="responses", kind="csv") -> str:
-    made = await export.open_export(engine, campaign.slug, what, kind, spreadsheet=False)
+    made = await export.open_export_or_refuse(engine, campaign.slug, what, kind, spreadsheet=False)
     return "".join([piece async for piece in made.chunks])
 
 
@@ -110,7 +110,7 @@ async def test_a_mark_from_elsewhere_counts_in_a_campaign_that_offers_it(engine)
 
 async def test_a_simulated_crowd_finds_items_that_cannot_be_judged(engine):
     campaign = await asking(engine, items=30, items_per_hit=5, design="best_worst", judgments_per_item=4)
-    await answer_hits_by_simulated_annotators(
+    await answer_hits_by_simulated_annotators_and_count(
         engine, campaign, hits=500, annotators=8, population=population_with_random_bias_only(0.1), truth_column=None,
         rng=np.random.default_rng(1), clock=lambda: NOW, unjudgeable=0.3,
     )  # fmt: skip

@@ -92,7 +92,7 @@ class Annotator:
         drawn = [
             value
             for _ in self.campaign.criteria or [""]
-            for value in design.simulate_answer([self.rng.random() for _ in range(items)])
+            for value in design.simulate_answer_values([self.rng.random() for _ in range(items)])
         ]
         if can_skip and self.campaign.settings["cannot_be_judged"] and self.rng.random() < 0.2:
             drawn[0] = math.nan

@@ -16,7 +16,7 @@ import asyncpg
 import httpx
 from sqlalchemy import make_url
 
-from app.accounts.tokens import issue_api_token
+from app.accounts.tokens import issue_token_or_refuse
 from app.accounts.users import find_oldest_user_or_create_admin
 from app.database.migrate import upgrade_schema
 from app.database.session import create_engine
@@ -208,7 +208,7 @@ async def prepare_database(url: str, fault: str) -> str:
     now = datetime.now(UTC)
     async with engine.begin() as connection:
         owner = await find_oldest_user_or_create_admin(connection, now=now)
-        bearer = await issue_api_token(connection, owner.id, "chaos", now=now)
+        bearer = await issue_token_or_refuse(connection, owner.id, "chaos", now=now)
     await engine.dispose()
     if fault == "ignored-cap":
         address = make_url(url).set(drivername="postgresql").render_as_string(hide_password=False)

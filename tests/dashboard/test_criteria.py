@@ -12,11 +12,11 @@ from app.analysis.fit_cache import FitCache
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard import campaign_list, incremental
 from app.dashboard.incremental import HaloReplay, HistoryReplay, IncrementalReplays, PrecisionReplay
-from app.dashboard.item import load_item_page
+from app.dashboard.item import load_item_page_or_refuse
 from app.dashboard.live import LiveDashboards
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, find_or_lease_next_hit
 from tests.annotation.hits.criteria import answer_all_hits, create_campaign_with_criteria, submit_by_criterion
 from tests.laws import SCORE_LAWS
@@ -24,7 +24,7 @@ from tests.laws import SCORE_LAWS
 
 async def views_of(engine, campaign):
     async with engine.connect() as connection:
-        return (await load_campaign_by_slug(connection, campaign.slug)).criteria
+        return (await load_campaign_by_slug_or_refuse(connection, campaign.slug)).criteria
 
 
 async def state_of(engine, view, followers=None):
@@ -73,7 +73,9 @@ async def test_a_course_leads_to_the_stored_posteriors_by_each_criterion(engine,
         await answer_all_hits(engine, campaign)
         for number, view in enumerate(await views_of(engine, campaign)):
             async with engine.connect() as connection:
-                course = (await courses.load_newest_position(connection, view, clock=lambda: 0.0)).state
+                course = (
+                    await courses.replay_new_answers_and_return_position(connection, view, clock=lambda: 0.0)
+                ).state
             assert course.state.T.tolist() == await stored(engine, "state", number)
 
 
@@ -82,9 +84,9 @@ async def test_intervals_are_those_of_the_criterion_and_the_list_has_the_widest(
     await answer_all_hits(engine, campaign, people=5)
     precisions, views = PrecisionReplay(), await views_of(engine, campaign)
     async with engine.connect() as connection:
-        typical = [await precisions.load_typical_interval_or_none(connection, view) or 0.0 for view in views]
+        typical = [await precisions.load_typical_half_width_or_none(connection, view) or 0.0 for view in views]
         going = await campaign_list.load_campaign_pace_by_id(
-            connection, precisions, [await load_campaign_by_slug(connection, campaign.slug)], now=NOW
+            connection, precisions, [await load_campaign_by_slug_or_refuse(connection, campaign.slug)], now=NOW
         )
     assert typical[0] != typical[1]
     assert going[campaign.id].interval == f"± {max(typical):.1f} points"
@@ -96,10 +98,10 @@ async def test_halo_is_followed_in_any_pieces_to_what_the_analysis_says(engine, 
     halos, views = HaloReplay(), await views_of(engine, campaign)
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
-        await halos.load_newest_position(connection, views[0], clock=lambda: 0.0)
+        await halos.replay_new_answers_and_return_position(connection, views[0], clock=lambda: 0.0)
     await answer_all_hits(engine, campaign)
     async with engine.connect() as connection:
-        past = (await halos.load_newest_position(connection, views[0], clock=lambda: 0.0)).state
+        past = (await halos.replay_new_answers_and_return_position(connection, views[0], clock=lambda: 0.0)).state
     table = await FitCache().load_cached_or_fit_table(engine, campaign.slug, "halo")
     within, of_means = past.sums.halo_matrix, past.sums.mean_correlation_matrix
     for row, (k, m) in zip(table.rows, ((0, 1), (0, 2), (1, 2)), strict=True):
@@ -134,7 +136,7 @@ async def test_an_item_is_shown_by_all_criteria_with_who_said_what_by_each(engin
     _, view = await views_of(engine, campaign)
     state = await state_of(engine, view)
     async with open_snapshot(engine) as connection:
-        page = await load_item_page(connection, view, "v3", state.history, state.intervals)
+        page = await load_item_page_or_refuse(connection, view, "v3", state.history, state.intervals)
     scores = [100 * (await stored(engine, "score", number))[3] for number in (0, 1)]
     assert {name: curve.score for name, curve in page.criteria.items()} == pytest.approx(
         {"adequacy": scores[0], "fluency": scores[1]}

@@ -27,13 +27,13 @@ def line(**settings):
 def test_between_level_items_both_may_cross_the_line_below_the_best():
     found = line(goal="best", best_items=3)
     assert (found.above_count, found.last_above, found.crossing.tolist()) == (3, 2, [2, 3])
-    assert found.describe == "cut after 3: 2 items may still cross"
+    assert found.description_text == "cut after 3: 2 items may still cross"
 
 
 def test_where_items_are_far_apart_none_may_cross():
     found = line(goal="best", best_items=2)
     assert (found.last_above, found.crossing.tolist()) == (1, [])
-    assert found.describe == "cut after 2: no item is likely to cross"
+    assert found.description_text == "cut after 2: no item is likely to cross"
 
 
 def test_items_are_named_by_their_numbers_in_the_campaign():
@@ -44,7 +44,7 @@ def test_items_are_named_by_their_numbers_in_the_campaign():
 def test_a_threshold_is_a_line_wherever_it_is(threshold, above, last):
     found = line(goal="threshold", threshold=threshold)
     assert (found.above_count, found.last_above) == (above, last)
-    assert found.describe.startswith(f"threshold {threshold}: ")
+    assert found.description_text.startswith(f"threshold {threshold}: ")
 
 
 def test_as_long_as_nothing_is_known_every_item_may_cross():

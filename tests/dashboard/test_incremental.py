@@ -21,7 +21,7 @@ from app.designs.campaign import campaign_id_and_criterion_number
 from app.inference.online.easl import LAW as EASL
 from app.inference.online.law import AnsweredHit
 from app.record import revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -48,8 +48,8 @@ async def answer(engine, campaign, count):
 async def newest_state(engine, campaign, courses, *, clock=lambda: 0.0):
     """Return the newest state; by default no time passes meanwhile, however slow the machine is."""
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
-        return (await courses.load_newest_position(connection, row.criteria[0], clock=clock)).state
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        return (await courses.replay_new_answers_and_return_position(connection, row.criteria[0], clock=clock)).state
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
@@ -174,7 +174,9 @@ async def test_an_answer_that_commits_after_a_whole_import_follows_and_nothing_i
     free = [f"v{number}" for number in range(12) if number not in hit.items][:2]
     row = f"{free[0]},{free[1]},10,90\n"
     async with begin_transaction(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(
+            connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW
+        )
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + 400 * row)
         assert (await newest_state(engine, campaign, followers)).answers == 406
         assert (await newest_state(engine, campaign, followers)).answers == 406
@@ -199,7 +201,7 @@ async def test_of_another_revision_a_course_begins_anew(engine, law):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", *hasty, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     await submit_scores(engine, me, await try_to_lease_hit(engine, me))
     await answer(engine, campaign, 1)
     course = await newest_state(engine, campaign, courses)
@@ -221,8 +223,8 @@ async def test_nothing_is_said_to_be_left_only_when_what_came_meanwhile_is_follo
     courses, clock, seen = HistoryReplay(), itertools.count(0, 10).__next__, []
     for more in (1, 1, 0, 0):
         async with engine.connect() as connection:
-            row = await load_campaign_by_slug(connection, campaign.slug)
-            known = await courses.load_newest_position(connection, row.criteria[0], clock=clock)
+            row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+            known = await courses.replay_new_answers_and_return_position(connection, row.criteria[0], clock=clock)
         seen.append((known.state.answers, known.remaining_response_count))
         await answer(engine, campaign, more)
     assert seen == [(3, 3), (7, 0), (8, 0), (8, 0)]
@@ -236,7 +238,7 @@ async def test_of_two_that_follow_at_once_the_further_one_counts(engine):
     slower = courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])]
     await answer(engine, campaign, 4)
     await newest_state(engine, campaign, courses)
-    courses.store_position_unless_behind(campaign.criteria[0], slower)
+    courses.cache_position_unless_behind(campaign.criteria[0], slower)
     assert courses.positions[campaign_id_and_criterion_number(campaign.criteria[0])].state.answers == 8
 
 

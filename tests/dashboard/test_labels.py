@@ -9,7 +9,7 @@ import pytest
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.state import load_dashboard_state
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign
 from tests.campaigns.drafts import import_results
 
@@ -83,7 +83,7 @@ async def test_an_items_panel_counts_its_labels_and_says_who_gave_them(researche
 
 async def test_the_figures_have_words_for_shares_and_no_heatmap(engine, campaign):
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
     assert (state.figures["heatmap"], state.heatmap, state.unread_answers) == (None, None, 0)
     assert state.figures["unit"]["axis"] == "share of the likeliest label, %"

@@ -112,7 +112,9 @@ async def test_an_answer_that_is_stored_after_a_whole_import_reaches_viewers(eng
 
     watching.clock = late
     async with begin_transaction(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(
+            connection, me, hit.id, Answer(dict.fromkeys(hit.items, 20.0)), now=NOW
+        )
         await import_results(engine, campaign, "Input.id1,Input.id2,Answer.range1,Answer.range2\n" + rows)
         states = watching.stream_states(campaign.slug)
         assert (await first(states)).figures["words"]["hits"] == "250 tasks"

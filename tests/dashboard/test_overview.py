@@ -81,7 +81,7 @@ async def test_viewers_see_neither_own_columns_nor_single_answers_nor_the_timeli
 
 async def test_the_timeline_tells_edits_decisions_and_the_goal_newest_first(engine, researcher, campaign):
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 5})
         )
         await store_alert_unless_known(connection, campaign.id, "goal", "once", about="we know the best 3 items")

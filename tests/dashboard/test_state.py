@@ -12,7 +12,7 @@ from app.dashboard.state import (
     lowest_and_highest_drawn_score,
 )
 from app.inference.online.laws import ONLINE_LAWS
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -25,7 +25,7 @@ from tests.campaigns.drafts import import_results
 
 async def state_of(engine, campaign, *, now=NOW):
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         return await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=now)
 
 

@@ -117,13 +117,15 @@ async def test_lines_show_the_shrunken_interval_beside_the_plain_mean_where_mean
         lines = (await load_items_page(connection, campaign.criteria[0], ItemsView(), known, shrinkage)).rows
     for one, line in zip(plain, lines, strict=True):
         number = line.item.number
-        assert one.displayed_interval == ((one.calibrated_low, one.calibrated_high) if number < 3 else None)
+        assert one.displayed_interval_or_none == ((one.calibrated_low, one.calibrated_high) if number < 3 else None)
         if number < 3:
-            assert line.displayed_interval == pytest.approx((100 * shrunken.low[number], 100 * shrunken.high[number]))
+            assert line.displayed_interval_or_none == pytest.approx(
+                (100 * shrunken.low[number], 100 * shrunken.high[number])
+            )
             assert line.shrunken_score == pytest.approx(100 * shrunken.score[number])
             assert (line.mean, line.calibrated_low) == (one.mean, one.calibrated_low)
         else:
-            assert line.displayed_interval is None
+            assert line.displayed_interval_or_none is None
 
 
 def test_the_address_of_a_view_leaves_out_what_is_as_usual():

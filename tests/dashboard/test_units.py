@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from tests.annotation.hits.campaigns import create_running_campaign
 from tests.campaigns.drafts import import_results
 
@@ -60,7 +60,7 @@ async def test_a_thick_line_is_drawn_where_it_is_in_the_unit_of_the_axis(engine,
 
 
 async def rows_of(engine, campaign):
-    file = await open_export(engine, campaign.slug, "items")
+    file = await open_export_or_refuse(engine, campaign.slug, "items")
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 

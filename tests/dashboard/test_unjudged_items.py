@@ -6,7 +6,7 @@ from app.dashboard.incremental import IncrementalReplays
 from app.dashboard.item import load_item_judgments_and_unable_annotators
 from app.dashboard.state import load_dashboard_state
 from app.database.bulk import open_snapshot
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_annotator, find_or_lease_next_hit, try_to_lease_hit
 from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 
@@ -14,7 +14,7 @@ from tests.annotation.hits.test_unjudged import BROKEN, answer, asking
 async def seen(engine, campaign):
     """The state, and the list."""
     async with open_snapshot(engine) as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         state = await load_dashboard_state(connection, PosteriorCache(), IncrementalReplays(), row.criteria[0], now=NOW)
         return state, await unjudged_items.load_items_annotators_could_not_judge(connection, row)
 

@@ -43,7 +43,7 @@ def recorder():
 
 async def submit_all(queue, *numbers, campaign=CAMPAIGN):
     """Submit the numbers in this order, and let the queue begin with them."""
-    tasks = [asyncio.create_task(queue.submit(campaign, number)) for number in numbers]
+    tasks = [asyncio.create_task(queue.submit_and_await_reply(campaign, number)) for number in numbers]
     for _ in range(20):
         await asyncio.sleep(0.01)
     return tasks
@@ -58,38 +58,46 @@ async def test_requests_that_come_while_a_batch_is_served_are_the_next_one(conne
     recorder.go_on.set()
     assert await asyncio.gather(*first, *later, *elsewhere) == [10, 20, 30, 40, 50]
     assert recorder.batches == [(CAMPAIGN, [1]), (OTHER, [5]), (CAMPAIGN, [2, 3, 4])]
-    assert await queue.submit(CAMPAIGN, 6) == 60
+    assert await queue.submit_and_await_reply(CAMPAIGN, 6) == 60
 
 
 async def test_a_batch_has_a_limit(connections, recorder):
     queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
     numbers = range(100, 100 + MAX_BATCH_SIZE + 1)
-    assert await asyncio.gather(*(queue.submit(CAMPAIGN, number) for number in numbers)) == [10 * n for n in numbers]
+    assert await asyncio.gather(*(queue.submit_and_await_reply(CAMPAIGN, number) for number in numbers)) == [
+        10 * n for n in numbers
+    ]
     assert [len(batch) for _, batch in recorder.batches] == [MAX_BATCH_SIZE, 1]
 
 
 async def test_a_request_has_its_own_problem(connections, recorder):
     queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (6, 7, 8)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in (6, 7, 8)), return_exceptions=True
+    )
     assert (outcomes[0], str(outcomes[1]), outcomes[2]) == (60, "alone", 80)
 
 
 async def test_requests_that_fail_together_are_served_one_by_one(connections, recorder):
     queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 13, 15)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in (12, 13, 15)), return_exceptions=True
+    )
     assert (outcomes[0], type(outcomes[1]), outcomes[2]) == (120, LookupError, 150)
 
 
 async def test_a_batch_that_loses_the_database_is_not_tried_again(connections, recorder):
     queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve)
     recorder.go_on.set()
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (12, 14)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in (12, 14)), return_exceptions=True
+    )
     assert [type(outcome) for outcome in outcomes] == [ConnectionResetError, ConnectionResetError]
     assert len(recorder.batches) == 1
-    assert await queue.submit(CAMPAIGN, 16) == 160
+    assert await queue.submit_and_await_reply(CAMPAIGN, 16) == 160
 
 
 async def test_a_request_that_is_cancelled_while_it_waits_is_not_served_and_others_are(connections, recorder):
@@ -136,14 +144,18 @@ async def test_a_time_limit_fails_the_request_that_exceeds_it_and_no_other(conne
     troubled = Troubled(problem)
     queue: BatchQueue[Any, Any] = BatchQueue(connections, troubled.serve)
     numbers = [*range(8), 13, *range(20, 27)]
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in numbers), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in numbers), return_exceptions=True
+    )
     assert outcomes == [problem if n == 13 else 10 * n for n in numbers]
     assert len(troubled.batches) <= 9  # halves: not each alone
 
 
 async def test_a_request_waits_no_longer_than_its_limit_and_is_then_not_served(connections, recorder):
     queue: BatchQueue[Any, Any] = BatchQueue(connections, recorder.serve, wait_seconds=0.5)
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True
+    )
     late = (await submit_all(queue, 3))[0]
     recorder.go_on.set()
     assert [type(outcome) for outcome in outcomes] == [TimeoutError, TimeoutError]
@@ -159,7 +171,7 @@ async def test_what_is_left_of_a_request_is_served_by_another_batch(connections)
         return [Unserved(number - 100, ConnectionResetError()) if number > 100 else 10 * number for number in numbers]
 
     queue: BatchQueue[Any, Any] = BatchQueue(connections, serve)
-    assert await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (105, 6, 107))) == [50, 60, 70]
+    assert await asyncio.gather(*(queue.submit_and_await_reply(CAMPAIGN, n) for n in (105, 6, 107))) == [50, 60, 70]
     assert batches == [[105, 6, 107], [5, 7]]
 
 
@@ -170,7 +182,9 @@ async def test_a_request_of_which_nothing_could_be_served_fails(connections):
         return [Unserved(number, problem) for number in numbers]
 
     queue: BatchQueue[Any, Any] = BatchQueue(connections, serve)
-    outcomes = await asyncio.gather(*(queue.submit(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True)
+    outcomes = await asyncio.gather(
+        *(queue.submit_and_await_reply(CAMPAIGN, n) for n in (1, 2)), return_exceptions=True
+    )
     assert outcomes == [problem, problem]
 
 
@@ -179,7 +193,7 @@ def gathering_queue(connections: Any, recorder: Any, **limits: Any) -> BatchQueu
 
 
 async def send_one_after_another(queue, *numbers):
-    return [await queue.submit(CAMPAIGN, number) for number in numbers]
+    return [await queue.submit_and_await_reply(CAMPAIGN, number) for number in numbers]
 
 
 async def test_clients_that_send_their_next_request_at_once_stay_in_one_batch(connections, recorder):
@@ -212,9 +226,11 @@ async def test_a_client_alone_waits_for_no_other(connections, recorder):
 async def test_a_batch_that_nobody_joins_goes_on_after_a_moment(connections, recorder):
     queue = gathering_queue(connections, recorder, max_gathering_seconds=0.01)
     recorder.go_on.set()
-    both: Any = await asyncio.gather(queue.submit(CAMPAIGN, 1), queue.submit(CAMPAIGN, 2))
+    both: Any = await asyncio.gather(
+        queue.submit_and_await_reply(CAMPAIGN, 1), queue.submit_and_await_reply(CAMPAIGN, 2)
+    )
     assert [*both] == [10, 20]
-    assert await queue.submit(CAMPAIGN, 3) == 30
+    assert await queue.submit_and_await_reply(CAMPAIGN, 3) == 30
     assert recorder.batches == [(CAMPAIGN, [1, 2]), (CAMPAIGN, [3])]
 
 
@@ -229,7 +245,7 @@ async def test_what_is_left_of_a_request_is_replied_to_if_it_fails_for_good(conn
         return (number, problem) if number < 100 else problem
 
     queue: BatchQueue[Any, Any] = BatchQueue(connections, serve, reply_to_failed)
-    assert await queue.submit(CAMPAIGN, 105) == (5, second_problem)
+    assert await queue.submit_and_await_reply(CAMPAIGN, 105) == (5, second_problem)
 
 
 async def test_what_is_left_of_a_request_is_replied_to_after_the_time_limit(connections):
@@ -241,5 +257,5 @@ async def test_what_is_left_of_a_request_is_replied_to_after_the_time_limit(conn
         return [Unserved(number - 100, ConnectionResetError()) for number in numbers]
 
     queue: BatchQueue[Any, Any] = BatchQueue(connections, serve, lambda number, _: number, wait_seconds=0.5)
-    assert await queue.submit(CAMPAIGN, 105) == 5
+    assert await queue.submit_and_await_reply(CAMPAIGN, 105) == 5
     never.set()

@@ -281,7 +281,7 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
         server = postmaster_pid(data)
         process.kill()
         process.wait(60)
-        not_there_yet = {"stop_orphan", "disown_lock_files"}
+        not_there_yet = {"stop_orphaned_server_of_cluster", "disown_lock_files"}
 
         def unless_early(name: str, look: Callable[..., None]) -> Callable[..., None]:
             return lambda *where: not_there_yet.discard(name) if name in not_there_yet else look(*where)
@@ -540,7 +540,7 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_noth
     }.items():
         (programs / name).write_text(f"#!/bin/sh\n{script}\n")
         (programs / name).chmod(0o755)
-    monkeypatch.setattr(embedded, "find_binary_folders", lambda: iter([programs]))
+    monkeypatch.setattr(embedded, "iterate_binary_folders", lambda: iter([programs]))
     with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path / "data"):
         pass
     assert "the disk is full" in one_line(problem)

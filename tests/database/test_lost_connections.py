@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from app.database import bulk
 from app.database.connections import DatabaseUnreachable, TimeLimits
-from app.database.server_database import require_reachable_database_state
+from app.database.server_database import load_database_state_or_raise
 from app.database.session import (
     Driver,
     ServingConnections,
@@ -283,7 +283,7 @@ async def test_a_server_that_takes_no_writes_is_a_503_and_its_connection_is_drop
 async def test_a_pooler_of_sessions_is_accepted(database_url):
     async with Proxy(database_url) as pooler:
         pooler.refuse_settings = True
-        assert (await require_reachable_database_state(pooler.url)).has_tables
+        assert (await load_database_state_or_raise(pooler.url)).has_tables
 
 
 async def test_a_pooler_that_takes_no_settings_gets_them_afterwards(database_url):

@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 from sqlalchemy import text
 
-from app.database.server_database import require_reachable_database_state
+from app.database.server_database import load_database_state_or_raise
 from app.database.session import (
     LOCK_TIMEOUT_SECONDS,
     PAGE_LIMITS,
@@ -52,7 +52,7 @@ async def database_url(direct_url):
 
 
 async def test_a_pooler_that_is_set_up_is_accepted(database_url):
-    assert (await require_reachable_database_state(database_url)).has_tables
+    assert (await load_database_state_or_raise(database_url)).has_tables
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ async def test_each_transaction_has_the_settings_of_its_engine(database_url, mak
 async def test_a_pooler_that_is_not_set_up_is_refused_with_advice(direct_url, setup, changed_url, advice):
     async with TransactionPooler(direct_url, **setup) as pooler:
         with pytest.raises(StartupProblem, match=advice):
-            await require_reachable_database_state(pooler.url.replace(*changed_url))
+            await load_database_state_or_raise(pooler.url.replace(*changed_url))

@@ -24,7 +24,7 @@ FORMS = st.dictionaries(
 def read_form(design: Design, fields: dict[str, str]) -> list[float] | Invalid:
     """Return the values that are stored of a form, or its refusal."""
     try:
-        return design.checked_values_in_item_order(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
+        return design.checked_values_in_item_order_or_refuse(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
     except Invalid as refusal:
         return refusal
 

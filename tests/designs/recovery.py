@@ -11,9 +11,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.designs.campaign import Campaign
-from app.record.replay import verify_by_replay
+from app.record.replay import verify_by_replay_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_rows
 
 ITEMS = 24
@@ -27,7 +27,7 @@ async def run_campaign_with_crowd(engine: AsyncEngine, **settings: Any) -> Campa
         campaign = await change_campaign_status_or_refuse(connection, campaign.slug, "launch", now=NOW)
     minutes, rng = count(), np.random.default_rng(1)
     crowd: dict[str, Any] = {"hits": 1000, "annotators": 8, "truth_column": "oracle", "rng": rng}
-    await answer_hits_by_simulated_annotators(
+    await answer_hits_by_simulated_annotators_and_count(
         engine,
         campaign,
         population=population_with_random_bias_only(0.1),
@@ -42,4 +42,4 @@ async def assert_order_recovered(engine: AsyncEngine, campaign: Campaign) -> Non
     scores = [score for (score,) in await fetch_rows(engine, "SELECT score FROM current_posteriors ORDER BY number")]
     assert stats.spearmanr(scores, np.arange(ITEMS)).statistic > 0.93
     async with engine.begin() as connection:
-        assert (await verify_by_replay(connection, campaign)).mismatches == []
+        assert (await verify_by_replay_or_refuse(connection, campaign)).mismatches == []

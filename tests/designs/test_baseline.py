@@ -14,11 +14,11 @@ from app.database.session import create_engine
 from app.designs.baseline import Baseline
 from app.errors import Conflict, Gone
 from app.record import replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.selection.index import AlgorithmOne
 from app.selection.rule import ItemValues, SelectionSettings
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -40,7 +40,9 @@ def against(name="v3", **settings):
 
 async def verified(engine, campaign):
     async with open_snapshot(engine) as connection:
-        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        return await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )
 
 
 async def judgments(engine):
@@ -167,7 +169,7 @@ async def test_what_is_wanted_is_counted_without_the_baseline(app, researcher):
     who = await create_annotator(app.state.database, campaign)
     await submit_scores(app.state.database, who, await try_to_lease_hit(app.state.database, who), scores=[1.0, 2.0])
     async with app.state.database.begin() as connection:
-        found = await summaries.load_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.load_campaign_with_progress_or_refuse(connection, campaign.slug)
         assert (found.judgments_taken, found.judgments_wanted) == (1, 12)
     for page in ("", "/analysis", "/analysis?part=scores", "/settings/question", "/export", "/share"):
         reply = await researcher.get(f"/admin/campaigns/{campaign.slug}{page}")
@@ -190,7 +192,7 @@ async def test_previews_and_trials_show_the_baseline_too(app, client, researcher
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
     campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, **against("v2", update_law=law))
     rng = np.random.default_rng(5)
-    hits = await answer_hits_by_simulated_annotators(
+    hits = await answer_hits_by_simulated_annotators_and_count(
         engine,
         campaign,
         hits=500,
@@ -224,13 +226,13 @@ def test_an_index_never_draws_the_baseline_whatever_becomes_of_it():
     rng = np.random.default_rng(1)
     for taken in range(1, 5):
         index.update([1], [0.5], [0.2], [taken])
-        index.check_consistency()
+        index.require_consistency()
         draw = index.draw_hit_or_none(1, seen={0}, full={2}, leading=set(), allow_seen=True, rng=rng)
         assert draw is not None
         assert draw.items == [0]
-    assert index.has_open_items_left_after_hit([0, 1], seen=[], allow_seen=True)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=[], allow_seen=True)
     index.update([0, 2], [0.5, 0.5], [0.1, 0.1], [2, 2])
-    assert not index.has_open_items_left_after_hit([], seen=[], allow_seen=True)
+    assert not index.has_open_items_left_after_hit([], seen_items=[], allow_seen=True)
 
 
 def test_settings_say_what_is_drawn():

@@ -23,7 +23,7 @@ CAMPAIGN = unsaved(design="best_worst", update_law="ra", gamma=0.1, epsilon=0.1,
 
 
 def values(form, items=ITEMS):
-    return DESIGN.checked_values_in_item_order(DESIGN.parse_answer(Form(form, "form"), items), items)
+    return DESIGN.checked_values_in_item_order_or_refuse(DESIGN.parse_answer(Form(form, "form"), items), items)
 
 
 def outcome(form):
@@ -68,7 +68,7 @@ def test_a_program_sends_one_best_and_one_worst_or_is_refused(subtests):
     for places in ([1, 1, 2, 3], [1, 3, 3, 2], [2, 2, 2, 2], [2, 1, 2, 2], [1, 2, 3, 4], [1, 2, 3, 1.5]):
         with subtests.test(places=places):
             with pytest.raises(Invalid) as refusal:
-                DESIGN.checked_values_in_item_order(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
+                DESIGN.checked_values_in_item_order_or_refuse(Answer(dict(zip(ITEMS, places, strict=True))), ITEMS)
             assert refusal.value.code in ("answer_impossible", "score_out_of_range")
 
 

@@ -45,12 +45,12 @@ def test_what_a_criterion_does_not_say_is_the_campaigns():
 
 def test_a_criterion_is_found_by_its_name_and_the_first_without_one():
     both = campaign(BOTH)
-    assert both.find_criterion("fluency").number == 1
-    assert both.find_criterion(None).name == both.find_criterion("").name == "adequacy"
-    assert campaign().find_criterion(None).question == "How good?"
+    assert both.find_criterion_or_refuse("fluency").number == 1
+    assert both.find_criterion_or_refuse(None).name == both.find_criterion_or_refuse("").name == "adequacy"
+    assert campaign().find_criterion_or_refuse(None).question == "How good?"
     for of in (both, campaign()):
         with pytest.raises(NotFound) as refused:
-            of.find_criterion("style")
+            of.find_criterion_or_refuse("style")
         assert refused.value.code == "criterion_not_found"
 
 

@@ -63,7 +63,7 @@ def test_it_has_a_picture_and_a_line_where_it_is_chosen(subtests):
 
 def test_what_was_given_fills_the_form_that_it_was_given_in(design, items):
     for shares in np.random.default_rng(5).uniform(-0.5, 1.5, (50, len(items))).tolist():
-        given = dict(zip(items, design.simulate_answer(shares), strict=True))
+        given = dict(zip(items, design.simulate_answer_values(shares), strict=True))
         assert design.parse_answer(Form(design.form_fields(given), source="form"), items).values == given
     assert design.form_fields({}) == {}
 
@@ -83,44 +83,48 @@ def test_what_is_usual_for_it_is_possible(design):
 
 def test_whoever_sees_items_anywhere_on_the_scale_or_beyond_has_values_to_give(design, items):
     for shares in np.random.default_rng(4).uniform(-0.5, 1.5, (200, len(items))).tolist():
-        given = design.simulate_answer(shares)
+        given = design.simulate_answer_values(shares)
         assert [design.stored_value_or_none(value) for value in given] == given
-        assert design.checked_values_in_item_order(Answer(dict(zip(items, given, strict=True))), items) == given
+        assert (
+            design.checked_values_in_item_order_or_refuse(Answer(dict(zip(items, given, strict=True))), items) == given
+        )
 
 
 def test_who_is_seen_higher_gets_no_smaller_share(design, items):
     if design.value_kind == "classes":
         return  # they have no order
-    shares = design.values_to_scale_shares(design.simulate_answer(spread(items)))
+    shares = design.values_to_scale_shares(design.simulate_answer_values(spread(items)))
     assert shares == sorted(shares)
     assert all(0.0 <= share <= 1.0 for share in shares)
 
 
 def test_values_are_stored_in_the_order_in_which_items_were_shown(design, items):
-    given = dict(zip(sorted(items), design.simulate_answer(spread(items)), strict=True))
-    assert design.checked_values_in_item_order(Answer(given), items) == [given[item] for item in items]
+    given = dict(zip(sorted(items), design.simulate_answer_values(spread(items)), strict=True))
+    assert design.checked_values_in_item_order_or_refuse(Answer(given), items) == [given[item] for item in items]
 
 
 def test_a_missing_item_or_one_too_many_is_refused_and_named_by_a_code(design, items):
-    given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
+    given = dict(zip(items, design.simulate_answer_values(spread(items)), strict=True))
     less = {item: value for item, value in given.items() if item != items[0]}
     for sent in (less, given | {99: given[items[0]]}):
         with pytest.raises(Invalid) as refused:
-            design.checked_values_in_item_order(Answer(sent), items)
+            design.checked_values_in_item_order_or_refuse(Answer(sent), items)
         assert refused.value.code in ("scores_missing", "scores_unknown")
 
 
 @pytest.mark.parametrize("beyond", [-1.0, 1e12, float("nan"), float("inf"), -float("inf")])
 def test_a_value_that_cannot_be_is_refused(design, items, beyond):
     assert design.stored_value_or_none(beyond) is None
-    given = dict(zip(items, design.simulate_answer(spread(items)), strict=True))
+    given = dict(zip(items, design.simulate_answer_values(spread(items)), strict=True))
     with pytest.raises(Invalid):
-        design.checked_values_in_item_order(Answer(given | {items[0]: beyond}), items)
+        design.checked_values_in_item_order_or_refuse(Answer(given | {items[0]: beyond}), items)
 
 
 def test_an_empty_form_is_an_answer_that_will_not_do(design, items):
     with pytest.raises(Invalid) as refused:
-        design.checked_values_in_item_order(design.parse_answer(Form({"hit": "1", "token": "t"}, "form"), items), items)
+        design.checked_values_in_item_order_or_refuse(
+            design.parse_answer(Form({"hit": "1", "token": "t"}, "form"), items), items
+        )
     assert refused.value.code == "scores_missing"
 
 
@@ -137,7 +141,7 @@ def test_shares_and_points_of_the_ends_are_those_of_their_scales(design):
 
 
 def test_points_are_a_hundred_times_the_share(design, items):
-    given = design.simulate_answer(spread(items))
+    given = design.simulate_answer_values(spread(items))
     assert design.values_to_points(np.array(given)) == pytest.approx(
         100 * np.array(design.values_to_scale_shares(given))
     )
@@ -213,10 +217,10 @@ def test_what_its_page_asks_is_what_it_reads(design, items, end):
     answer = design.parse_answer(Form(filled(shown(design, items), end), "form"), items)
     if design.name in EACH_TO_ANOTHER:
         with pytest.raises(Invalid) as refused:
-            design.checked_values_in_item_order(answer, items)
+            design.checked_values_in_item_order_or_refuse(answer, items)
         assert refused.value.code == "answer_impossible"
     else:
-        values = design.checked_values_in_item_order(answer, items)
+        values = design.checked_values_in_item_order_or_refuse(answer, items)
         assert [design.stored_value_or_none(value) for value in values] == values
 
 
@@ -259,7 +263,7 @@ def test_a_setting_that_only_looks_like_a_number_or_a_text_is_refused(subtests):
 
 def test_a_label_names_its_class_also_if_it_is_a_number():
     design = Ordinal(labels=("1", "2", "3"))
-    assert design.checked_values_in_item_order(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
+    assert design.checked_values_in_item_order_or_refuse(Answer({4: "1", 9: 1.0}), [4, 9]) == [0.0, 1.0]
     with pytest.raises(Invalid) as refused:
-        design.checked_values_in_item_order(Answer({4: "4", 9: 1.0}), [4, 9])
+        design.checked_values_in_item_order_or_refuse(Answer({4: "4", 9: 1.0}), [4, 9])
     assert refused.value.code == "class_unknown"

@@ -37,13 +37,13 @@ SETTINGS: dict[str, Any] = {"name": "A", "question": "B?", "design": "magnitude"
 
 def refusal_of(design, fields, items):
     with pytest.raises(Invalid) as refused:
-        design.checked_values_in_item_order(design.parse_answer(Form(fields, "form"), items), items)
+        design.checked_values_in_item_order_or_refuse(design.parse_answer(Form(fields, "form"), items), items)
     return refused.value
 
 
 def test_a_value_is_stored_as_it_was_given():
     answer = BESIDE_100.parse_answer(Form({"score-7": " 150 ", "score-2": "0.5", "score-4": "1e3"}, "form"), [2, 7, 4])
-    assert BESIDE_100.checked_values_in_item_order(answer, [2, 7, 4]) == [0.5, 150.0, 1000.0]
+    assert BESIDE_100.checked_values_in_item_order_or_refuse(answer, [2, 7, 4]) == [0.5, 150.0, 1000.0]
 
 
 def test_the_reference_is_in_the_middle_and_as_many_times_more_as_less_is_as_far_from_it():
@@ -79,7 +79,7 @@ def test_a_value_may_have_the_signs_of_any_keyboard(subtests):
     ):
         with subtests.test(entered=entered, value=value):
             answer = BESIDE_100.parse_answer(Form({"score-1": entered}, "form"), [1])
-            assert BESIDE_100.checked_values_in_item_order(answer, [1]) == [value]
+            assert BESIDE_100.checked_values_in_item_order_or_refuse(answer, [1]) == [value]
 
 
 def test_a_comma_that_may_group_thousands_is_asked_about(subtests):
@@ -106,7 +106,9 @@ def test_what_is_no_number_is_refused_kindly(subtests):
 @example({"score-1": "+.5", "score-2": "00100."})
 def test_whatever_a_browser_can_send_is_read_to_be_stored_or_refused_with_a_code(fields):
     with suppress(Invalid):
-        found = BESIDE_100.checked_values_in_item_order(BESIDE_100.parse_answer(Form(fields, "form"), [1, 2]), [1, 2])
+        found = BESIDE_100.checked_values_in_item_order_or_refuse(
+            BESIDE_100.parse_answer(Form(fields, "form"), [1, 2]), [1, 2]
+        )
         assert found == [
             parse_localized_decimal_or_refuse(fields["score-1"].strip()),
             parse_localized_decimal_or_refuse(fields["score-2"].strip()),
@@ -209,5 +211,5 @@ async def test_a_form_that_was_refused_keeps_what_was_entered(app, engine):
 
 def test_an_answer_of_a_program_is_checked_like_a_form():
     with pytest.raises(Invalid) as refused:
-        BESIDE_100.checked_values_in_item_order(Answer({1: float("nan"), 2: 5.0}), [1, 2])
+        BESIDE_100.checked_values_in_item_order_or_refuse(Answer({1: float("nan"), 2: 5.0}), [1, 2])
     assert refused.value.code == "score_out_of_range"

@@ -27,8 +27,8 @@ def recovered(law_name, design_name, per_hit, rounds, seed=1):
 
 
 def answered(design, truth, shown, rng):
-    places = design.simulate_answer((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
-    assert design.require_possible_hit_values(places) == places
+    places = design.simulate_answer_values((truth[shown] + rng.normal(0, NOISE, len(shown))).tolist())
+    assert design.possible_hit_values_or_refuse(places) == places
     return AnsweredHit(0, shown.tolist(), design.values_to_scale_shares(places))
 
 

@@ -55,7 +55,7 @@ def test_it_is_told_which_points_there_are():
 
 
 def test_people_choose_the_point_next_to_what_they_see():
-    assert Ordinal().simulate_answer([-0.2, 0.1, 0.13, 0.5, 0.9, 1.7]) == [0.0, 0.0, 1.0, 2.0, 4.0, 4.0]
+    assert Ordinal().simulate_answer_values([-0.2, 0.1, 0.13, 0.5, 0.9, 1.7]) == [0.0, 0.0, 1.0, 2.0, 4.0, 4.0]
 
 
 def test_points_have_even_distances():
@@ -81,7 +81,7 @@ async def test_laws_of_scores_recover_the_order_and_replay_to_the_bit(engine, la
 
 async def test_counted_labels_recover_the_true_points(engine):
     await run_campaign_with_crowd(engine, design="ordinal", update_law="dirichlet", items_per_hit=4)
-    truth = Ordinal().simulate_answer(np.linspace(0, 1, 24).tolist())
+    truth = Ordinal().simulate_answer_values(np.linspace(0, 1, 24).tolist())
     off = np.abs(np.array(await most_counted_classes(engine)) - truth)
     assert np.mean(off == 0) > 0.7  # the others lie between two points
     assert off.max() == 1

@@ -17,9 +17,9 @@ from app.designs.pairwise import Pairwise
 from app.errors import Conflict, Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -40,7 +40,7 @@ LAWS = [name for name, law in ONLINE_LAWS.items() if can_law_read_design(Pairwis
 def stored(fields, design=None):
     """Return the values of the two items, left and right, after a form."""
     design = design or Pairwise()
-    return design.checked_values_in_item_order(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
+    return design.checked_values_in_item_order_or_refuse(design.parse_answer(Form(fields, "form"), ITEMS), ITEMS)
 
 
 @pytest.mark.parametrize(("chosen", "places"), [("7", [1.0, 2.0]), ("3", [2.0, 1.0]), ("tie", [1.0, 1.0])])
@@ -79,7 +79,7 @@ def test_whatever_a_browser_can_send_is_two_places_or_refused_with_a_message(fie
 
 @given(st.dictionaries(st.sampled_from([7, 3, 9]), st.floats() | st.integers(-1, 3).map(float)))
 def test_whatever_a_program_can_send_too(sent):
-    places, refused = outcome(lambda: Pairwise().checked_values_in_item_order(Answer(sent), ITEMS))
+    places, refused = outcome(lambda: Pairwise().checked_values_in_item_order_or_refuse(Answer(sent), ITEMS))
     assert refused or places in ([1.0, 2.0], [2.0, 1.0], [1.0, 1.0])
     assert refused in (None, "scores_missing", "scores_unknown", "score_out_of_range")
 
@@ -168,7 +168,7 @@ async def test_programs_answer_with_places_and_exports_have_them(app, api_client
 async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_the_bit(engine, law):
     campaign = await create_running_campaign(engine, items=20, judgments_per_item=16, design="pairwise", update_law=law)
     rng = np.random.default_rng(5)
-    hits = await answer_hits_by_simulated_annotators(
+    hits = await answer_hits_by_simulated_annotators_and_count(
         engine,
         campaign,
         hits=160,
@@ -183,7 +183,9 @@ async def test_what_a_simulated_crowd_believes_is_found_again_and_replayed_to_th
     assert hits > 150
     assert pearsonr(scores, truth).statistic > 0.9
     async with open_snapshot(engine) as connection:
-        found = await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        found = await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )
     assert found == replay.Verification(hits, 20, 0, [])
 
 

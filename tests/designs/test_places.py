@@ -52,23 +52,23 @@ def test_many_hits_at_once_have_the_same_shares_as_one_by_one_in_any_order(hits,
 
 @given(st.lists(st.integers(1, 10).map(float), min_size=1, max_size=10))
 def test_only_the_order_counts_and_is_stored_as_places_that_skip_what_ties_took(places):
-    stored = Podium().require_possible_hit_values(places)
+    stored = Podium().possible_hit_values_or_refuse(places)
     assert [a < b for a in stored for b in stored] == [a < b for a in places for b in places]
-    assert Podium().require_possible_hit_values(stored) == stored
+    assert Podium().possible_hit_values_or_refuse(stored) == stored
     assert min(stored) == 1.0
 
 
 def test_without_ties_equal_places_are_refused():
     strict = Podium(ties_allowed=False)
     with pytest.raises(Invalid) as refused:
-        strict.require_possible_hit_values([1.0, 2.0, 1.0])
+        strict.possible_hit_values_or_refuse([1.0, 2.0, 1.0])
     assert refused.value.code == "answer_impossible"
-    assert strict.require_possible_hit_values([2.0, 9.0, 1.0]) == [2.0, 3.0, 1.0]
+    assert strict.possible_hit_values_or_refuse([2.0, 9.0, 1.0]) == [2.0, 3.0, 1.0]
 
 
 def test_items_that_are_hardly_apart_are_called_equal_by_those_who_may():
-    assert Podium().simulate_answer([0.21, 0.5, 0.2]) == [2.0, 1.0, 2.0]
-    assert Podium(ties_allowed=False).simulate_answer([0.21, 0.5, 0.2, 0.2]) == [2.0, 1.0, 3.0, 4.0]
+    assert Podium().simulate_answer_values([0.21, 0.5, 0.2]) == [2.0, 1.0, 2.0]
+    assert Podium(ties_allowed=False).simulate_answer_values([0.21, 0.5, 0.2, 0.2]) == [2.0, 1.0, 3.0, 4.0]
 
 
 def test_places_are_whole_numbers():

@@ -14,7 +14,7 @@ TIES, STRICT = Ranking(), Ranking(ties_allowed=False)
 
 
 def values(form, design=TIES, items=ITEMS):
-    return design.checked_values_in_item_order(design.parse_answer(Form(form, "form"), items), items)
+    return design.checked_values_in_item_order_or_refuse(design.parse_answer(Form(form, "form"), items), items)
 
 
 def outcome(form, design):
@@ -97,4 +97,4 @@ def test_annotators_are_told_of_ties_where_there_may_be_some():
 
 
 def test_a_program_may_send_any_places():
-    assert TIES.checked_values_in_item_order(Answer({7: 10, 3: 4, 12: 4}), ITEMS) == [3.0, 1.0, 1.0]
+    assert TIES.checked_values_in_item_order_or_refuse(Answer({7: 10, 3: 4, 12: 4}), ITEMS) == [3.0, 1.0, 1.0]

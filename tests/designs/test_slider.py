@@ -34,7 +34,9 @@ def test_a_score_may_be_written_as_any_decimal(subtests):
 
 
 def test_minus_zero_is_zero():
-    assert [str(score) for score in SLIDER.checked_values_in_item_order(Answer({1: -0.0, 2: 5.0}), [1, 2])] == [
+    assert [
+        str(score) for score in SLIDER.checked_values_in_item_order_or_refuse(Answer({1: -0.0, 2: 5.0}), [1, 2])
+    ] == [
         "0.0",
         "5.0",
     ]
@@ -67,12 +69,12 @@ def test_a_form_that_makes_no_sense_is_refused(subtests):
 
 
 def test_scores_come_in_the_order_of_the_hit():
-    assert SLIDER.checked_values_in_item_order(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
+    assert SLIDER.checked_values_in_item_order_or_refuse(Answer({1: 10.0, 2: 20.0}), [2, 1]) == [20.0, 10.0]
 
 
 def test_what_is_missing_is_named_by_its_place():
     with pytest.raises(Invalid, match="1, 3 of 3") as refusal:
-        SLIDER.checked_values_in_item_order(Answer({5: 10.0}), [4, 5, 6])
+        SLIDER.checked_values_in_item_order_or_refuse(Answer({5: 10.0}), [4, 5, 6])
     assert refusal.value.details == {"missing": [1, 3]}
 
 

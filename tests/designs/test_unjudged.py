@@ -40,7 +40,7 @@ def outcome(design, campaign, items, form):
     try:
         answer = design.parse_answer(form, items)
         refuse_unoffered_unjudged_reasons(campaign, answer, items)
-        return answer, design.checked_values_in_item_order(answer, items)
+        return answer, design.checked_values_in_item_order_or_refuse(answer, items)
     except Invalid as refusal:
         return refusal
 
@@ -67,20 +67,22 @@ def test_whatever_a_browser_can_send_is_stored_or_refused_with_a_message(design,
 def test_the_others_are_answered_as_if_they_were_all(design):
     items, _ = items_and_campaign(design)
     others = items[1:]
-    given = design.simulate_answer([0.2, 0.9, 0.5][: len(others)])
-    values = design.checked_values_in_item_order(
+    given = design.simulate_answer_values([0.2, 0.9, 0.5][: len(others)])
+    values = design.checked_values_in_item_order_or_refuse(
         Answer(dict(zip(others, given, strict=True)), unjudged={items[0]: ""}), items
     )
     assert math.isnan(values[0])
     if len(others) < design.fewest_items:
         assert math.isnan(values[1])
     else:
-        assert values[1:] == design.checked_values_in_item_order(Answer(dict(zip(others, given, strict=True))), others)
+        assert values[1:] == design.checked_values_in_item_order_or_refuse(
+            Answer(dict(zip(others, given, strict=True))), others
+        )
 
 
 @pytest.mark.parametrize("design", [design() for design in DESIGNS.values()], ids=lambda design: design.name)
 def test_an_item_of_another_hit_cannot_be_said_to_be_beyond_judging(design):
     items, _ = items_and_campaign(design)
     with pytest.raises(Invalid) as refused:
-        design.checked_values_in_item_order(Answer({}, unjudged={99: ""}), items)
+        design.checked_values_in_item_order_or_refuse(Answer({}, unjudged={99: ""}), items)
     assert refused.value.code == "scores_unknown"

@@ -59,11 +59,12 @@ def test_a_run_draws_comparisons_with_the_baseline_or_any_and_none_twice(tmp_pat
 def test_other_comparisons_or_another_baseline_are_other_settings(tmp_path):
     path = table(tmp_path / "pairs.csv", *rows())
     one, again, other = (
-        RandomJudgesExperiment(load_comparison_file(path, baseline, 200), 1).settings() for baseline in ("a", None, "b")
+        RandomJudgesExperiment(load_comparison_file(path, baseline, 200), 1).settings_json()
+        for baseline in ("a", None, "b")
     )
     assert one == again != other
     fewer = table(tmp_path / "fewer.csv", *rows()[:-1])
-    assert RandomJudgesExperiment(load_comparison_file(fewer, "a", 200), 1).settings() != one
+    assert RandomJudgesExperiment(load_comparison_file(fewer, "a", 200), 1).settings_json() != one
 
 
 @pytest.mark.parametrize(

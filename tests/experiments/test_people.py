@@ -25,12 +25,12 @@ from app.experiments.arm_assignment import choose_visited_or_running_arm
 from app.experiments.human_arms import HUMAN_ARMS, ExperimentRequest, create_experiment
 from app.imports.demo import DEMO_ITEMS_FILE, read_demo_true_word_frequencies
 from app.quality.decisions import exclude_annotator, find_annotator_id_or_refuse
-from app.record.campaign import load_campaign_by_slug
-from app.record.revisions import revise_posteriors
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.revisions import revise_posteriors_if_decision_missing
 from app.server import serve
 from app.settings import Settings
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -261,7 +261,7 @@ async def test_programs_commands_and_the_start_give_the_link_of_the_experiment_f
     assert path in shown.output
     assert "experiment: verbs\narm: RA\n" in shown.output
     words, _ = await serve.prepare_database_and_return_welcome_and_signing_key(
-        database_url, "http://here", with_demo=False, is_terminal=False
+        database_url, "http://here", with_demo=False, shows_login_link=False
     )
     assert [line for line in words.splitlines() if "Annotators" in line] == [
         f"  Annotators   http://here/link/{other.link_key}  (Nouns)",
@@ -302,7 +302,7 @@ async def answers_all(client, engine, made, person, rng):
         token, hit = found.groups()
         items = await fetch_value(engine, "SELECT items FROM hits WHERE id = :hit", hit=int(hit))
         seen = np.clip(truth[items] + 0.05 * rng.standard_normal(len(items)), 0, 1)
-        given = dict(zip(items, design.simulate_answer(seen.tolist()), strict=True))
+        given = dict(zip(items, design.simulate_answer_values(seen.tolist()), strict=True))
         page = await client.post(there, data={"token": token, "hit": hit} | design.form_fields(given))
         assert page.status_code == 200
         hits += 1
@@ -352,8 +352,8 @@ async def campaigns_of(engine):
 
 async def simulated_answers(engine, slug):
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, slug)
-    await answer_hits_by_simulated_annotators(
+        row = await load_campaign_by_slug_or_refuse(connection, slug)
+    await answer_hits_by_simulated_annotators_and_count(
         engine, row, hits=30, annotators=3, population=population_with_random_bias_only(0.05), truth_column="oracle",
         rng=np.random.default_rng(1), clock=partial(next, repeat(NOW)),
     )  # fmt: skip
@@ -383,7 +383,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
     async with engine.begin() as connection:
         who = await find_annotator_id_or_refuse(connection, made.campaigns["EASL"], "A1")
         await exclude_annotator(connection, made.campaigns["EASL"], who, reason="bot", now=NOW)
-    await revise_posteriors(engine, made.campaigns["EASL"].id, now=NOW)
+    await revise_posteriors_if_decision_missing(engine, made.campaigns["EASL"].id, now=NOW)
     await easel("compare", "verbs", "--out", tmp_path)
     assert "| 0 | 0 | 0.0 |" in (tmp_path / "verbs.md").read_text().split("EASL | ")[1].split("\n")[0]
 
@@ -391,7 +391,7 @@ async def test_too_few_answers_are_said_and_answers_left_out_do_not_count(engine
 async def test_arms_on_other_items_are_not_compared_and_two_arms_are(engine, easel, few_verbs, tmp_path):
     made = await create_running_experiment(engine, launch=False)
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, "verbs-easl")
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, "verbs-easl")
     await execute_sql(
         engine, "UPDATE items SET shown = 'go' WHERE number = 9 AND campaign_id = :ra", ra=made.campaigns["RA"].id
     )

@@ -57,9 +57,9 @@ def test_a_run_is_decided_by_its_number_alone(courses):
 def test_other_outputs_are_other_settings():
     other = SystemsExperiment("small", SMALL.quality + 0.001, SMALL.population, SMALL.seed)
     assert (
-        other.settings()
-        != SMALL.settings()
-        == SystemsExperiment("small", SMALL.quality.copy(), population_with_random_bias_only(0.1), 3).settings()
+        other.settings_json()
+        != SMALL.settings_json()
+        == SystemsExperiment("small", SMALL.quality.copy(), population_with_random_bias_only(0.1), 3).settings_json()
     )
 
 

@@ -16,7 +16,7 @@ from app.database.session import begin_transaction
 from app.designs.answer import Answer, Touch
 from app.errors import Conflict, NotFound
 from app.exports import items as items_export
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.exports.responses import RESPONSE_EXPORT_COLUMNS
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import moderated_means_of_tally
@@ -30,7 +30,7 @@ RESULTS = "AssignmentId,WorkerId,Input.id1,Input.id2,Answer.range1,Answer.range2
 
 
 async def written(engine, slug: str, what: str, format_="csv", **how) -> str:
-    file = await open_export(engine, slug, what, format_, **how)
+    file = await open_export_or_refuse(engine, slug, what, format_, **how)
     return "".join([piece async for piece in file.chunks])
 
 
@@ -143,7 +143,7 @@ async def test_every_scored_item_is_a_row_of_the_responses(engine):
     touches = {hit.items[0]: Touch(1200, 3, "keyboard")}
     async with begin_transaction(engine) as connection:
         answer = Answer(scores, touches, viewport="390x844", source="page")
-        await submission.store_answer_of_hit(connection, assignment, hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, assignment, hit.id, answer, now=NOW)
     header, *rows = cells(await written(engine, campaign.slug, "responses"))
     assert tuple(header) == RESPONSE_EXPORT_COLUMNS
     lines = [dict(zip(header, row, strict=True)) for row in rows]
@@ -189,7 +189,9 @@ async def test_assignments_tell_whom_to_pay_for_what(engine):
     while (work := await find_or_lease_next_hit(engine, done)).hit is not None:
         async with begin_transaction(engine) as connection:
             scores = Answer(dict.fromkeys(work.hit.items, 50.0))
-            await submission.store_answer_of_hit(connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3))
+            await submission.store_answer_of_hit_and_return_receipt(
+                connection, done, work.hit.id, scores, now=NOW + timedelta(minutes=3)
+            )
     content = await written(engine, campaign.slug, "assignments")
     assert "SECRET" not in content
     header, *rows = cells(content)
@@ -267,7 +269,7 @@ async def test_text_from_an_annotators_browser_is_guarded_always(engine):
 async def test_a_large_export_comes_in_pieces_of_one_moment(engine, monkeypatch):
     monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 10)
     campaign = await create_launched_campaign(engine, "id,text\n" + "".join(f"{k},verb {k}\n" for k in range(35)))
-    pieces = (await open_export(engine, campaign.slug, "items", "jsonl")).chunks
+    pieces = (await open_export_or_refuse(engine, campaign.slug, "items", "jsonl")).chunks
     first = await anext(pieces)
     async with engine.begin() as connection:
         await connection.execute(text("UPDATE posteriors SET judgments = 9"))
@@ -280,7 +282,7 @@ async def test_an_export_that_is_left_halfway_gives_its_connection_back(engine, 
     monkeypatch.setattr(items_export, "EXPORT_ROWS_PER_BATCH", 1)
     campaign = await create_launched_campaign(engine)
     for _ in range(20):  # more often than the pool has connections
-        pieces = (await open_export(engine, campaign.slug, "items")).chunks
+        pieces = (await open_export_or_refuse(engine, campaign.slug, "items")).chunks
         await anext(pieces)
         await pieces.aclose()
 
@@ -292,14 +294,14 @@ async def test_a_draft_has_settings_and_no_posteriors(engine):
     assert cells(await written(engine, campaign.slug, "responses")) == [list(RESPONSE_EXPORT_COLUMNS)]
     for what in ("items", "easl"):
         with pytest.raises(Conflict) as problem:
-            await open_export(engine, campaign.slug, what)
+            await open_export_or_refuse(engine, campaign.slug, what)
         assert problem.value.code == "not_launched"
 
 
 async def test_a_gaussian_posterior_is_not_dressed_up_as_alpha_and_beta(engine):
     campaign = await create_answered_campaign(engine, update_law="trueskill")
     with pytest.raises(Conflict) as problem:
-        await open_export(engine, campaign.slug, "easl")
+        await open_export_or_refuse(engine, campaign.slug, "easl")
     assert problem.value.code == "no_beta_posterior"
 
 
@@ -311,5 +313,5 @@ async def test_what_does_not_exist_is_not_found(engine):
         (campaign.slug, "responses", "export_not_found"),
     ):
         with pytest.raises(NotFound) as problem:
-            await open_export(engine, slug, what, "json" if what == "responses" else "csv")
+            await open_export_or_refuse(engine, slug, what, "json" if what == "responses" else "csv")
         assert problem.value.code == code

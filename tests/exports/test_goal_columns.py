@@ -10,7 +10,7 @@ from app.analysis import calibrated_intervals
 from app.database.bulk import open_snapshot
 from app.exports import goal_columns
 from app.exports.goal_columns import LAW_SCORE_COLUMNS
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.goals.progress import goal_progress_or_none
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -37,14 +37,16 @@ async def answered(engine, **settings: Any) -> Any:
 
 
 async def exported(engine, campaign, format_="jsonl") -> Any:
-    file = await open_export(engine, campaign.slug, "items", format_)
+    file = await open_export_or_refuse(engine, campaign.slug, "items", format_)
     content = "".join([piece async for piece in file.chunks])
     return [json.loads(line) for line in content.splitlines()] if format_ == "jsonl" else content
 
 
 async def near(engine, campaign, score) -> Any:
     async with open_snapshot(engine) as connection:
-        counted = await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
+        counted = await calibrated_intervals.load_calibrated_evidence_extending_previous(
+            connection, campaign.criteria[0]
+        )
     return goal_progress_or_none(
         campaign, counted.evidence.goal_estimates(campaign, counted.intervals).estimates, score
     )
@@ -87,7 +89,7 @@ async def test_a_goal_that_the_law_measures_has_its_scores_beside_each_item(engi
     assert tuple(rows[0])[-4:] == LAW_SCORE_COLUMNS
     async with open_snapshot(engine) as connection:
         fitted = (
-            await calibrated_intervals.update_calibrated_evidence(connection, campaign.criteria[0])
+            await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, campaign.criteria[0])
         ).evidence.estimates_by_law_or_none
     assert fitted is not None
     low, high = fitted.interval()

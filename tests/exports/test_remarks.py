@@ -45,7 +45,7 @@ async def say(engine, campaign, name, remarks):
     hit = await try_to_lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), remarks=remarks, source="page")
-        told = await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
+        told = await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     return told.seq, me, hit
 
 
@@ -108,7 +108,7 @@ async def test_who_changed_their_answer_has_said_only_what_they_said_last(engine
     seq, me, hit = await say(engine, campaign, "ann", SAID)
     async with borrow_autocommit_driver(engine) as connection:
         again = Answer(dict.fromkeys(hit.items, 20.0), remarks={"hit": Remark("Better.")}, source="page")
-        await undo.replace_answer(connection, me, hit.id, seq, again, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(connection, me, hit.id, seq, again, now=NOW)
     html = (await researcher.get(f"/admin/campaigns/{campaign.slug}/remarks")).text
     assert "Better." in html
     assert "Too long." not in html

@@ -11,7 +11,7 @@ from sqlalchemy import text
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
-from app.campaigns.summaries import load_campaign_with_progress
+from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.bulk import open_snapshot
 from app.goal_monitor import release
 from app.goal_monitor.monitor import raise_goal_alert_and_stop_if_chosen, scan_goal_and_act_unless_overtaken
@@ -103,7 +103,7 @@ async def test_what_is_settled_no_longer_since_answers_count_no_more_is_asked_ab
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await settled_items(engine, campaign) == set()
     assert await replay_is_clean(engine, campaign.slug)
     await answered(engine, campaign, range(4, 7))
@@ -158,7 +158,7 @@ async def test_what_a_look_finds_of_a_goal_that_is_another_one_meanwhile_counts_
     await answered(engine, campaign, range(4))
     await store_settings(engine, goal="none")
     late = release.SettledChange(np.array([0]), np.array([True]))
-    assert not await release.store_settled_flags_unless_overtaken(engine, campaign, late)
+    assert not await release.try_to_store_settled_flags(engine, campaign, late)
     await raise_goal_alert_and_stop_if_chosen(engine, campaign, Progress("All are settled", 1.0, 1.0), now=NOW)
     assert await fetch_rows(engine, "SELECT releases, goal_reached FROM campaigns") == [(0, None)]
 
@@ -176,7 +176,7 @@ async def test_a_look_of_before_another_release_changes_nothing(engine):
     await answered(engine, campaign, range(4))
     settled = await settled_items(engine, campaign)
     late = release.SettledChange(np.array([0, 8]), np.array([False, True]))
-    assert not await release.store_settled_flags_unless_overtaken(engine, campaign, late)
+    assert not await release.try_to_store_settled_flags(engine, campaign, late)
     assert await settled_items(engine, campaign) == settled
 
 
@@ -188,7 +188,9 @@ async def test_what_is_settled_is_told(engine, researcher):
     assert "8 items are settled, and annotators are no longer asked about them" in page
     assert page.count('class="settled"') == 8
     async with open_snapshot(engine) as connection:
-        assert (await load_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 8 * 4 + 2 * 8
+        assert (
+            await load_campaign_with_progress_or_refuse(connection, campaign.slug)
+        ).judgments_wanted == 8 * 4 + 2 * 8
 
 
 @pytest.mark.parametrize("goal", ["halves", "order"])

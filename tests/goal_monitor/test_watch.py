@@ -76,10 +76,10 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
     last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "resume", now=NOW)
-    last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last=last)
+    last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
     assert (await status_of(engine, campaign)).status == "running"
     await store_settings(engine, goal_percent=90)
-    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last=last)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
     assert (await status_of(engine, campaign)).status == "paused"
     assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]
 
@@ -108,7 +108,7 @@ async def test_answers_that_count_no_more_are_no_reason_to_stop(engine):
         people = (await connection.execute(text("SELECT id FROM annotators ORDER BY id"))).scalars().all()
         for person in people[1:]:
             await decisions.exclude_annotator(connection, campaign, person, reason="test", now=NOW)
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     assert (await status_of(engine, campaign)).status == "running"
 
@@ -171,7 +171,7 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     campaign = await create_running_campaign(engine, items=10, **few)
     await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
     for last in (None, await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)):
-        await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last=last)
+        await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
     finished, missed = await alerts(engine)
     assert (finished.kind, missed.kind) == ("finished", "missed")
     assert alert_sentence(*missed).startswith(
@@ -229,7 +229,7 @@ async def test_nobody_can_ask_which_of_all_items_are_the_best(engine):
     campaign = await create_running_campaign(engine, name="Other", items=5, best_items=7, judgments_per_item=4)
     async with engine.begin() as connection:
         with pytest.raises(Conflict, match="the best 7 of 5 items"):
-            await settings_edits.store_changed_settings(
+            await settings_edits.store_changed_settings_or_refuse(
                 connection, campaign.slug, lambda now: now.model_copy(update={"goal": "best"})
             )
 

@@ -17,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.hits import undo
 from app.annotation.platforms.answer_files import read_platform_rows_and_notes
 from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
-from app.annotation.platforms.easel_results import refuse_unread_columns_and_detect_export
+from app.annotation.platforms.easel_results import refuse_unread_columns_and_tell_if_export
 from app.annotation.platforms.result_format import ResultRow
 from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer
@@ -26,7 +26,7 @@ from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Conflict, Refusal
 from app.exports.condition_cells import CONDITION_COLUMNS
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.exports.responses import (
     CRITERION_COLUMN,
     CRITERION_POSITION_COLUMN,
@@ -38,7 +38,7 @@ from app.exports.responses import (
     VERSION_COLUMN,
 )
 from app.imports import responses_import
-from app.record.revisions import revise_posteriors
+from app.record.revisions import revise_posteriors_if_decision_missing
 from app.text.table_formats import ExportFormat
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -67,7 +67,7 @@ def toys(monkeypatch):
 
 
 async def text_of(engine: AsyncEngine, slug: str, what: str, format_: ExportFormat = "csv") -> str:
-    return "".join([piece async for piece in (await open_export(engine, slug, what, format_)).chunks])
+    return "".join([piece async for piece in (await open_export_or_refuse(engine, slug, what, format_)).chunks])
 
 
 async def refused(engine, campaign, content, name="answers.csv"):
@@ -294,8 +294,10 @@ async def test_of_an_answer_that_was_changed_the_newer_one_is_read(engine, forma
     async with borrow_autocommit_driver(engine) as connection:
         for score in (50.0, 90.0):
             sent = Answer(dict.fromkeys(hit.items, score))
-            told = await undo.replace_answer(connection, me, hit.id, told.seq, sent, now=NOW)
-    await revise_posteriors(engine, campaign.id, now=NOW)
+            told = await undo.replace_answer_and_return_receipt_or_refuse(
+                connection, me, hit.id, told.seq, sent, now=NOW
+            )
+    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     exported = await text_of(engine, campaign.slug, "responses", format_)
     assert len(exported.splitlines()) == (format_ == "csv") + 3 * len(hit.items)
     assert (await import_results(engine, copy, exported, f"responses.{format_}")).responses == 1
@@ -328,7 +330,7 @@ def test_every_column_of_an_export_is_known():
         VERSION_COLUMN,
         *CONDITION_COLUMNS,
     )
-    assert refuse_unread_columns_and_detect_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
+    assert refuse_unread_columns_and_tell_if_export(1, (*RESPONSE_EXPORT_COLUMNS, *optional))
 
 
 async def test_an_export_in_its_own_campaign_counts_nothing_twice(engine):
@@ -462,7 +464,9 @@ async def test_an_export_of_any_design_gives_the_same_posteriors_to_the_bit(engi
     for turn in range(9):
         who = await create_annotator(engine, campaign, f"a{turn % 3}")
         hit = await try_to_lease_hit(engine, who)
-        await submit_scores(engine, who, hit, scores=campaign.design.simulate_answer([rng.random() for _ in hit.items]))
+        await submit_scores(
+            engine, who, hit, scores=campaign.design.simulate_answer_values([rng.random() for _ in hit.items])
+        )
     await import_results(engine, copy, await text_of(engine, campaign.slug, "responses"))
     assert await fetch_rows(engine, POSTERIORS, id=copy.id) == await fetch_rows(engine, POSTERIORS, id=campaign.id)
     assert await replay_is_clean(engine, copy.slug)
@@ -508,7 +512,7 @@ async def test_labels_and_ids_that_look_like_formulas_come_back_from_an_export_f
         engine, "id,text\n=1+1,a\n@home,b\n", design="categories", design_settings=labels
     )
     await import_results(engine, campaign, HEADER + "h1,Ann,=1+1,=same\nh2,Ann,@home,-other\nh3,Ben,@home,'quoted\n")
-    file = await open_export(engine, campaign.slug, "responses", "csv", spreadsheet=True)
+    file = await open_export_or_refuse(engine, campaign.slug, "responses", "csv", spreadsheet=True)
     content = "".join([piece async for piece in file.chunks])
     assert "'=same" in content
     twin = await create_launched_campaign(
@@ -548,7 +552,7 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
     campaign, twin = [await create_launched_campaign(engine, items, name=name) for name in ("First", "Twin")]
     answers = HEADER + "".join(f'h{k},Ann,"{name}",{k}\n' for k, name in enumerate(EXCEL_IDS))
     await import_results(engine, campaign, answers)
-    sent = await open_export(engine, campaign.slug, "responses", spreadsheet=True)
+    sent = await open_export_or_refuse(engine, campaign.slug, "responses", spreadsheet=True)
     twice = opened_and_saved(opened_and_saved("".join([piece async for piece in sent.chunks])))
     assert (await import_results(engine, twin, twice)).responses == len(EXCEL_IDS)
     own = "SELECT items, values FROM responses WHERE campaign_id = :id ORDER BY seq"
@@ -558,7 +562,7 @@ async def test_ids_pass_through_a_spreadsheet_program_and_back(engine):
 async def test_an_export_of_items_for_spreadsheets_gives_the_same_items_again(engine):
     items = "id,text,code\n" + "".join(f'"{name}","{name}",007\n' for name in EXCEL_IDS)
     campaign = await create_launched_campaign(engine, items)
-    sent = await open_export(engine, campaign.slug, "items", spreadsheet=True)
+    sent = await open_export_or_refuse(engine, campaign.slug, "items", spreadsheet=True)
     content = opened_and_saved("".join([piece async for piece in sent.chunks]))
     again = await create_draft(engine, name="Again")
     await import_items(engine, again, content, shown="text")

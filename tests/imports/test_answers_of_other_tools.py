@@ -37,7 +37,7 @@ SCALE = {"design": "ordinal", "design_settings": {"labels": ["1", "2", "3", "4",
 async def imported(engine, campaign, content, name="answers.csv", **options):
     reading = AnswerFileOptions.model_validate(options).reading_options
     file = io.BytesIO(content.encode())
-    return await responses_import.import_responses_from_file(
+    return await responses_import.import_responses_of_file_and_return_receipt(
         engine, campaign.slug, file, name, now=LATER, max_mb=1, options=reading
     )
 

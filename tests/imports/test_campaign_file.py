@@ -367,7 +367,7 @@ async def test_items_that_are_wrong_leave_no_campaign_behind(engine, items, code
 async def test_items_come_from_a_table(engine, tmp_path):
     (tmp_path / "items.tsv").write_text("id\tverb\na\trun\nb\tgo\n")
     text = START + "items: {shown: verb, file: items.tsv}\n"
-    with campaign_file_io.require_file_in_folder(tmp_path, "items.tsv").open("rb") as opened:
+    with campaign_file_io.file_path_in_folder_or_refuse(tmp_path, "items.tsv").open("rb") as opened:
         made = await created(engine, text, table=ItemTable("items.tsv", opened))
     assert [row[1] for row in (await content(engine, made))[1]] == ["run", "go"]
 
@@ -378,14 +378,14 @@ def test_a_table_lies_beside_its_file_and_nowhere_else(tmp_path):
     for path in (tmp_path / "items.csv", folder / "below" / "items.csv"):
         path.write_text("id,text\n")
     (folder / "away.csv").symlink_to(tmp_path / "items.csv")
-    assert campaign_file_io.require_file_in_folder(folder, "below/items.csv").is_file()
+    assert campaign_file_io.file_path_in_folder_or_refuse(folder, "below/items.csv").is_file()
     for name in ("../items.csv", str(tmp_path / "items.csv"), "away.csv", "below/../../items.csv"):
         with pytest.raises(Invalid) as refusal:
-            campaign_file_io.require_file_in_folder(folder, name)
+            campaign_file_io.file_path_in_folder_or_refuse(folder, name)
         assert refusal.value.code == "items_outside"
     for name in ("none.csv", "below"):
         with pytest.raises(NotFound):
-            campaign_file_io.require_file_in_folder(folder, name)
+            campaign_file_io.file_path_in_folder_or_refuse(folder, name)
 
 
 def test_everything_that_a_file_may_say_is_described():

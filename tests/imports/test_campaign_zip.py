@@ -108,7 +108,7 @@ async def test_without_the_items_and_where_no_item_names_a_file_it_is_yaml(engin
     await import_items(engine, first, table("a.png"), media=packed({"a.png": png()}))
     assert (await filed(engine, first, with_items=False))[0] == "yaml"
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, first.slug, lambda it: it.model_copy(update={"content": "text"})
         )
     ending, file = await filed(engine, first)

@@ -9,7 +9,7 @@ from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.designs.content import Content
 from app.designs.registry import DESIGNS
 from app.errors import Invalid
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.imports import items, mark_checks
 from app.imports.import_preview import ChosenColumns, read_upload_preview_or_refuse
 from app.inference.online.laws import ONLINE_LAWS
@@ -46,7 +46,7 @@ async def problem_of(engine, campaign, content, name="items.csv", **how):
 async def test_the_export_of_a_study_gives_items_without_its_scores(engine):
     first = await create_launched_campaign(engine)
     await import_results(engine, first, "hit,annotator,item,value\nh1,Ann,v0,90\nh1,Ann,v1,10\n")
-    exported = "".join([piece async for piece in (await open_export(engine, first.slug, "items")).chunks])
+    exported = "".join([piece async for piece in (await open_export_or_refuse(engine, first.slug, "items")).chunks])
     second = await create_draft(engine, name="Again")
     done = await import_file(engine, second, exported)
     assert (done.imported, done.with_prior) == (6, 0)
@@ -85,10 +85,10 @@ async def test_a_check_becomes_an_item_again_without_a_prior_that_was_not_taken(
     campaign = await create_draft(engine)
     await import_file(engine, campaign, PRIORS)
     async with engine.begin() as connection:
-        await mark_checks.turn_draft_items_into_checks(
+        await mark_checks.turn_draft_items_into_checks_or_refuse(
             connection, campaign.slug, [mark_checks.CheckToMark("1", {"expected": "50"})], kind="gold"
         )
-        await mark_checks.turn_check_back_into_item(connection, campaign.slug, "1")
+        await mark_checks.turn_check_back_into_item_or_refuse(connection, campaign.slug, "1")
     assert await fetch_rows(engine, "SELECT DISTINCT prior FROM items") == [(None,)]
 
 
@@ -218,11 +218,11 @@ async def test_what_the_last_import_did_is_kept(engine):
     campaign = await create_draft(engine)
     done = await import_file(engine, campaign, CHECKED)
     async with engine.connect() as connection:
-        assert await items.load_last_import_receipt(connection, campaign.id) == done
+        assert await items.load_last_import_receipt_or_none(connection, campaign.id) == done
     assert done.sentences()[0] == "Imported 2 items. The file has 3 rows in 4 lines, 1 check among them."
     outputs = await import_file(engine, campaign, SYSTEMS, replace=True)
     async with engine.connect() as connection:
-        assert await items.load_last_import_receipt(connection, campaign.id) == outputs
+        assert await items.load_last_import_receipt_or_none(connection, campaign.id) == outputs
 
 
 async def test_a_column_that_only_later_rows_have_can_be_the_source(engine):

@@ -32,7 +32,7 @@ def results_in_rows(campaign, hit_count):
     for number in range(hit_count):
         ids = list(dict.fromkeys([*design.always_shown, *rng.sample([f"v{k}" for k in range(6)], 6)]))
         ids = ids[: campaign.items_per_hit]
-        values = design.simulate_answer([rng.random() for _ in ids])
+        values = design.simulate_answer_values([rng.random() for _ in ids])
         for item, value in zip(ids, values, strict=True):
             writer.writerow([f"h{number}", f"W{number % 4}", item, ValueFormat(design).format_value(value)])
     return file.getvalue()

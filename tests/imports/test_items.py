@@ -228,13 +228,17 @@ async def test_only_a_draft_takes_items(engine):
 async def test_a_campaign_that_does_not_exist_is_not_found(engine):
     async with engine.begin() as connection:
         with pytest.raises(NotFound):
-            await items.import_items(connection, "none", io.BytesIO(b"id,text\n1,a\n"), "a.csv", max_mb=1)
+            await items.import_items_and_return_receipt(
+                connection, "none", io.BytesIO(b"id,text\n1,a\n"), "a.csv", max_mb=1
+            )
 
 
 async def test_a_launch_during_an_import_waits_for_its_items(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await items.import_items(connection, campaign.slug, io.BytesIO(VERBS.encode()), "a.csv", max_mb=1)
+        await items.import_items_and_return_receipt(
+            connection, campaign.slug, io.BytesIO(VERBS.encode()), "a.csv", max_mb=1
+        )
         launch = asyncio.create_task(apply_action(engine, campaign))
         await asyncio.sleep(0.2)
         assert not launch.done()
@@ -312,7 +316,7 @@ async def test_two_edits_of_different_settings_at_once_both_stay(engine):
 
     async def edit(**changes):
         async with engine.begin() as connection:
-            await settings_edits.store_changed_settings(
+            await settings_edits.store_changed_settings_or_refuse(
                 connection, campaign.slug, lambda before: before.model_copy(update=changes)
             )
             await asyncio.sleep(0.05)  # while the other one waits for the row
@@ -325,14 +329,14 @@ async def test_priors_of_items_forbid_a_law_that_would_misread_them(engine):
     campaign = await create_draft(engine)
     await import_items(engine, campaign, "id,text,alpha,beta\n1,a,2,3\n", priors=True)
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(connection, campaign.slug, to_law("ra"))
+        await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, to_law("ra"))
         with pytest.raises(Conflict) as problem:
-            await settings_edits.store_changed_settings(connection, campaign.slug, to_law("trueskill"))
+            await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, to_law("trueskill"))
     assert problem.value.code == "prior_of_another_law"
     assert await fetch_value(engine, "SELECT update_law FROM campaigns") == "ra"
     await import_items(engine, campaign, "id,text\n1,a\n", replace=True)
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(connection, campaign.slug, to_law("trueskill"))
+        await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, to_law("trueskill"))
 
 
 # The demo
@@ -367,5 +371,5 @@ async def test_a_million_items_may_want_ten_thousand_judgments_each(engine):
     campaign = await create_running_campaign(engine, items=1, judgments_per_item=10_000)
     await execute_sql(engine, "UPDATE items SET number = 999999")
     async with engine.connect() as connection:
-        found = await summaries.load_campaign_with_progress(connection, campaign.slug)
+        found = await summaries.load_campaign_with_progress_or_refuse(connection, campaign.slug)
     assert (found.item_count, found.judgments_wanted) == (1_000_000, 10_000_000_000)

@@ -111,7 +111,7 @@ async def test_a_launch_looks_whether_the_items_still_fit_the_settings(engine, s
     campaign = await create_draft(engine)
     await import_items(engine, campaign, table("a", "b", "c", "d", "e"))
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as problem:
@@ -132,7 +132,7 @@ async def test_a_copy_has_files_of_its_own(engine):
     first, second = [await fetch_rows(engine, pieces, campaign=row.id) for row in (campaign, copy)]
     assert first == second
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, copy.slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, copy.slug)
     assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == len(first)
     await execute_sql(engine, "DELETE FROM campaigns")
     assert await fetch_value(engine, "SELECT count(*) FROM media_pieces") == 0

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.errors import Invalid
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.imports.responses_import import response_receipt_sentences
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.campaigns.drafts import create_launched_campaign, import_results, replay_is_clean
@@ -17,7 +17,7 @@ MARKED = COLUMNS + "A1,W1,v0,v1,70,50,,on\nA2,W2,v2,v3,,50,on,on\nA3,W1,v1,v0,20
 
 
 async def exported(engine: AsyncEngine, slug: str) -> list[dict[str, str]]:
-    file = await open_export(engine, slug, "responses")
+    file = await open_export_or_refuse(engine, slug, "responses")
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 

@@ -7,7 +7,7 @@ from app.campaigns import lifecycle, settings_edits
 from app.campaigns.settings import CampaignSettings
 from app.database.session import borrow_autocommit_driver, driver_of
 from app.errors import Refusal
-from app.record.outputs import load_segments
+from app.record.outputs import load_segment_index
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -43,7 +43,7 @@ async def alike(engine, campaign):
         systems = await fetch_value(engine, "SELECT count(*) FROM items WHERE campaign_id = :id", id=campaign.id)
         segments = await fetch_value(engine, "SELECT count(*) FROM segments WHERE campaign_id = :id", id=campaign.id)
         return (
-            await load_segments(await driver_of(connection), campaign.id, segments, systems)
+            await load_segment_index(await driver_of(connection), campaign.id, segments, systems)
         ).first_with_same_output.tolist()
 
 
@@ -112,7 +112,7 @@ async def test_a_launch_looks_whether_the_outputs_still_fit_the_settings(engine,
     campaign = await create_draft(engine, content="audio", items_per_hit=2)
     await import_items(engine, campaign, SPOKEN, media=packed(FILES))
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: CampaignSettings(**it.model_dump() | settings)
         )
     with pytest.raises(Refusal) as refused:

@@ -14,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.annotation.platforms.mturk.results import parse_mturk_time_or_none
 from app.campaigns import empty_campaigns
 from app.errors import Conflict, NotFound, Refusal
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.imports import imported_hits, responses_import
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -76,7 +76,7 @@ FORMATS = pytest.mark.parametrize("written", [str, in_rows], ids=["mturk", "rows
 
 
 async def exported(engine: AsyncEngine, slug: str, what: str) -> list[dict[str, str]]:
-    file = await open_export(engine, slug, what)
+    file = await open_export_or_refuse(engine, slug, what)
     return list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
 
 
@@ -115,7 +115,7 @@ async def test_the_easl_program_can_be_left_and_joined_between_iterations(engine
     first, second = (result_file(rng, ids, 5, 6, iteration) for iteration in range(2))
     whole = await create_launched_campaign(engine, "id,sent\n" + "".join(f"{k},s {k}\n" for k in ids), name="Whole")
     await import_results(engine, whole, first)
-    model = "".join([piece async for piece in (await open_export(engine, whole.slug, "easl")).chunks])
+    model = "".join([piece async for piece in (await open_export_or_refuse(engine, whole.slug, "easl")).chunks])
     part = await create_launched_campaign(engine, model, priors=True, name="Part")
     for campaign in (whole, part):
         await import_results(engine, campaign, second)
@@ -408,7 +408,7 @@ async def test_a_paused_campaign_takes_results_and_stays_paused(engine):
 async def test_results_for_a_campaign_that_does_not_exist_are_not_found(engine):
     campaign = await create_draft(engine)
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
     with pytest.raises(NotFound):
         await import_results(engine, campaign, TWO)
 

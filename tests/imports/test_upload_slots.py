@@ -106,7 +106,7 @@ async def test_who_is_cancelled_while_waiting_takes_no_slot():
 async def bearer(app):
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
     return {"authorization": f"Bearer {token}"}
 
 

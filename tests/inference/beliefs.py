@@ -74,9 +74,9 @@ class StoredCampaign:
         }
         return {"campaign": json.loads(self.campaign), "annotators": annotators, "items": items}
 
-    def apply_hit(self, hit: AnsweredHit) -> HitChange:
+    def apply_hit_and_return_change(self, hit: AnsweredHit) -> HitChange:
         self.queries = []
-        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self.answer_query)
+        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self.answer_state_query)
         for number, posterior in zip(change.items, zip(*change.state, strict=True), strict=True):
             self.posteriors[number] = json.dumps(posterior)
         for number, (short, long) in change.law_state.items.items():
@@ -86,7 +86,7 @@ class StoredCampaign:
         self.campaign = json.dumps(change.law_state.campaign)
         return change
 
-    def answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
+    def answer_state_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
         self.queries.append(query)
         match query:
             case ReadPosteriors(numbers):

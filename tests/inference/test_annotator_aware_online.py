@@ -105,7 +105,7 @@ def test_one_annotator_alone_is_scored_as_by_easl():
 def test_a_campaign_whose_state_was_stored_after_every_hit_has_the_bits_of_its_replay(like, hits):
     stored = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like))
     for hit in hits:
-        stored.apply_hit(hit)
+        stored.apply_hit_and_return_change(hit)
     whole = learned_from(hits, like=like)
     assert stored.state == whole.state.tolist()
     assert stored.law_state() == law_state_json(whole.law_state_besides_posteriors())
@@ -126,7 +126,7 @@ def test_a_replay_follows_the_rule_of_what_is_stored_of_the_campaign_at_any_time
 def test_what_is_looked_at_is_asked_for_and_nothing_else_is(like):
     stored, unread = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like)), 0
     for hit in of_few_items(150):
-        change = stored.apply_hit(hit)
+        change = stored.apply_hit_and_return_change(hit)
         (asked,) = [ask.items for ask in stored.queries if isinstance(ask, ReadItemTails)]
         assert list(asked) == [number for number, (_, long) in change.law_state.items.items() if long is not None]
         unread += len(change.items) - len(asked)
@@ -159,7 +159,7 @@ def shares_of(learned, item):
 def test_the_mean_of_corrected_scores_by_weight_is_the_score_of_an_item_that_was_just_looked_at(like):
     _, hits = campaign(5, rounds=10, share=0.25)
     learned = beliefs_before_first_hit(FLAT, like)
-    changes = list(learned.iterate_changes(hits))
+    changes = list(learned.apply_hits_and_iterate_changes(hits))
     posteriors = {item: state for change in changes for item, *state in zip(change.items, *change.state, strict=True)}
     for item, (a, b) in posteriors.items():
         weight, score = shares_of(learned, item)
@@ -175,9 +175,9 @@ def test_what_judgments_count_for_is_the_same_from_what_is_stored_and_from_memor
     _, hits = campaign(5, 4, share=0.3)
     stored, learned = StoredCampaign(LAW, beliefs_before_first_hit(FLAT, like)), learned_from(hits, like=like)
     for hit in hits:
-        stored.apply_hit(hit)
+        stored.apply_hit_and_return_change(hit)
     for item in range(ITEMS):
-        told = run_law_steps(LAW.judgment_weights_querying_state(item), stored.answer_query)
+        told = run_law_steps(LAW.judgment_weights_querying_state(item), stored.answer_state_query)
         assert list(told) == [numbers.tolist() for numbers in shares_of(learned, item)]
 
 
@@ -199,7 +199,7 @@ def test_who_answers_at_random_counts_for_less_and_who_is_strict_is_corrected():
 def test_an_item_that_nobody_judged_has_no_weights():
     assert aware.current_weight_and_score_of_each_judgment(ItemState(), {}, editions.INITIAL_CAMPAIGN_STATE) == ([], [])
     assert run_law_steps(
-        LAW.judgment_weights_querying_state(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_query
+        LAW.judgment_weights_querying_state(3), StoredCampaign(LAW, beliefs_before_first_hit(FLAT)).answer_state_query
     ) == (
         [],
         [],
@@ -228,7 +228,7 @@ def test_only_those_concerned_change():
 def test_every_judged_item_has_its_turn():
     _, hits = campaign(7, 3)
     learned = beliefs_before_first_hit(FLAT)
-    changed = [change.items[5:] for change in learned.iterate_changes(hits)]
+    changed = [change.items[5:] for change in learned.apply_hits_and_iterate_changes(hits)]
     at_end = changed[-6:]  # 36 HITs of 5: 180 judgments, of which 100 are looked at again with each HIT
     assert {item for again in at_end for item in again} == set(range(ITEMS))
     assert all(
@@ -246,7 +246,7 @@ def test_an_answer_to_an_item_of_many_judgments_costs_no_more_than_one_of_few():
         looked.append(
             sum(before[j].judgment_count for j in aware.positions_of_scanned_items(before, 0, learned.campaign_state))
         )
-        learned.apply_hit(AnsweredHit(k % 40, [0, 1], rng.random(2).round(2).tolist()))
+        learned.apply_hit_and_return_change(AnsweredHit(k % 40, [0, 1], rng.random(2).round(2).tolist()))
     assert learned.items[0].judgment_count == 900
     assert looked[10] == 20  # all, while there are few
     assert np.mean(looked[-400:]) < 100  # of 1,000 to 1,800
@@ -258,7 +258,7 @@ def test_what_is_looked_at_must_be_at_hand():
     learned = learned_from(hits)
     learned.items = [item._replace(looked=None) for item in learned.items]
     with pytest.raises(ValueError, match="needs its scanned judgments"):
-        learned.apply_hit(hits[0])
+        learned.apply_hit_and_return_change(hits[0])
 
 
 @pytest.mark.parametrize(("rounds", "share"), [(2, 0.75), (6, 0.9)])

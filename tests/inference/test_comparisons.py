@@ -7,11 +7,11 @@ from hypothesis import strategies as st
 
 from app.inference.ground.inestimable import Inestimable
 from app.inference.observations.comparisons import (
+    comparison_arrays_and_item_count_or_raise,
     connected_group_number_of_each_item,
     count_pair_outcomes,
     pair_outcome_columns_from_hits,
     position_pairs_of_all_equal_keys,
-    require_comparison_arrays_with_count,
 )
 
 judgments = st.lists(
@@ -64,12 +64,12 @@ def test_what_is_no_judgment_is_refused(subtests):
         (([[0]], [[1]], [[1]]), "shape"),
     ):
         with subtests.test(arrays=arrays, message=message), pytest.raises(ValueError, match=message):
-            require_comparison_arrays_with_count(*arrays)
+            comparison_arrays_and_item_count_or_raise(*arrays)
 
 
 def test_an_item_beyond_the_number_of_items_is_refused():
     with pytest.raises(ValueError, match="second are numbered from 0 to 2"):
-        require_comparison_arrays_with_count([0], [3], [1], 3)
+        comparison_arrays_and_item_count_or_raise([0], [3], [1], 3)
 
 
 def test_no_judgments_at_all_are_told_apart_from_mistakes():

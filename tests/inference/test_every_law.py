@@ -116,7 +116,7 @@ def test_hits_at_once_one_by_one_and_in_pieces_lead_to_the_same_bits(law):
     hits = hits_for(law, 60)
     whole, steps, pieces = (initial_beliefs(law, ITEMS, TUNED) for _ in range(3))
     whole.apply_hits(hits)
-    for _ in steps.iterate_changes(hits):
+    for _ in steps.apply_hits_and_iterate_changes(hits):
         pass
     pieces.apply_hits(hits[:17])
     pieces.apply_hits(hits[17:])
@@ -156,7 +156,7 @@ def test_many_hits_of_few_items_have_the_bits_of_one_update_after_another(item_l
 def test_each_step_returns_what_it_changed_in_plain_floats(law):
     beliefs, collected = initial_beliefs(law, ITEMS, TUNED), np.array(columns_of_priors(law))
     hits = hits_for(law, 30)
-    for hit, change in zip(hits, beliefs.copy().iterate_changes(hits), strict=True):
+    for hit, change in zip(hits, beliefs.copy().apply_hits_and_iterate_changes(hits), strict=True):
         beliefs.apply_hits([hit])
         assert list(change.items[: len(hit.items)]) == list(hit.items)
         assert beliefs.state[:, change.items].tolist() == [list(column) for column in change.state]
@@ -182,13 +182,13 @@ def test_a_campaign_stored_after_every_hit_has_the_bits_of_one_in_memory(law):
     beliefs = initial_beliefs(law, ITEMS, TUNED)
     stored = StoredCampaign(law, beliefs, TUNED)
     for hit in hits:
-        stored.apply_hit(hit)
+        stored.apply_hit_and_return_change(hit)
     beliefs.apply_hits(hits)
     assert stored.state == beliefs.state.tolist()
     assert stored.law_state() == law_state_json(beliefs.law_state_besides_posteriors())
     for item in range(ITEMS):
         if step := law.judgment_weights_querying_state(item):
-            weights, values = run_law_steps(step, stored.answer_query)
+            weights, values = run_law_steps(step, stored.answer_state_query)
             assert len(weights) == len(values) == sum(item in hit.items for hit in hits)
             assert all(0 <= number <= 1 for number in weights + values)
 
@@ -293,7 +293,7 @@ def test_hits_that_cannot_be_are_refused(law, subtests):
         with subtests.test("at once", items=items, values=values), pytest.raises(ValueError, match=r".+"):
             initial_beliefs(law, ITEMS, TUNED).apply_hits(hits)
         with subtests.test("one by one", items=items, values=values), pytest.raises(ValueError, match=r".+"):
-            list(initial_beliefs(law, ITEMS, TUNED).iterate_changes(hits))
+            list(initial_beliefs(law, ITEMS, TUNED).apply_hits_and_iterate_changes(hits))
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS.values(), ids=SCORE_LAWS)
@@ -312,7 +312,7 @@ def test_a_law_of_scores_says_what_is_wrong_with_a_hit(law, subtests):
         with subtests.test("at once", items=items, values=values), pytest.raises(ValueError, match=message):
             initial_beliefs(law, ITEMS, TUNED).apply_hits(hits)
         with subtests.test("one by one", items=items, values=values), pytest.raises(ValueError, match=message):
-            list(initial_beliefs(law, ITEMS, TUNED).iterate_changes(hits))
+            list(initial_beliefs(law, ITEMS, TUNED).apply_hits_and_iterate_changes(hits))
 
 
 @pytest.mark.parametrize("name", [name for name, law in SCORE_LAWS.items() if isinstance(law, ItemLaw)])

@@ -23,7 +23,7 @@ ANSWERS = st.lists(
 def order_of(*answers):
     order = Implications()
     for answer in answers:
-        order.add_outcome_and_return_implied(*answer)
+        order.add_outcome_and_return_implied_or_none(*answer)
     return order
 
 
@@ -80,7 +80,7 @@ def test_two_items_above_the_same_one_are_not_told_apart():
 )
 def test_an_implied_pair_that_is_asked_anyway_tells_whether_that_was_right_and_changes_nothing_else(answer, tally):
     order = order_of((0, 1, 1), (1, 2, 1))
-    assert order.add_outcome_and_return_implied(0, 2, answer) == 1
+    assert order.add_outcome_and_return_implied_or_none(0, 2, answer) == 1
     assert order.tally == tally
     assert (
         order.implied_outcome_or_none(0, 1),
@@ -104,7 +104,7 @@ def test_it_is_what_a_walk_through_the_answers_finds(answers):
         before = closed(edges)
         expected = 1 if (first, second) in before else -1 if (second, first) in before else None
         new = frozenset((first, second)) not in told
-        assert order.add_outcome_and_return_implied(first, second, outcome) == (expected if new else None)
+        assert order.add_outcome_and_return_implied_or_none(first, second, outcome) == (expected if new else None)
         if new and expected is None and outcome:
             edges.append((first, second) if outcome > 0 else (second, first))
         told.add(frozenset((first, second)))
@@ -140,7 +140,7 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     pairs = rng.permutation([(a, b) for a in range(60) for b in range(a)]).tolist()
     for a, b in pairs:
         if order.implied_outcome_or_none(a, b) is None:
-            order.add_outcome_and_return_implied(a, b, pair_outcome_from_shares([value[a], value[b]]))
+            order.add_outcome_and_return_implied_or_none(a, b, pair_outcome_from_shares([value[a], value[b]]))
     assert order.tally.answered + order.tally.not_asked == len(pairs)
     assert order.tally.answered < 0.3 * len(pairs)
     assert all(order.implied_outcome_or_none(a, b) == pair_outcome_from_shares([value[a], value[b]]) for a, b in pairs)

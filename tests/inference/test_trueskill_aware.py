@@ -15,7 +15,7 @@ from app.inference.online.trueskill_aware import (
     DISCRIMINATIONS,
     INITIAL_BELIEF,
     LAW,
-    apply_hit,
+    posteriors_belief_and_decided_pairs_after_hit,
     updated_pair_posteriors,
     winner_chance_by_discrimination,
 )
@@ -53,7 +53,7 @@ def test_the_first_belief_is_a_distribution_of_mean_about_1_among_the_careful():
 def test_a_typical_annotator_has_the_updates_of_trueskill(scores):
     parameters = LawParameters(epsilon=0.0) if len(set(scores)) > 1 else LawParameters()
     posteriors = [(0.1 * k, 0.05 + 0.01 * k) for k in range(len(scores))]
-    found, _, _ = apply_hit(posteriors, scores, TYPICAL, parameters)
+    found, _, _ = posteriors_belief_and_decided_pairs_after_hit(posteriors, scores, TYPICAL, parameters)
     means, variances = zip(*posteriors, strict=True)
     expected = trueskill.update(means, variances, scores, parameters)
     np.testing.assert_allclose(np.transpose(found), expected, rtol=1e-12)
@@ -61,11 +61,15 @@ def test_a_typical_annotator_has_the_updates_of_trueskill(scores):
 
 def test_random_answers_change_no_item():
     for scores in ([1.0, 0.0], [0.5, 0.5]):
-        assert apply_hit([PRIOR, (0.2, 0.01)], scores, RANDOM, LawParameters())[0] == [PRIOR, (0.2, 0.01)]
+        assert posteriors_belief_and_decided_pairs_after_hit([PRIOR, (0.2, 0.01)], scores, RANDOM, LawParameters())[
+            0
+        ] == [PRIOR, (0.2, 0.01)]
 
 
 def test_by_hand_a_first_pair_moves_equal_items_apart_by_the_mean_of_what_each_discrimination_does():
-    (winner, loser), after, decided = apply_hit([PRIOR, PRIOR], [1.0, 0.0], INITIAL_BELIEF, LawParameters())
+    (winner, loser), after, decided = posteriors_belief_and_decided_pairs_after_hit(
+        [PRIOR, PRIOR], [1.0, 0.0], INITIAL_BELIEF, LawParameters()
+    )
     # Between equal items everybody has the chance 1/2, so nothing is learned, and v = phi(0) / Phi(0).
     assert after == pytest.approx(INITIAL_BELIEF)
     pull = sum(
@@ -106,7 +110,9 @@ def test_posteriors_are_the_moments_of_the_exact_posterior_of_a_pair():
 )
 def test_variances_never_grow_and_beliefs_stay_distributions(mu, sigma2, scores):
     posteriors = list(zip(mu, sigma2, strict=True))
-    found, belief, _ = apply_hit(posteriors, scores, INITIAL_BELIEF, LawParameters())
+    found, belief, _ = posteriors_belief_and_decided_pairs_after_hit(
+        posteriors, scores, INITIAL_BELIEF, LawParameters()
+    )
     assert all(0.0 < after <= before for (_, after), before in zip(found, sigma2, strict=True))
     assert all(math.isfinite(mean) for mean, _ in found)
     assert math.fsum(belief) == pytest.approx(1.0)
@@ -116,11 +122,13 @@ def test_variances_never_grow_and_beliefs_stay_distributions(mu, sigma2, scores)
 def test_the_pairs_of_a_ranking_say_less_about_its_annotator_than_as_many_hits():
     posteriors = [(0.2 * k, 0.01) for k in range(5)]
     turned = [1.0, 0.75, 0.5, 0.25, 0.0]  # against what is known
-    _, belief, decided = apply_hit(posteriors, turned, INITIAL_BELIEF, NO_MARGIN)
+    _, belief, decided = posteriors_belief_and_decided_pairs_after_hit(posteriors, turned, INITIAL_BELIEF, NO_MARGIN)
     alone: Sequence[float] = INITIAL_BELIEF
     for k in range(5):
         for other in range(k + 1, 5):
-            _, alone, _ = apply_hit([posteriors[k], posteriors[other]], [1.0, 0.0], alone, NO_MARGIN)
+            _, alone, _ = posteriors_belief_and_decided_pairs_after_hit(
+                [posteriors[k], posteriors[other]], [1.0, 0.0], alone, NO_MARGIN
+            )
     assert decided == 10
     assert INITIAL_BELIEF[0] < belief[0] < alone[0]
 
@@ -128,7 +136,9 @@ def test_the_pairs_of_a_ranking_say_less_about_its_annotator_than_as_many_hits()
 def test_ties_and_single_items_say_nothing_about_an_annotator():
     for scores in ([0.5, 0.5], [0.3]):
         posteriors = [(0.0, 0.01), (1.0, 0.01)][: len(scores)]
-        assert apply_hit(posteriors, scores, INITIAL_BELIEF, LawParameters())[1:] == (list(INITIAL_BELIEF), 0)
+        assert posteriors_belief_and_decided_pairs_after_hit(posteriors, scores, INITIAL_BELIEF, LawParameters())[
+            1:
+        ] == (list(INITIAL_BELIEF), 0)
 
 
 def test_who_answers_at_random_is_recognised_and_scores_are_better_than_trueskills():

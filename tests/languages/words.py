@@ -18,7 +18,7 @@ PLACES = (  # of a folder, which files are read, how, and the functions whose ar
         {"gettext": None, "ngettext": (1, 2)},
     ),
     ("static", [("vendor/**", "ignore"), ("**.js", "javascript")], {"words": None}),
-    ("app", [("**.py", "python")], {"mark_message": None, "Message": None}),
+    ("app", [("**.py", "python")], {"message_marked_for_translation": None, "Message": None}),
 )
 HEADER = "# What annotators' pages say; `make words` adds what is new.\n"
 

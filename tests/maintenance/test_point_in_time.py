@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.commands import easel as command
-from app.database.embedded import choose_server_identity, find_binary_folders, start_postgres
+from app.database.embedded import choose_server_identity, iterate_binary_folders, start_postgres
 from app.database.migrate import upgrade_schema
 from tests.database.test_embedded import run_sql, wait_until
 from tests.test_cli import files  # noqa: F401  (fixture)
@@ -22,7 +22,7 @@ from tests.test_cli import files  # noqa: F401  (fixture)
 pytestmark = pytest.mark.slow
 
 SCRIPT = Path(__file__).resolve().parents[2] / "examples" / "point_in_time.sh"
-BINARIES = next(path for path in find_binary_folders() if path.exists())
+BINARIES = next(path for path in iterate_binary_folders() if path.exists())
 
 
 def run_script(*arguments: object, **environment: str) -> None:

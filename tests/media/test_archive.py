@@ -11,7 +11,7 @@ import pytest
 from app.errors import Refusal
 from app.media import media_zip
 from app.media.content_types import can_be_shown_as_media_kind, detect_content_type_or_none
-from app.media.media_zip import MediaZip, iterate_unpacked_media_pieces
+from app.media.media_zip import MediaZip, iterate_unpacked_media_pieces_or_refuse
 from tests.media.files import SVG, packed, png, wav, zipped
 
 PAGE = b"<!doctype html><script>alert(1)</script>"
@@ -19,7 +19,7 @@ PAGE = b"<!doctype html><script>alert(1)</script>"
 
 def unpack(found, wanted=("a.png",), have=(), size=0):
     files: dict[str, bytes] = {}
-    for piece in iterate_unpacked_media_pieces(found, wanted, have, size):
+    for piece in iterate_unpacked_media_pieces_or_refuse(found, wanted, have, size):
         files[piece.name] = files.get(piece.name, b"") + piece.data
     return files
 
@@ -181,7 +181,9 @@ def test_memory_stays_flat_for_a_large_zip(tmp_path):
     with path.open("rb") as file:
         count = sum(
             len(piece.data)
-            for piece in iterate_unpacked_media_pieces(MediaZip(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0)
+            for piece in iterate_unpacked_media_pieces_or_refuse(
+                MediaZip(file, 16, 1024), [f"{k}.png" for k in range(25)], (), 0
+            )
         )
     most = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -6,7 +6,7 @@ import pytest
 
 from app.errors import Refusal
 from app.media.match_file_names import match_names_to_paths, note_on_respelled_names_or_none
-from app.media.media_zip import iterate_unpacked_media_pieces
+from app.media.media_zip import iterate_unpacked_media_pieces_or_refuse
 from tests.annotation.hits.campaigns import fetch_rows
 from tests.campaigns.drafts import create_draft, import_file
 from tests.growth import grows_too_fast
@@ -17,7 +17,7 @@ def stored(files, *wanted, have=()):
     """The names under which files of a zip are kept, and which of them are spelled in another way."""
     respelled: dict[str, str] = {}
     return sorted(
-        {piece.name for piece in iterate_unpacked_media_pieces(packed(files), wanted, have, 0, respelled)}
+        {piece.name for piece in iterate_unpacked_media_pieces_or_refuse(packed(files), wanted, have, 0, respelled)}
     ), respelled
 
 

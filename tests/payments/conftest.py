@@ -27,7 +27,7 @@ async def program(app, researcher, study):
     """Calls the API of the study's campaign as its owner's program."""
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
 
     async def call(method, path="", part="payments", **sent):
         address = f"/api/v1/campaigns/{study.campaign.slug}/{part}{path}"

@@ -10,10 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.designs.campaign import Campaign
 from app.payments.bonus_list import BonusLine
-from app.payments.connections import ConnectionSettings, ServiceConnector, store_connection
-from app.payments.ledger import add_bonuses
+from app.payments.connections import ConnectionSettings, ServiceConnector, check_and_store_connection_or_refuse
+from app.payments.ledger import add_prepared_bonuses_and_count_new
 from app.payments.payment_work import PaymentWork
-from app.payments.send_request import request_sending
+from app.payments.send_request import request_sending_of_prepared_payments_or_refuse
 from app.payments.token_encryption import TokenCipher
 from app.settings import Settings
 from tests.annotation.hits.campaigns import NOW, create_annotator, create_running_campaign, execute_sql, fetch_rows
@@ -56,11 +56,13 @@ class Study:
     async def add(self, *bonuses: tuple[str, int], key: str = "list 1", reason: str = "careful") -> int:
         lines = [BonusLine(recipient, amount, reason) for recipient, amount in bonuses]
         async with self.engine.begin() as connection:
-            return await add_bonuses(connection, self.campaign, lines, request_key=key, now=self.clock.now)
+            return await add_prepared_bonuses_and_count_new(
+                connection, self.campaign, lines, request_key=key, now=self.clock.now
+            )
 
     async def send(self) -> None:
         async with self.engine.begin() as connection:
-            await request_sending(connection, self.campaign, now=self.clock.now)
+            await request_sending_of_prepared_payments_or_refuse(connection, self.campaign, now=self.clock.now)
         await self.work.work_on_due_campaigns()
 
     async def work_again(self, **time: float) -> None:
@@ -110,7 +112,7 @@ async def create_study(
     )
     connector = connector_to(books.address)
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=budget)
-    await store_connection(engine, connector, campaign, chosen, now=NOW)
+    await check_and_store_connection_or_refuse(engine, connector, campaign, chosen, now=NOW)
     await execute_sql(engine, "UPDATE payment_accounts SET study = :study", study=entered)
     return Study(engine, campaign, books, connector)
 

@@ -15,9 +15,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.prolific.service import ProlificService
 from app.payments.connections import ServiceConnector
-from app.payments.ledger import decide_on_payment
+from app.payments.ledger import store_decision_on_payment_or_refuse
 from app.payments.payment_work import PaymentWork
-from app.payments.send_request import request_sending
+from app.payments.send_request import request_sending_of_prepared_payments_or_refuse
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows
 from tests.payments.fake_prolific import TOKEN, FakeProlific, create_fake
 from tests.payments.studies import Study, create_study
@@ -123,7 +123,7 @@ async def run_chaos(study: Study, service: ProlificService, chance: random.Rando
             for _ in range(chance.choice([1, 1, 2]))
         ]
         await make_due(study)
-        account = await study.work.take_due_account()
+        account = await study.work.take_due_account_or_none()
         assert account is not None
         await asyncio.gather(*(process.work_on_account(account) for process in processes), return_exceptions=True)
         if chance.random() < 0.2:  # a person on the platform's own page
@@ -144,7 +144,9 @@ async def end_calmly(study: Study) -> None:
         await study.work_again(minutes=31)
         for (payment,) in await fetch_rows(study.engine, f"SELECT id FROM payments WHERE {UNCLEAR}"):
             async with study.engine.begin() as connection:
-                await decide_on_payment(connection, study.campaign, payment, "again", now=study.clock.now)
+                await store_decision_on_payment_or_refuse(
+                    connection, study.campaign, payment, "again", now=study.clock.now
+                )
 
 
 async def run_schedule(study: Study, service: ProlificService, seed: int) -> None:
@@ -160,7 +162,7 @@ async def run_schedule(study: Study, service: ProlificService, seed: int) -> Non
     bonuses = [(f"s{chance.randint(1, 3)}", chance.choice([100, 250])) for _ in range(chance.randint(1, 4))]
     await study.add(*bonuses, key=f"schedule {seed}")
     async with study.engine.begin() as connection:
-        await request_sending(connection, study.campaign, now=study.clock.now)
+        await request_sending_of_prepared_payments_or_refuse(connection, study.campaign, now=study.clock.now)
     await run_chaos(study, service, chance)
     await end_calmly(study)
     assert await study.states() == ["sent"] * len(bonuses), f"seed {seed}"

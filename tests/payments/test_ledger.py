@@ -6,8 +6,8 @@ import pytest
 
 from app.errors import Conflict, Invalid
 from app.payments.bonus_list import BonusLine, parse_bonus_list
-from app.payments.connections import load_account
-from app.payments.ledger import add_bonuses, load_totals
+from app.payments.connections import load_account_or_refuse
+from app.payments.ledger import add_prepared_bonuses_and_count_new, load_ledger_totals
 from tests.annotation.hits.campaigns import create_annotator, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import create_study
 
@@ -43,9 +43,9 @@ async def test_failed_and_cancelled_payments_leave_the_budget(engine, prolific):
     await study.send()
     await study.add(("A2", 500), key="list 2")
     async with engine.begin() as connection:
-        account = await load_account(connection, study.campaign)
-        totals = await load_totals(connection, study.campaign.id, account)
-    assert (totals.committed, totals.left) == (500, 0)
+        account = await load_account_or_refuse(connection, study.campaign)
+        totals = await load_ledger_totals(connection, study.campaign.id, account)
+    assert (totals.committed_amount, totals.left) == (500, 0)
 
 
 @pytest.mark.parametrize("name", ["A1", "p1", "s1", "pseudonym"])
@@ -71,7 +71,7 @@ async def test_without_a_budget_nothing_is_stored(engine, prolific):
     await other_without_budget(engine, other)
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
-            await add_bonuses(
+            await add_prepared_bonuses_and_count_new(
                 connection, other.campaign, [BonusLine("A1", 1, "")], request_key="k", now=study.clock.now
             )
     assert refused.value.code == "no_budget"

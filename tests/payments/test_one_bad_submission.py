@@ -8,14 +8,14 @@ import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app.errors import Conflict
-from app.payments.ledger import decide_on_payment
+from app.payments.ledger import store_decision_on_payment_or_refuse
 from tests.annotation.hits.campaigns import fetch_rows, fetch_value
 from tests.payments.studies import TestClock, create_study
 
 
 async def decide(study, payment, decision):
     async with study.engine.begin() as connection:
-        await decide_on_payment(connection, study.campaign, payment, decision, now=study.clock.now)
+        await store_decision_on_payment_or_refuse(connection, study.campaign, payment, decision, now=study.clock.now)
 
 
 def fail_at(part, reply):

@@ -10,7 +10,7 @@ from fastapi.responses import PlainTextResponse
 from sqlalchemy import text
 
 from app.payments.connections import ConnectionSettings
-from app.payments.send_request import request_sending
+from app.payments.send_request import request_sending_of_prepared_payments_or_refuse
 from app.payments.token_encryption import TokenCipher
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import (
@@ -296,7 +296,7 @@ async def test_two_managers_who_press_send_pay_once(engine, study, prolific):
     await study.add(("A1", 425))
     for _ in range(2):
         async with engine.begin() as connection:
-            await request_sending(connection, study.campaign, now=study.clock.now)
+            await request_sending_of_prepared_payments_or_refuse(connection, study.campaign, now=study.clock.now)
         await study.work.work_on_due_campaigns()
     assert prolific.paid_by_submission() == {"s1": [425]}
 

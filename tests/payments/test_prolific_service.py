@@ -6,7 +6,11 @@ import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from app.annotation.platforms.prolific import service as prolific_service
-from app.annotation.platforms.prolific.service import ProlificService, format_bonus_list, read_prolific_notice
+from app.annotation.platforms.prolific.service import (
+    ProlificService,
+    format_bonus_list,
+    prolific_notice_or_none_if_unsigned,
+)
 from app.annotation.platforms.service import Bonus, CallNotMade, CallOutcomeUnknown, CallRefused
 from tests.payments.fake_prolific import TOKEN
 
@@ -38,7 +42,7 @@ async def test_a_study_that_is_gone_is_refused(service):
 
 async def test_bonuses_are_registered_and_paid_and_read_back(prolific, service):
     prolific.add("s1")
-    bulk = await service.prepare_bonuses("study-1", [Bonus("s1", 425)])
+    bulk = await service.register_bonuses_and_return_bulk_id("study-1", [Bonus("s1", 425)])
     assert (await service.load_submission("s1")).bonus_amounts == ()
     await service.pay_bonuses(bulk)
     assert (await service.load_submission("s1")).bonus_amounts == (425,)
@@ -78,14 +82,14 @@ async def test_ids_in_the_reason_of_a_refusal_are_masked(prolific, service):
     assert refused.value.message.endswith(": (id) of (id) has sub-778")
     prolific.trouble = lambda _call: PlainTextResponse("x" * 290 + f" {person} has no bonus of sub-77", 400)
     with pytest.raises(CallRefused) as refused:
-        await service.prepare_bonuses("study-1", [Bonus("sub-77", 100)])
+        await service.register_bonuses_and_return_bulk_id("study-1", [Bonus("sub-77", 100)])
     assert not {person[:6], "sub-77"} & {*refused.value.message.split()}
     assert person[:6] not in refused.value.message
 
 
 async def test_calls_of_a_session_share_a_connection_but_those_that_pay(prolific, service):
     prolific.add("s1")
-    bulk = await service.prepare_bonuses("study-1", [Bonus("s1", 425)])
+    bulk = await service.register_bonuses_and_return_bulk_id("study-1", [Bonus("s1", 425)])
     prolific.clients.clear()
     async with service.session(seconds=60) as session:
         for _ in range(3):
@@ -108,7 +112,7 @@ async def test_calls_after_the_time_of_a_session_are_not_made(prolific, service)
 async def test_a_reply_in_another_shape_leaves_the_outcome_unknown(prolific, service):
     prolific.trouble = lambda _call: JSONResponse({"no": "id"})
     with pytest.raises(CallOutcomeUnknown):
-        await service.prepare_bonuses("study-1", [Bonus("s1", 100)])
+        await service.register_bonuses_and_return_bulk_id("study-1", [Bonus("s1", 100)])
 
 
 async def test_no_connection_means_that_nothing_was_sent():
@@ -137,7 +141,7 @@ def notice_headers(signature):
 
 def test_a_notice_is_read_if_the_signature_of_its_bytes_holds():
     signature = "xlStsSPujzP3R9y6oX25U+HWlX4i+ac3JzHkhQY64Fs="
-    notice = read_prolific_notice("s3cr3t", notice_headers(signature), SIGNED_BODY)
+    notice = prolific_notice_or_none_if_unsigned("s3cr3t", notice_headers(signature), SIGNED_BODY)
     assert notice is not None
     assert notice.event_id == "event-1"
 
@@ -152,4 +156,4 @@ def test_a_notice_is_read_if_the_signature_of_its_bytes_holds():
     ],
 )
 def test_a_notice_with_another_signature_is_none(secret, signature, body):
-    assert read_prolific_notice(secret, notice_headers(signature), body) is None
+    assert prolific_notice_or_none_if_unsigned(secret, notice_headers(signature), body) is None

@@ -7,9 +7,9 @@ from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy import text
 
 from app.payments import payment_work
-from app.payments.review import list_submissions, store_review_settings
+from app.payments.review import list_submissions, store_review_settings_or_refuse
 from app.privacy.erasure_list import person_hash
-from app.privacy.erasures import erase_person
+from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import (
     create_annotator,
     execute_sql,
@@ -25,7 +25,7 @@ from tests.payments.studies import create_study
 
 async def set_review(study, *, approves=False, of="study-1", hook_secret=""):
     async with study.engine.begin() as connection:
-        await store_review_settings(
+        await store_review_settings_or_refuse(
             connection,
             study.connector,
             study.campaign,
@@ -261,7 +261,7 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
     await study.add(("A1", 425), ("A1", 100), reason="typed by a researcher")
     await study.send()
     await study.add(("A1", 50), key="list 2")
-    await erase_person(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
+    await erase_person_and_return_erasure(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
     await study.send()
     await study.work_again(minutes=10)
     facts = "amount, state, reason, left(submission, 7), settled_at IS NULL"
@@ -281,26 +281,26 @@ async def test_an_erased_person_does_not_come_back_and_keeps_amounts_alone(engin
 
 async def test_two_processes_take_a_campaign_once(engine, prolific):
     study = await create_study(engine, prolific)
-    taken = await study.work.take_due_account()
+    taken = await study.work.take_due_account_or_none()
     assert taken is not None
-    assert await study.work.take_due_account() is None
+    assert await study.work.take_due_account_or_none() is None
     await execute_sql(engine, "UPDATE payment_accounts SET due_at = :now", now=study.clock.now)  # such as a notice
-    assert await study.work.take_due_account() is None
+    assert await study.work.take_due_account_or_none() is None
     await study.work.work_on_account(taken)
-    assert await study.work.take_due_account() is not None
+    assert await study.work.take_due_account_or_none() is not None
 
 
 async def test_a_campaign_whose_process_was_killed_is_taken_after_the_deadline(engine, prolific):
     study = await create_study(engine, prolific)
-    assert await study.work.take_due_account() is not None
+    assert await study.work.take_due_account_or_none() is not None
     study.clock.advance(minutes=10)
-    assert await study.work.take_due_account() is not None
+    assert await study.work.take_due_account_or_none() is not None
 
 
 async def test_a_turn_without_time_left_goes_on_in_the_next(engine, prolific, monkeypatch):
     study = await create_study(engine, prolific)
     monkeypatch.setattr(payment_work, "TIME_OF_STEP_SECONDS", 0.0)
-    account = await study.work.take_due_account()
+    account = await study.work.take_due_account_or_none()
     assert account is not None
     await study.work.work_on_account(account)
     assert await fetch_rows(engine, "SELECT due_at <= :now, problem FROM payment_accounts", now=study.clock.now) == [

@@ -1,6 +1,6 @@
 """A restored backup pays nobody by itself: what it holds as unpaid may have been paid after it was made."""
 
-from app.payments.restored_payments import hold_payments_after_restore
+from app.payments.restored_payments import hold_payments_after_restore_and_count_them
 from tests.annotation.hits.campaigns import execute_sql, fetch_value
 from tests.payments.studies import create_study, words
 
@@ -20,7 +20,7 @@ async def create_restored_study(engine, prolific):
         "UPDATE payments SET state = 'sending', batch = 'b', sending_at = :now, paid_before = 0 WHERE amount = 100",
         now=study.clock.now,
     )
-    assert await hold_payments_after_restore(engine) == 2
+    assert await hold_payments_after_restore_and_count_them(engine) == 2
     return study
 
 
@@ -47,7 +47,7 @@ async def test_payments_that_are_settled_stay_as_they_are(engine, prolific):
     study = await create_study(engine, prolific)
     await study.add(("A1", 425))
     await study.send()
-    assert await hold_payments_after_restore(engine) == 0
+    assert await hold_payments_after_restore_and_count_them(engine) == 0
     assert await study.states() == ["sent"]
     assert await study.problems() == [""]
 

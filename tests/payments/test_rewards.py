@@ -7,11 +7,16 @@ import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
 
 from app.errors import Conflict
-from app.payments.connections import ConnectionSettings, load_account, remove_token, store_connection
+from app.payments.connections import (
+    ConnectionSettings,
+    check_and_store_connection_or_refuse,
+    forget_token_and_submissions_of_strangers,
+    load_account_or_refuse,
+)
 from app.payments.decisions import SubmissionDecision, decide_on_submission
-from app.payments.ledger import decide_on_payment, load_totals
+from app.payments.ledger import load_ledger_totals, store_decision_on_payment_or_refuse
 from app.payments.rewards import count_rewards_outside_ledger
-from app.privacy.erasures import erase_person
+from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import execute_sql, fetch_value
 from tests.payments.studies import create_study
 
@@ -27,8 +32,8 @@ async def approve(study, submission):
 
 async def money_left(study):
     async with study.engine.begin() as connection:
-        account = await load_account(connection, study.campaign)
-        return (await load_totals(connection, study.campaign.id, account)).left
+        account = await load_account_or_refuse(connection, study.campaign)
+        return (await load_ledger_totals(connection, study.campaign.id, account)).left
 
 
 async def account_problem(study):
@@ -131,7 +136,7 @@ async def test_a_budget_from_before_rewards_were_counted_covers_bonuses_alone_un
     assert prolific.rewards_paid == ["s1", "s2"]
     assert await money_left(study) == 100
     chosen = ConnectionSettings(workspace="workspace1", budget=200)
-    await store_connection(engine, study.connector, study.campaign, chosen, now=study.clock.now)
+    await check_and_store_connection_or_refuse(engine, study.connector, study.campaign, chosen, now=study.clock.now)
     assert await money_left(study) == 20
 
 
@@ -233,7 +238,9 @@ async def test_a_reward_is_decided_by_its_submission(engine, prolific, decision)
     payment = await fetch_value(engine, "SELECT id FROM payments")
     with pytest.raises(Conflict) as refused:
         async with engine.begin() as connection:
-            await decide_on_payment(connection, study.campaign, payment, decision, now=study.clock.now)
+            await store_decision_on_payment_or_refuse(
+                connection, study.campaign, payment, decision, now=study.clock.now
+            )
     assert refused.value.code == "payment_is_reward"
 
 
@@ -241,7 +248,7 @@ async def test_without_a_token_no_reward_stays_reserved(engine, prolific):
     study = await create_study(engine, prolific)
     await study.work_again(minutes=10)
     async with engine.begin() as connection:
-        await remove_token(connection, study.campaign, now=study.clock.now)
+        await forget_token_and_submissions_of_strangers(connection, study.campaign, now=study.clock.now)
     assert await study.rewards() == [("s1", "cancelled", 90), ("s2", "cancelled", 90)]
 
 
@@ -249,7 +256,7 @@ async def test_an_erased_person_keeps_one_reward_without_an_id(engine, prolific)
     study = await create_study(engine, prolific, people=1)
     await let_easel_approve(study)
     await study.work_again(minutes=10)
-    await erase_person(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
+    await erase_person_and_return_erasure(engine, study.campaign.slug, "A1", "anonymise", now=study.clock.now)
     await study.work_again(minutes=10)
     ((submission, state, amount),) = await study.rewards()
     assert (submission[:7], state, amount) == ("erased:", "sent", 90)
@@ -280,13 +287,13 @@ async def test_an_unclear_reward_without_a_token_is_decided_by_a_person(engine, 
     prolific.after = lambda call: PlainTextResponse("", 504) if "transition" in call else None
     await study.work_again(minutes=10)
     async with engine.begin() as connection:
-        await remove_token(connection, study.campaign, now=study.clock.now)
+        await forget_token_and_submissions_of_strangers(connection, study.campaign, now=study.clock.now)
     payment = await fetch_value(engine, "SELECT id FROM payments")
 
     async def decide_after(minutes):
         now = study.clock.now + timedelta(minutes=minutes)
         async with engine.begin() as connection:
-            await decide_on_payment(connection, study.campaign, payment, "sent", now=now)
+            await store_decision_on_payment_or_refuse(connection, study.campaign, payment, "sent", now=now)
 
     with pytest.raises(Conflict) as refused:
         await decide_after(29)

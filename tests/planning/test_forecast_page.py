@@ -20,7 +20,7 @@ from app.planning.campaign_forecast import CampaignForecast
 from app.planning.forecast import (
     ForecastRequest,
     ForecastRunner,
-    forecast_cost_of_goal,
+    forecast_cost_of_goal_or_refuse,
     goal_measure_caution_or_empty,
 )
 from app.planning.goal_simulation import MAX_ITEMS_MEASURED_BY_LAW, GoalForecast, forecast_goal
@@ -45,7 +45,7 @@ GOAL: dict[str, Any] = {"goal": "intervals", "goal_width": 20}
 
 async def test_it_tells_how_much_more_is_needed_in_judgments_work_and_money(engine, researcher):
     campaign = await create_running_campaign(engine, items=8, minutes_per_hit=2, pay_per_hit=0.5, **GOAL)
-    found = await forecast_cost_of_goal(engine, campaign.slug, runs=3, now=NOW, at_once=4)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=3, now=NOW, at_once=4)
     middle, low, high = found.goal_forecast.median_and_band_of_judgments_needed
     assert 0 < low <= middle <= high
     assert found.sentence_on_judgments_needed.startswith(f"About {middle:.0f} more judgments")
@@ -77,7 +77,7 @@ async def test_the_overview_repeats_what_the_plan_found_until_the_settings_chang
     assert f"With {campaign.judgments_per_item} per item it probably will not get there." in page
     assert f'href="{address}/settings?setting=judgments_per_item">Ask for 9 each</a>' in page
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update={"judgments_per_item": 9})
         )
     assert "Estimate the cost" in (await researcher.get(address)).text
@@ -106,7 +106,7 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
     campaign = await create_running_campaign(engine, items=8, **GOAL)
     there = GoalForecast(np.zeros(1), np.zeros((1, 1)), np.zeros(1), np.zeros(1, bool))
     monkeypatch.setattr(forecast, "forecast_goal", lambda *_known, **_asked: there)
-    found = await forecast_cost_of_goal(engine, campaign.slug, now=NOW)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, now=NOW)
     assert (found.sentence_on_judgments_needed, found.annotators_note, found.caution) == (
         "The goal is reached.",
         "",
@@ -117,7 +117,7 @@ async def test_of_a_goal_that_is_reached_it_says_that_alone(engine, monkeypatch)
 async def test_it_says_how_many_annotators_it_supposes_and_takes_a_number_of_yours(engine, researcher):
     campaign = await create_running_campaign(engine, items=8, hits_per_annotator=2, **GOAL)
     address = f"/admin/campaigns/{campaign.slug}/plan?like=mlqe-et-en&annotators="
-    found = await forecast_cost_of_goal(engine, campaign.slug, annotators=3, runs=2, now=NOW)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=3, runs=2, now=NOW)
     assert found.annotators_note == "Planned for 3 annotators."
     assert found.annotators_run_out_warning_or_empty.startswith(
         "In 2 of 2 simulated campaigns, the 3 annotators have answered all tasks that they may answer"
@@ -151,12 +151,12 @@ async def test_what_the_form_cannot_mean_is_said_beside_it(engine, researcher, q
 async def test_of_systems_everybody_may_judge_each_as_often_as_there_are_segments(engine):
     asked: dict[str, Any] = {"judgments_per_item": 50, "repeat_items": False, "goal": "intervals", "goal_width": 10}
     campaign = await create_campaign_of_systems(engine, outputs_table(segments=25), **asked)
-    found = await forecast_cost_of_goal(engine, campaign.slug, annotators=4, runs=1, now=NOW)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=4, runs=1, now=NOW)
     assert found.annotators_run_out_warning_or_empty.startswith(
         "In 1 of 1 simulated campaign, the 4 annotators have answered all tasks that they may answer"
     )
     with pytest.raises(Refusal, match="needs 100 more tasks, and each annotator may answer 25"):
-        await forecast_cost_of_goal(engine, campaign.slug, annotators=3, runs=1, now=NOW)
+        await forecast_cost_of_goal_or_refuse(engine, campaign.slug, annotators=3, runs=1, now=NOW)
 
 
 async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engine, monkeypatch):
@@ -169,9 +169,9 @@ async def test_a_plan_starts_from_the_priors_of_the_campaign_and_its_items(engin
         return forecast_goal(*known, **asked)
 
     monkeypatch.setattr(forecast, "forecast_goal", noted)
-    await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
+    await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
     await execute_sql(engine, "UPDATE campaigns SET status = 'draft', prior = NULL")
-    await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
+    await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
     assert begun == [[first] * 7 + [[5, 1]] for first in ([2, 3], [1, 1])]
 
 
@@ -190,7 +190,7 @@ async def test_a_plan_by_comparisons_goes_on_from_those_that_count(engine, monke
         return forecast_goal(*known, **asked)
 
     monkeypatch.setattr(forecast, "forecast_goal", noted)
-    await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
+    await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
     (comparisons,) = begun
     assert comparisons.hits.tolist() == [0, 0, 1, 1, 2, 2]
     assert comparisons.items.reshape(-1, 2).tolist() == shown
@@ -200,9 +200,9 @@ async def test_a_plan_by_comparisons_goes_on_from_those_that_count(engine, monke
 async def test_the_plan_of_a_large_campaign_says_that_it_asks_evenly(engine, monkeypatch):
     comparing: dict[str, Any] = {"rule": "pairs", "update_law": "trueskill", "items_per_hit": 2, "goal": "halves"}
     campaign = await create_running_campaign(engine, items=8, **comparing)
-    assert (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).caution == ""
+    assert (await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)).caution == ""
     monkeypatch.setattr(goal_simulation, "MAX_ITEMS_ASKED_BY_COMPARISONS", 7)
-    caution = (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).caution
+    caution = (await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)).caution
     assert caution.endswith("but this campaign uses the rule “pairs”. It may need fewer judgments.")
 
 
@@ -218,10 +218,12 @@ async def test_items_that_left_the_pool_are_not_planned(engine):
     campaign = await create_running_campaign(engine, items=8, cannot_be_judged=True, unjudged_people=2, **GOAL)
     for gone, wanted in ((0, 24), (3, 15)):
         await execute_sql(engine, f"UPDATE posteriors SET unjudged = 2 WHERE subject < {gone}")
-        assert (await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)).judgments_wanted == wanted
+        assert (
+            await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
+        ).judgments_wanted == wanted
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2")
     with pytest.raises(Refusal, match="“Verbs” has no item left") as refused:
-        await forecast_cost_of_goal(engine, campaign.slug, runs=1, now=NOW)
+        await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=1, now=NOW)
     assert refused.value.code == "no_items"
 
 
@@ -254,7 +256,7 @@ async def test_a_plan_by_a_law_that_learns_of_annotators_is_said_to_take_longer(
     assert f"This page waits at most 3 minutes; “easel plan {large.slug}” has no time limit." in page
     earlier = await create_running_campaign(engine, items=8, **GOAL)
     with pytest.raises(Refusal) as refused:
-        await forecast_cost_of_goal(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
+        await forecast_cost_of_goal_or_refuse(engine, campaign.slug, earlier.slug, runs=2, now=NOW)
     assert refused.value.code == "too_few_judgments"
 
 
@@ -283,7 +285,7 @@ async def test_it_works_out_nothing_before_it_is_asked_and_says_how_long_that_ta
 )
 async def test_it_says_when_the_campaign_may_end_before_its_goal(engine, each, said):
     campaign = await create_running_campaign(engine, items=8, launched=False, judgments_per_item=each, **GOAL)
-    found = await forecast_cost_of_goal(engine, campaign.slug, runs=2, now=NOW)
+    found = await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=2, now=NOW)
     assert said in found.campaign_ends_before_goal_warning_or_empty
     assert bool(said) == bool(found.campaign_ends_before_goal_warning_or_empty)
     some = replace(
@@ -469,7 +471,7 @@ async def test_a_campaign_that_can_have_no_goal_is_not_told_to_choose_one(engine
 async def test_what_cannot_be_planned_is_refused(engine, settings, items, like, code):
     campaign = await create_running_campaign(engine, items=items, launched=False, **settings)
     with pytest.raises(Refusal) as refused:
-        await forecast_cost_of_goal(engine, campaign.slug, like, runs=2, now=NOW)
+        await forecast_cost_of_goal_or_refuse(engine, campaign.slug, like, runs=2, now=NOW)
     assert refused.value.code == code
 
 
@@ -485,7 +487,7 @@ async def test_without_items_there_is_nothing_to_plan(engine, researcher):
     campaign = await create_running_campaign(engine, items=8, launched=False, **GOAL)
     await execute_sql(engine, "DELETE FROM items")
     with pytest.raises(Refusal) as refused:
-        await forecast_cost_of_goal(engine, campaign.slug, runs=2, now=NOW)
+        await forecast_cost_of_goal_or_refuse(engine, campaign.slug, runs=2, now=NOW)
     assert refused.value.code == "no_items"
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/plan")).text
     assert f'<a class="button" href="/admin/campaigns/{campaign.slug}/items">Items</a>' in page

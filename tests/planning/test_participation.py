@@ -12,7 +12,7 @@ from app.planning.participation import (
     MAX_NEW_ANNOTATORS,
     MIN_ANNOTATORS_IN_TOTAL,
     annotator_numbers_and_hits_done,
-    chosen_or_likely_total_annotators,
+    chosen_or_likely_total_annotators_or_refuse,
     estimate_total_annotators_by_chao1,
     sentence_on_origin_of_annotator_count,
 )
@@ -60,7 +60,7 @@ def test_a_draft_supposes_a_round_number_until_somebody_comes_back(subtests):
         ({7: 3, 2: 1}, MIN_ANNOTATORS_IN_TOTAL),
     ):
         with subtests.test(often=often, supposed=supposed):
-            assert chosen_or_likely_total_annotators(campaign(), answered(often), None) == supposed
+            assert chosen_or_likely_total_annotators_or_refuse(campaign(), answered(often), None) == supposed
 
 
 def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
@@ -74,11 +74,11 @@ def test_it_needs_enough_for_the_judgments_that_are_wanted(subtests):
     ):
         with subtests.test(asked=asked, often=often, least=least, why=why):
             mine, tally = campaign(**asked), answered(often)
-            assert chosen_or_likely_total_annotators(mine, tally, least) == least
-            assert chosen_or_likely_total_annotators(mine, tally, None) >= least
+            assert chosen_or_likely_total_annotators_or_refuse(mine, tally, least) == least
+            assert chosen_or_likely_total_annotators_or_refuse(mine, tally, None) >= least
             if least > 1:
                 with pytest.raises(Invalid, match=why) as refused:
-                    chosen_or_likely_total_annotators(mine, tally, least - 1)
+                    chosen_or_likely_total_annotators_or_refuse(mine, tally, least - 1)
                 assert refused.value.code == "too_few_annotators"
 
 

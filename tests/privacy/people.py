@@ -12,11 +12,11 @@ from app.annotation.platforms.assignments import AssignmentId
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.maintenance.postgres_programs import find_postgres_program, run_postgres_program
-from app.privacy.erasures import Erasure, erase_person
-from app.privacy.person_search import require_person
+from app.privacy.erasures import Erasure, erase_person_and_return_erasure
+from app.privacy.person_search import load_only_person_or_refuse
 from app.quality import decisions
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import verify_by_replay_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -110,8 +110,8 @@ async def create_person_with_link(engine: AsyncEngine, campaign: Campaign, name:
 async def erase_found(engine: AsyncEngine, campaign: Campaign, term: str, rule: str, *, now: datetime) -> Erasure:
     """Erase the one person whom a term names, as the page does after a search."""
     async with engine.begin() as connection:
-        person = await require_person(connection, campaign, term)
-    return await erase_person(engine, campaign.slug, person.name, rule, now=now)
+        person = await load_only_person_or_refuse(connection, campaign, term)
+    return await erase_person_and_return_erasure(engine, campaign.slug, person.name, rule, now=now)
 
 
 async def dump_database(engine: AsyncEngine, folder: Path) -> str:
@@ -134,5 +134,5 @@ async def posterior_rows(engine: AsyncEngine) -> list[object]:
 
 async def verification_is_clean(engine: AsyncEngine, campaign: Campaign) -> bool:
     async with open_snapshot(engine) as connection:
-        present = await load_campaign_by_slug(connection, campaign.slug)
-        return (await verify_by_replay(connection, present)).has_no_mismatches
+        present = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        return (await verify_by_replay_or_refuse(connection, present)).has_no_mismatches

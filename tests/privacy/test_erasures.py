@@ -10,11 +10,11 @@ from app.annotation.hits.remarks import SELECT_FLAGGED_ITEMS
 from app.annotation.onboarding.visit_progress import STORE_STEP_RESULT
 from app.errors import Conflict, Gone, Invalid, NotFound
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_person
-from app.privacy.retention import RetentionDue, lock_campaign_if_still_due
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.privacy.retention import RetentionDue, lock_campaign_and_tell_if_still_due
 from app.quality import decisions
 from app.quality.listings import load_annotators_to_review
-from app.record.revisions import revise_posteriors
+from app.record.revisions import revise_posteriors_if_decision_missing
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -102,7 +102,7 @@ async def test_removed_values_are_overwritten_only_after_no_revision_needs_them(
     campaign, _ = await create_answered_campaign(engine)
     await erase_found(engine, campaign, WORKER_ID, "remove", now=LATER)
     assert await verification_is_clean(engine, campaign)
-    await revise_posteriors(engine, campaign.id, now=LATER)
+    await revise_posteriors_if_decision_missing(engine, campaign.id, now=LATER)
     assert await verification_is_clean(engine, campaign)
     await finish_open_erasures(engine, now=LATER)
     assert await verification_is_clean(engine, campaign)
@@ -138,7 +138,7 @@ async def test_the_log_has_the_receipt_and_counts_and_not_the_person(engine):
 
 async def test_two_requests_at_once_erase_once(engine):
     campaign, _ = await create_answered_campaign(engine)
-    erasing = [erase_person(engine, campaign.slug, "A1", "remove", now=LATER) for _ in range(2)]
+    erasing = [erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=LATER) for _ in range(2)]
     done, refused = sorted(await asyncio.gather(*erasing, return_exceptions=True), key=lambda one: str(type(one)))[::-1]
     if isinstance(done, Conflict):
         done, refused = refused, done
@@ -152,7 +152,7 @@ async def test_two_requests_at_once_erase_once(engine):
 async def test_requests_of_both_rules_at_once_wait_for_each_other(engine):
     campaign, _ = await create_answered_campaign(engine)
     rules = ["anonymise", "remove"] * 3
-    erasing = [erase_person(engine, campaign.slug, "A1", rule, now=LATER) for rule in rules]
+    erasing = [erase_person_and_return_erasure(engine, campaign.slug, "A1", rule, now=LATER) for rule in rules]
     outcomes = await asyncio.gather(*erasing, return_exceptions=True)
     assert [one for one in outcomes if isinstance(one, BaseException) and not isinstance(one, Conflict)] == []
     stored = await fetch_rows(engine, "SELECT rule FROM erasures ORDER BY id")
@@ -165,7 +165,7 @@ async def test_answers_can_be_removed_after_they_were_anonymised_but_not_the_oth
     await erase_completely(engine, campaign, "A1", "remove")
     assert await verification_is_clean(engine, campaign)
     with pytest.raises(Conflict, match="receipt"):
-        await erase_person(engine, campaign.slug, "A1", "anonymise", now=LATER)
+        await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=LATER)
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ async def test_only_the_reason_of_a_line_of_the_log_can_be_erased(engine):
 async def test_a_name_on_the_pages_is_not_taken_for_an_id_that_reads_alike(engine):
     campaign, _ = await create_answered_campaign(engine)
     await create_annotator(engine, campaign, "A2", "prolific")
-    await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A2", "anonymise", now=LATER)
     ids = [worker for (worker,) in await fetch_rows(engine, "SELECT worker_id FROM annotators ORDER BY id")]
     assert [worker.startswith("erased:") for worker in ids] == [False, True, False]
 
@@ -206,8 +206,8 @@ async def test_a_name_on_the_pages_is_not_taken_for_an_id_that_reads_alike(engin
 @pytest.mark.own_database
 async def test_one_erasure_that_fails_stops_no_other(engine, caplog):
     campaign, _ = await create_answered_campaign(engine)
-    failing = await erase_person(engine, campaign.slug, "A1", "remove", now=LATER)
-    other = await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    failing = await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=LATER)
+    other = await erase_person_and_return_erasure(engine, campaign.slug, "A2", "anonymise", now=LATER)
     await execute_sql(
         engine,
         """CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'disk full'; END $$;""",
@@ -217,10 +217,10 @@ async def test_one_erasure_that_fails_stops_no_other(engine, caplog):
         f"""CREATE TRIGGER fails BEFORE UPDATE ON erasures FOR EACH ROW
             WHEN (NEW.receipt = '{failing.receipt}') EXECUTE FUNCTION fail()""",
     )
-    await finish_open_erasures(engine, now=LATER, receipt=other.receipt)
+    await finish_open_erasures(engine, now=LATER, receipt_number=other.receipt)
     assert failing.receipt in caplog.text
     with pytest.raises(Exception, match="disk full"):
-        await finish_open_erasures(engine, now=LATER, receipt=failing.receipt)
+        await finish_open_erasures(engine, now=LATER, receipt_number=failing.receipt)
     rows = await fetch_rows(engine, "SELECT receipt FROM erasures WHERE finished_at IS NOT NULL")
     assert rows == [(other.receipt,)]
 
@@ -273,4 +273,4 @@ async def test_a_campaign_that_runs_again_is_not_due_any_more(engine):
     campaign = await create_running_campaign(engine)
     due = RetentionDue("everything", NOW)
     async with engine.begin() as connection:
-        assert not await lock_campaign_if_still_due(connection, campaign, due)
+        assert not await lock_campaign_and_tell_if_still_due(connection, campaign, due)

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from app.privacy.erasure_list import load_erasure_list
-from app.privacy.erasure_reapplication import reapply_erasures
+from app.privacy.erasure_reapplication import reapply_erasures_and_count_by_state
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_person
+from app.privacy.erasures import erase_person_and_return_erasure
 from app.privacy.retention import erase_outdated_data
-from app.privacy.withdrawal import withdraw_annotator
+from app.privacy.withdrawal import withdraw_annotator_and_return_erasure
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -47,12 +47,12 @@ async def test_removal_after_anonymising_is_applied_again_and_the_list_stays_com
     campaign, _ = await create_answered_campaign(engine)
     person = await load_first_person(engine)
     for rule in ("anonymise", "remove"):
-        await erase_person(engine, campaign.slug, "A1", rule, now=LATER)
+        await erase_person_and_return_erasure(engine, campaign.slug, "A1", rule, now=LATER)
     erasures = await list_and_bring_back(engine, person)
     for _ in range(2):
-        assert await reapply_erasures(engine, erasures, now=LATER) == {"erased": 2}
+        assert await reapply_erasures_and_count_by_state(engine, erasures, now=LATER) == {"erased": 2}
         assert await fetch_rows(engine, "SELECT rule FROM erasures ORDER BY id") == [("anonymise",), ("remove",)]
-        assert await reapply_erasures(engine, erasures, now=LATER) == {}
+        assert await reapply_erasures_and_count_by_state(engine, erasures, now=LATER) == {}
         erasures = await list_and_bring_back(engine, person)
 
 
@@ -62,9 +62,9 @@ async def test_people_who_were_erased_after_retention_are_found_by_their_pseudon
     await execute_sql(engine, "UPDATE campaigns SET status = 'finished', finished_at = :now", now=NOW)
     await store_settings(engine, identifiers_days=1)
     await erase_outdated_data(engine, now=NOW + timedelta(days=1))
-    await erase_person(engine, campaign.slug, "A1", "remove", now=NOW + timedelta(days=2))
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=NOW + timedelta(days=2))
     erasures = await list_and_bring_back(engine, person)
-    assert await reapply_erasures(engine, erasures, now=NOW + timedelta(days=3)) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, erasures, now=NOW + timedelta(days=3)) == {"erased": 1}
 
 
 @pytest.mark.parametrize("rule", ["anonymise", "remove"])
@@ -74,19 +74,19 @@ async def test_a_withdrawal_that_was_open_in_the_backup_gives_way_to_the_listed_
     await create_annotator(engine, campaign, "ben", "prolific")
     await answer_hits(engine, person, 1)
     first = await load_first_person(engine)
-    await erase_person(engine, campaign.slug, "A1", rule, now=LATER)
-    await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", rule, now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A2", "anonymise", now=LATER)
     second_hashes = "SELECT count(*) FROM erasures WHERE annotator_id = (SELECT max(id) FROM annotators)"
     ben = (await list_and_bring_back(engine, first))[1]
     await execute_sql(
         engine, "UPDATE annotators SET worker_id = 'ben', barred = NULL WHERE id > 1 AND worker_id <> 'ann'"
     )
     await execute_sql(engine, "DELETE FROM erasures")
-    await erase_person(engine, campaign.slug, "A1", rule, now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", rule, now=LATER)
     ann = (await list_and_bring_back(engine, first))[0]
     async with engine.begin() as connection:
-        await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
-    assert await reapply_erasures(engine, [ann, ben], now=LATER) == {"erased": 2}
+        await withdraw_annotator_and_return_erasure(connection, campaign, person.assignment_id, now=NOW)
+    assert await reapply_erasures_and_count_by_state(engine, [ann, ben], now=LATER) == {"erased": 2}
     assert await fetch_value(engine, second_hashes) == 1
     receipts = await fetch_rows(engine, "SELECT receipt, rule FROM erasures ORDER BY id")
     assert receipts == [(ann.receipt, rule), (ben.receipt, "anonymise")]
@@ -95,11 +95,11 @@ async def test_a_withdrawal_that_was_open_in_the_backup_gives_way_to_the_listed_
 async def test_an_erasure_that_is_refused_stops_none_after_it(engine, caplog):
     campaign, _ = await create_answered_campaign(engine)
     first = await load_first_person(engine)
-    await erase_person(engine, campaign.slug, "A1", "anonymise", now=LATER)
-    await erase_person(engine, campaign.slug, "A2", "anonymise", now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A2", "anonymise", now=LATER)
     anonymised, other = await list_and_bring_back(engine, first)
     await execute_sql(engine, "UPDATE annotators SET worker_id = 'ben' WHERE id = (SELECT max(id) FROM annotators)")
-    await erase_person(engine, campaign.slug, "A1", "remove", now=LATER)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=LATER)
     await finish_open_erasures(engine, now=LATER)
-    assert await reapply_erasures(engine, [anonymised, other], now=LATER) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, [anonymised, other], now=LATER) == {"erased": 1}
     assert anonymised.receipt in caplog.text

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from app.errors import Conflict
-from app.imports.responses_import import import_responses_from_file
+from app.imports.responses_import import import_responses_of_file_and_return_receipt
 from app.privacy.erasure_work import finish_open_erasures
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, fetch_value
 from tests.privacy.people import erase_found, verification_is_clean
@@ -20,7 +20,7 @@ def answers_file(*workers):
 
 
 async def import_answers(engine, campaign, *workers):
-    return await import_responses_from_file(
+    return await import_responses_of_file_and_return_receipt(
         engine, campaign.slug, answers_file(*workers), "answers.csv", now=LATER, max_mb=1
     )
 

@@ -10,9 +10,9 @@ import pytest
 from app.annotation.onboarding.personal_links import create_missing_links_and_count_them
 from app.errors import NotFound
 from app.privacy.erasure_list import load_erasure_list
-from app.privacy.erasure_reapplication import reapply_erasures
-from app.privacy.erasures import erase_person
-from app.privacy.person_search import find_people, require_person
+from app.privacy.erasure_reapplication import reapply_erasures_and_count_by_state
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.privacy.person_search import find_people_and_log_search, load_only_person_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql, fetch_rows, fetch_value
 from tests.privacy.people import erase_found
 
@@ -30,7 +30,7 @@ async def campaign(engine):
 
 async def names_found(engine, campaign, term):
     async with engine.begin() as connection:
-        return [person.name for person in await find_people(connection, campaign, term)]
+        return [person.name for person in await find_people_and_log_search(connection, campaign, term)]
 
 
 async def test_they_are_found_by_name_in_any_case_and_by_the_place_of_their_link(engine, campaign):
@@ -52,7 +52,7 @@ async def test_they_are_erased_with_a_receipt_and_nobody_else(engine, campaign, 
 
 async def test_a_link_that_is_not_on_the_list_is_refused(engine, campaign):
     with pytest.raises(NotFound) as refusal:
-        await erase_person(engine, campaign.slug, "L9", "remove", now=NOW)
+        await erase_person_and_return_erasure(engine, campaign.slug, "L9", "remove", now=NOW)
     assert refusal.value.code == "annotator_not_found"
 
 
@@ -65,7 +65,7 @@ async def test_a_restored_list_erases_them_again(engine, campaign):
         await execute_sql(engine, f"DELETE FROM {table}")
     restored = "INSERT INTO personal_links SELECT * FROM jsonb_populate_recordset(NULL::personal_links, :rows::jsonb)"
     await execute_sql(engine, restored.replace(":rows::jsonb", "CAST(:rows AS jsonb)"), rows=backup)
-    assert await reapply_erasures(engine, listed, now=NOW + timedelta(hours=1)) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + timedelta(hours=1)) == {"erased": 1}
     assert await fetch_rows(engine, "SELECT name FROM personal_links") == [("ben@example.org",)]
 
 
@@ -75,7 +75,7 @@ async def test_a_later_person_with_the_same_place_on_the_list_is_not_erased(engi
         await create_missing_links_and_count_them(connection, campaign, ["new@example.org"], now=NOW)
         listed = await load_erasure_list(connection)
     assert await names_found(engine, campaign, "new@example.org") == ["L2"]
-    assert await reapply_erasures(engine, listed, now=NOW + timedelta(hours=1)) == {}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + timedelta(hours=1)) == {}
     assert await names_found(engine, campaign, "new@example.org") == ["L2"]
 
 
@@ -106,6 +106,6 @@ async def test_a_person_who_opened_the_link_is_an_annotator_whatever_name_is_use
         now=NOW,
     )
     async with engine.begin() as connection:
-        assert (await require_person(connection, campaign, MAIL)).name == "A1"
-    await erase_person(engine, campaign.slug, "L2", "anonymise", now=NOW)
+        assert (await load_only_person_or_refuse(connection, campaign, MAIL)).name == "A1"
+    await erase_person_and_return_erasure(engine, campaign.slug, "L2", "anonymise", now=NOW)
     assert await fetch_value(engine, "SELECT count(*) FROM annotators WHERE barred = 'erased'") == 1

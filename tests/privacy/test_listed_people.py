@@ -7,14 +7,18 @@ from datetime import timedelta
 
 import pytest
 
-from app.annotation.onboarding.participant_lists import change_participant_list
+from app.annotation.onboarding.participant_lists import change_participant_list_and_count_changes
 from app.annotation.onboarding.personal_links import create_missing_links_and_count_them
 from app.errors import NotFound
 from app.privacy.erasure_list import load_erasure_list
-from app.privacy.erasure_reapplication import reapply_erasures
-from app.privacy.erasures import erase_person
-from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import find_people, load_person_by_name, require_person
+from app.privacy.erasure_reapplication import reapply_erasures_and_count_by_state
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.privacy.person_export import build_person_zip_and_log
+from app.privacy.person_search import (
+    find_people_and_log_search,
+    load_only_person_or_refuse,
+    load_person_by_name_or_refuse,
+)
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -38,18 +42,18 @@ async def campaign(engine):
 
 async def add_to_list(engine, campaign, list_name, people):
     async with engine.begin() as connection:
-        await change_participant_list(connection, campaign, list_name, people, "add", now=NOW)
+        await change_participant_list_and_count_changes(connection, campaign, list_name, people, "add", now=NOW)
 
 
 async def names_found(engine, campaign, term):
     async with engine.begin() as connection:
-        return [person.name for person in await find_people(connection, campaign, term)]
+        return [person.name for person in await find_people_and_log_search(connection, campaign, term)]
 
 
 async def exported_tables(engine, campaign, term):
     async with engine.begin() as connection:
-        person = await require_person(connection, campaign, term)
-        content = await build_person_zip(connection, campaign, person, now=NOW)
+        person = await load_only_person_or_refuse(connection, campaign, term)
+        content = await build_person_zip_and_log(connection, campaign, person, now=NOW)
     return json.loads(zipfile.ZipFile(io.BytesIO(content)).read("person.json"))["tables"]
 
 
@@ -84,7 +88,7 @@ async def test_a_restored_list_erases_them_again(engine, campaign):
     for table in ("erasures", "annotators", "participant_lists"):
         await execute_sql(engine, f"DELETE FROM {table}")
     await add_to_list(engine, campaign, "allow", ["ada", "ben"])
-    assert await reapply_erasures(engine, listed, now=NOW + timedelta(hours=1)) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + timedelta(hours=1)) == {"erased": 1}
     assert await fetch_rows(engine, LISTS) == [("allow", "ben"), ("allow", None)]
 
 
@@ -93,7 +97,7 @@ async def test_people_who_came_are_found_as_annotators_only(engine, campaign):
     assert await names_found(engine, campaign, "ben") == ["A1"]
     number = await fetch_value(engine, "SELECT number FROM participant_lists WHERE worker_id = 'ben'")
     with pytest.raises(NotFound):
-        await erase_person(engine, campaign.slug, f"P{number}", "anonymise", now=NOW)
+        await erase_person_and_return_erasure(engine, campaign.slug, f"P{number}", "anonymise", now=NOW)
 
 
 async def test_the_copy_of_an_unopened_link_has_the_entries_on_lists(engine, campaign):
@@ -108,9 +112,9 @@ async def test_the_copy_of_an_unopened_link_has_the_entries_on_lists(engine, cam
 async def test_a_name_of_a_link_is_not_the_name_of_another_person(engine, campaign):
     async with engine.begin() as connection:
         await create_missing_links_and_count_them(connection, campaign, ["L2", "eve"], now=NOW)
-        assert (await load_person_by_name(connection, campaign, "L2")).name == "L2"
+        assert (await load_person_by_name_or_refuse(connection, campaign, "L2")).name == "L2"
     assert await names_found(engine, campaign, "L2") == ["L1", "L2"]
-    await erase_person(engine, campaign.slug, "L2", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, campaign.slug, "L2", "anonymise", now=NOW)
     assert await fetch_rows(engine, "SELECT name FROM personal_links") == [("L2",)]
 
 

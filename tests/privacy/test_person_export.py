@@ -10,8 +10,8 @@ import pytest
 
 from app.errors import Conflict, Invalid, NotFound
 from app.privacy.inventory import PERSONAL_TABLES
-from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import find_people, require_person
+from app.privacy.person_export import build_person_zip_and_log
+from app.privacy.person_search import find_people_and_log_search, load_only_person_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value
 from tests.privacy.people import (
     SUBMISSION_ID,
@@ -25,8 +25,8 @@ LATER = NOW + timedelta(hours=1)
 
 async def person_zip(engine, campaign, term="A1"):
     async with engine.begin() as connection:
-        person = await require_person(connection, campaign, term)
-        content = await build_person_zip(connection, campaign, person, now=LATER)
+        person = await load_only_person_or_refuse(connection, campaign, term)
+        content = await build_person_zip_and_log(connection, campaign, person, now=LATER)
     return zipfile.ZipFile(io.BytesIO(content))
 
 
@@ -72,7 +72,7 @@ async def test_a_person_is_found_by_what_names_them(engine, term):
     campaign, _ = await create_answered_campaign(engine)
     pseudonym = await fetch_value(engine, "SELECT pseudonym FROM annotators WHERE worker_id = :id", id=WORKER_ID)
     async with engine.begin() as connection:
-        found = await find_people(connection, campaign, pseudonym if term == "pseudonym" else term)
+        found = await find_people_and_log_search(connection, campaign, pseudonym if term == "pseudonym" else term)
     assert [(person.name, person.answers) for person in found] == [("A1", 2)]
 
 
@@ -80,14 +80,16 @@ async def test_a_person_with_a_link_is_found_by_name_but_not_by_its_number(engin
     campaign, _ = await create_answered_campaign(engine)
     await create_person_with_link(engine, campaign, "Ada Lovelace")
     async with engine.begin() as connection:
-        assert [person.name for person in await find_people(connection, campaign, "ada lovelace")] == ["A3"]
-        assert await find_people(connection, campaign, "1") == []
+        assert [person.name for person in await find_people_and_log_search(connection, campaign, "ada lovelace")] == [
+            "A3"
+        ]
+        assert await find_people_and_log_search(connection, campaign, "1") == []
 
 
 async def test_the_log_says_that_someone_searched_but_not_for_whom(engine):
     campaign, _ = await create_answered_campaign(engine)
     async with engine.begin() as connection:
-        await find_people(connection, campaign, WORKER_ID)
+        await find_people_and_log_search(connection, campaign, WORKER_ID)
     (line,) = await fetch_rows(engine, "SELECT about, after FROM audit_log WHERE action = 'people.searched'")
     assert line == ("", {"found": 1})
 
@@ -107,5 +109,5 @@ async def test_who_is_not_found_or_not_alone_is_refused(engine, term, kind, code
         await create_annotator(engine, campaign, name, "prolific", assignment="shared")
     async with engine.begin() as connection:
         with pytest.raises(kind) as refusal:
-            await require_person(connection, campaign, term)
+            await load_only_person_or_refuse(connection, campaign, term)
     assert refusal.value.code == code

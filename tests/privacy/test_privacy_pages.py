@@ -61,7 +61,7 @@ async def test_a_search_without_a_result_says_so(researcher, address, term, text
 async def program(engine, researcher):
     async with engine.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
     researcher.headers["authorization"] = f"Bearer {token}"
     return researcher
 

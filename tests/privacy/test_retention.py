@@ -6,12 +6,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from app.annotation.onboarding.participant_lists import change_participant_list
+from app.annotation.onboarding.participant_lists import change_participant_list_and_count_changes
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
 from app.privacy.retention import erase_outdated_data
-from app.privacy.withdrawal import store_withdrawal_code
+from app.privacy.withdrawal import store_withdrawal_code_hash
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -207,11 +207,11 @@ async def test_no_code_is_stored_after_the_ids_are_erased(engine):
     await erase_outdated_data(engine, now=NOW + DAY)
     annotator = await fetch_value(engine, "SELECT min(id) FROM annotators")
     async with engine.begin() as connection:
-        await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
+        await store_withdrawal_code_hash(connection, campaign.id, annotator, "ABCDE-FGHIJ")
     assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 0
     await execute_sql(engine, "UPDATE campaigns SET status = 'running'")
     async with engine.begin() as connection:
-        await store_withdrawal_code(connection, campaign.id, annotator, "ABCDE-FGHIJ")
+        await store_withdrawal_code_hash(connection, campaign.id, annotator, "ABCDE-FGHIJ")
     assert await fetch_value(engine, "SELECT count(*) FROM withdrawal_codes") == 1
 
 
@@ -226,7 +226,7 @@ async def test_lists_keep_blocks_by_hash_and_the_allow_list_closed_but_nothing_e
     lists = "SELECT list, worker_id, person_hash FROM participant_lists ORDER BY list"
     async with engine.begin() as connection:
         for list_name in ("allow", "block", "experts"):
-            await change_participant_list(connection, campaign, list_name, ["ada"], "add", now=NOW)
+            await change_participant_list_and_count_changes(connection, campaign, list_name, ["ada"], "add", now=NOW)
     before = {name: person_hash for name, _, person_hash in await fetch_rows(engine, lists)}
     await erase_outdated_data(engine, now=NOW + 10 * DAY)
     rows = await fetch_rows(engine, lists)

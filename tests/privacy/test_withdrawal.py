@@ -9,9 +9,9 @@ from app.annotation.platforms.approvals import list_ids_of_approvable_submission
 from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Conflict, Forbidden
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_person
-from app.privacy.person_search import find_people
-from app.privacy.withdrawal import undo_withdrawal, withdraw_annotator
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.privacy.person_search import find_people_and_log_search
+from app.privacy.withdrawal import undo_withdrawal_or_refuse, withdraw_annotator_and_return_erasure
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -56,7 +56,7 @@ async def test_the_code_on_the_last_page_finds_the_person_and_only_its_hash_is_s
     (code,) = re.findall(r">([A-Z2-7]{5}-[A-Z2-7]{5})<", page)
     async with engine.begin() as connection:
         for typed in (code, code.lower().replace("-", " ")):
-            assert [person.name for person in await find_people(connection, campaign, typed)] == ["A1"]
+            assert [person.name for person in await find_people_and_log_search(connection, campaign, typed)] == ["A1"]
     assert len(await fetch_value(engine, "SELECT code_hash FROM withdrawal_codes")) == 32
 
 
@@ -181,7 +181,7 @@ async def withdrawn_person(engine):
     await answer_hits(engine, person, 1)
     await try_to_lease_hit(engine, person)
     async with engine.begin() as connection:
-        await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
+        await withdraw_annotator_and_return_erasure(connection, campaign, person.assignment_id, now=NOW)
     return campaign, person
 
 
@@ -196,7 +196,7 @@ async def test_a_day_later_the_answers_are_removed_and_nothing_brings_them_back(
     assert await verification_is_clean(engine, campaign)
     async with engine.begin() as connection:
         with pytest.raises(Conflict) as refusal:
-            await undo_withdrawal(connection, campaign, person.assignment_id, now=NOW + DAY)
+            await undo_withdrawal_or_refuse(connection, campaign, person.assignment_id, now=NOW + DAY)
     assert refusal.value.code == "withdrawal_final"
 
 
@@ -212,7 +212,7 @@ async def test_the_receipt_of_a_withdrawal_that_is_not_due_claims_no_erasure(res
 async def test_after_taking_it_back_the_annotator_works_on(engine):
     campaign, person = await withdrawn_person(engine)
     async with engine.begin() as connection:
-        await undo_withdrawal(connection, campaign, person.assignment_id, now=NOW + timedelta(hours=23))
+        await undo_withdrawal_or_refuse(connection, campaign, person.assignment_id, now=NOW + timedelta(hours=23))
     assert (await find_or_lease_next_hit(engine, person)).hit is not None
 
 
@@ -221,7 +221,7 @@ async def test_a_withdrawal_that_is_not_offered_is_refused(engine):
     person = await create_annotator(engine, campaign)
     async with engine.begin() as connection:
         with pytest.raises(Forbidden) as refusal:
-            await withdraw_annotator(connection, campaign, person.assignment_id, now=NOW)
+            await withdraw_annotator_and_return_erasure(connection, campaign, person.assignment_id, now=NOW)
     assert refusal.value.code == "withdrawal_not_offered"
 
 
@@ -229,9 +229,9 @@ async def test_a_researcher_can_erase_at_once_who_withdrew(engine):
     campaign, _ = await withdrawn_person(engine)
     receipt = await fetch_value(engine, "SELECT receipt FROM erasures")
     with pytest.raises(Conflict) as refusal:
-        await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+        await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=NOW)
     assert refusal.value.code == "already_withdrawn"
-    assert (await erase_person(engine, campaign.slug, "A1", "remove", now=NOW)).receipt == receipt
+    assert (await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=NOW)).receipt == receipt
     assert await fetch_value(engine, "SELECT identifiers_erased_at FROM erasures") == NOW
 
 

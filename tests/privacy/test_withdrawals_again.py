@@ -6,10 +6,10 @@ import pytest
 
 from app.annotation.platforms.assignments import AssignmentId
 from app.privacy.erasure_list import format_erasure_list, load_erasure_list
-from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures
+from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
 from app.privacy.erasure_work import finish_open_erasures
-from app.privacy.erasures import erase_person
-from app.privacy.withdrawal import undo_withdrawal, withdraw_annotator
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.privacy.withdrawal import undo_withdrawal_or_refuse, withdraw_annotator_and_return_erasure
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -71,17 +71,19 @@ async def person(engine):
 
         async def withdraw(self, now):
             async with engine.begin() as connection:
-                return await withdraw_annotator(connection, campaign, assignment.assignment_id, now=now)
+                return await withdraw_annotator_and_return_erasure(
+                    connection, campaign, assignment.assignment_id, now=now
+                )
 
         async def take_back(self, now):
             async with engine.begin() as connection:
-                await undo_withdrawal(connection, campaign, assignment.assignment_id, now=now)
+                await undo_withdrawal_or_refuse(connection, campaign, assignment.assignment_id, now=now)
 
         async def reason_without_hit(self):
             return (await find_or_lease_next_hit(engine, assignment)).reason
 
         async def be_erased(self, now):
-            return await erase_person(engine, campaign.slug, "A1", "remove", now=now)
+            return await erase_person_and_return_erasure(engine, campaign.slug, "A1", "remove", now=now)
 
     return Person()
 
@@ -91,7 +93,7 @@ async def test_a_withdrawal_after_the_backup_is_open_again_with_its_receipt_and_
     withdrawal = await person.withdraw(NOW)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    assert (await reapply_erasures(engine, listed, now=NOW + HOUR)) == {"open": 1}
+    assert (await reapply_erasures_and_count_by_state(engine, listed, now=NOW + HOUR)) == {"open": 1}
     assert await fetch_rows(engine, "SELECT receipt, due_at FROM erasures") == [(withdrawal.receipt, NOW + DAY)]
     assert await person.reason_without_hit() == "withdrawn"
     await person.take_back(NOW + 2 * HOUR)
@@ -103,7 +105,7 @@ async def test_a_withdrawal_that_became_due_meanwhile_is_carried_out(engine, tmp
     await person.withdraw(NOW)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    await reapply_erasures(engine, listed, now=NOW + DAY)
+    await reapply_erasures_and_count_by_state(engine, listed, now=NOW + DAY)
     assert await fetch_value(engine, "SELECT worker_id LIKE 'erased:%' FROM annotators")
 
 
@@ -113,7 +115,7 @@ async def test_a_withdrawal_that_was_taken_back_after_the_backup_is_not_carried_
     await person.take_back(NOW + HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    assert await reapply_erasures(engine, listed, now=NOW + 2 * DAY) == {"undone": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + 2 * DAY) == {"undone": 1}
     assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
     assert await fetch_value(engine, "SELECT worker_id FROM annotators") == "ann"
     assert await person.reason_without_hit() is None
@@ -126,7 +128,7 @@ async def test_the_last_of_several_wishes_counts(engine, tmp_path, person):
     second = await person.withdraw(NOW + 2 * HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    assert await reapply_erasures(engine, listed, now=NOW + 3 * HOUR) == {"undone": 1, "open": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + 3 * HOUR) == {"undone": 1, "open": 1}
     assert await fetch_rows(engine, "SELECT receipt, due_at FROM erasures") == [(second.receipt, NOW + 26 * HOUR)]
 
 
@@ -136,7 +138,7 @@ async def test_a_withdrawal_that_was_open_in_the_backup_is_erased_as_the_list_sa
     erased = await person.be_erased(NOW + HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    assert await reapply_erasures(engine, listed, now=NOW + 2 * HOUR) == {"erased": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + 2 * HOUR) == {"erased": 1}
     assert await fetch_rows(engine, "SELECT receipt FROM erasures WHERE finished_at IS NOT NULL") == [(erased.receipt,)]
 
 
@@ -144,7 +146,7 @@ async def test_a_list_from_before_the_backup_changes_nothing(engine, tmp_path, p
     await person.withdraw(NOW)
     older = await list_of_server(engine, tmp_path)
     await person.take_back(NOW + HOUR)
-    assert await reapply_erasures(engine, older, now=NOW + 2 * HOUR) == {}
+    assert await reapply_erasures_and_count_by_state(engine, older, now=NOW + 2 * HOUR) == {}
     assert await fetch_value(engine, "SELECT count(*) FROM erasures") == 0
 
 
@@ -155,21 +157,21 @@ async def test_the_list_of_a_restored_server_still_knows_what_was_taken_back(eng
     await person.take_back(NOW + HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, before)
-    await reapply_erasures(engine, listed, now=NOW + 2 * HOUR)
+    await reapply_erasures_and_count_by_state(engine, listed, now=NOW + 2 * HOUR)
     listed_again = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    await reapply_erasures(engine, listed_again, now=NOW + 2 * DAY)
+    await reapply_erasures_and_count_by_state(engine, listed_again, now=NOW + 2 * DAY)
     assert await fetch_value(engine, "SELECT worker_id FROM annotators") == "ann"
 
 
 async def test_a_withdrawal_after_ids_were_erased_finds_the_person_by_the_former_id(engine, tmp_path, person):
     backup = await copy_wishes(engine)
     slug = await fetch_value(engine, "SELECT slug FROM campaigns")
-    await erase_person(engine, slug, "A1", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, slug, "A1", "anonymise", now=NOW)
     await finish_open_erasures(engine, now=NOW)
     withdrawal = await person.withdraw(NOW + HOUR)
     listed = await list_of_server(engine, tmp_path)
     await bring_back(engine, backup)
-    assert await reapply_erasures(engine, listed, now=NOW + 2 * HOUR) == {"erased": 1, "open": 1}
+    assert await reapply_erasures_and_count_by_state(engine, listed, now=NOW + 2 * HOUR) == {"erased": 1, "open": 1}
     open_receipts = await fetch_rows(engine, "SELECT receipt FROM erasures WHERE identifiers_erased_at IS NULL")
     assert open_receipts == [(withdrawal.receipt,)]

@@ -11,7 +11,7 @@ from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.quality import decisions
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -48,10 +48,12 @@ async def decide(engine: AsyncEngine, campaign: Campaign, what: str, number: int
     function = getattr(decisions, what if what.endswith("_answer") else f"{what}_annotator")
     async with engine.begin() as connection:
         result = await function(connection, campaign, number, reason=reason, actor=ADA, now=NOW)
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     return result
 
 
 async def verify_campaign(engine: AsyncEngine, campaign: Campaign) -> replay.Verification:
     async with open_snapshot(engine) as connection:
-        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        return await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )

@@ -39,17 +39,19 @@ def expected_of(design, values):
 
 def test_every_answer_of_every_design_is_as_somebody_expects_who_would_give_it(design):
     for shares in np.random.default_rng(3).uniform(0.0, 1.0, (50, design.default_items)).tolist():
-        values = design.simulate_answer(shares)
+        values = design.simulate_answer_values(shares)
         assert meets_expectations(design, expected_of(design, values), values)
 
 
 def test_in_every_design_some_answer_is_not_as_expected(design):
-    low, high = (design.simulate_answer([share] * (design.default_items - 1) + [1.0 - share]) for share in (0.0, 1.0))
+    low, high = (
+        design.simulate_answer_values([share] * (design.default_items - 1) + [1.0 - share]) for share in (0.0, 1.0)
+    )
     assert not meets_expectations(design, expected_of(design, low), high)
 
 
 def test_what_cannot_be_judged_is_not_as_expected_in_any_design(design):
-    values = design.simulate_answer(np.linspace(0.0, 1.0, design.default_items).tolist())
+    values = design.simulate_answer_values(np.linspace(0.0, 1.0, design.default_items).tolist())
     told = feedback_on_check_answers(design, expected_of(design, values), [math.nan] * len(values))
     assert told
     assert all(one.unjudged and not one.met for one in told)

@@ -7,11 +7,11 @@ import pytest
 
 from app.database.session import begin_transaction
 from app.errors import Invalid
-from app.quality.bulk_decisions import apply_bulk_decision_to_annotators
+from app.quality.bulk_decisions import apply_bulk_decision_and_return_outcome
 from app.quality.inbox import AnnotatorWork, build_inbox_cell
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
-from app.quality.rule_sentences import custom_rule_lines_of_form, parts_of_rule_sentence
+from app.quality.rule_sentences import custom_rule_lines_of_form_or_refuse, parts_of_rule_sentence
 from app.quality.settings import parse_all_rule_choices_by_name
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -82,7 +82,9 @@ async def test_an_annotator_who_is_erased_meanwhile_is_left_and_the_others_are_d
     async with begin_transaction(engine) as erasing:
         await erasing.execute("SELECT FROM annotators WHERE id = (SELECT min(id) FROM annotators) FOR UPDATE")
         deciding = asyncio.create_task(
-            apply_bulk_decision_to_annotators(engine, campaign.slug, ["A1", "A2"], action, reason="too fast", now=NOW)
+            apply_bulk_decision_and_return_outcome(
+                engine, campaign.slug, ["A1", "A2"], action, reason="too fast", now=NOW
+            )
         )
         await wait_until(engine, requests_are_waiting_sql(1))
         await erasing.execute("UPDATE annotators SET barred = 'erased' WHERE id = (SELECT min(id) FROM annotators)")
@@ -118,14 +120,14 @@ def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expec
 
 
 def test_a_form_of_sentences_stands_for_what_differs_from_the_preset():
-    assert custom_rule_lines_of_form("watch", {}) == []
+    assert custom_rule_lines_of_form_or_refuse("watch", {}) == []
     fields = {"gold.action": "exclude", "gold.careful_percent": "20", "ends.action": "warn", "ends.least_percent": "75"}
-    lines = custom_rule_lines_of_form("watch", fields)
+    lines = custom_rule_lines_of_form_or_refuse("watch", fields)
     assert lines == ["gold: exclude", "ends.least_percent: 75"]
     assert parse_all_rule_choices_by_name("watch", lines)["gold"].action == "exclude"
     for wrong in ({"gold.action": "fine"}, {"gold.careful_percent": "200"}, {"gold.careful_percent": ""}):
         with pytest.raises(Invalid, match="Nothing was changed"):
-            custom_rule_lines_of_form("watch", wrong)
+            custom_rule_lines_of_form_or_refuse("watch", wrong)
 
 
 def test_every_sentence_has_a_field_for_every_threshold():

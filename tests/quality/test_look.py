@@ -16,7 +16,7 @@ from app.quality.rules.agreement import AgreementWithOthers
 from app.quality.rules.failed_checks import FailedGoldRule
 from app.quality.run_rules import evaluate_rules_and_return_findings, scan_annotators_and_record_findings
 from app.quality.settings import RuleChoice, active_rule_choices_by_name
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -45,7 +45,9 @@ async def answered(engine, campaign, people, rng, *, rounds=14):
             time += timedelta(seconds=seconds)
             given = {item: float(np.clip(100 * says(truth[item], rng), 0, 100)) for item in work.hit.items}
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.store_answer_of_hit(connection, here[name], work.hit.id, Answer(given), now=time)
+                await submission.store_answer_of_hit_and_return_receipt(
+                    connection, here[name], work.hit.id, Answer(given), now=time
+                )
     return here, time
 
 
@@ -120,7 +122,7 @@ async def test_a_rule_that_excludes_leaves_the_answers_out(engine, rng):
 async def test_what_was_found_is_found_once_and_a_second_look_asks_only_for_those_with_new_answers(engine, rng):
     campaign, _, time = await watched(engine, rng)
     first = await scan_annotators_and_record_findings(engine, campaign.id, now=time)
-    again = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last=first)
+    again = await scan_annotators_and_record_findings(engine, campaign.id, now=time, last_position=first)
     assert [scan_once and scan_once.new_findings for scan_once in (first, again)] == [4, 0]
     assert await new_findings(engine, campaign, time) == 0
 
@@ -193,7 +195,7 @@ async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being
     looks.request_scan(7)
     await looks.tasks.wait()
     assert (problems, len(made)) == ([], 3)
-    assert looks.tasks.check_health().ok
+    assert looks.tasks.health_check_result().ok
     assert "looks: failed for 7" in caplog.text
 
 
@@ -202,7 +204,7 @@ async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engi
     people = {f"careful {k}": (careful, 25) for k in range(6)} | {"random": (lambda _, rng: rng.random(), 25)}
     await answered(engine, campaign, people, rng)
     async with engine.begin() as connection:
-        now = await load_campaign_by_slug(connection, campaign.slug)
+        now = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         conducts = inputs.build_behaviours_by_annotator(
             now.design, await inputs.load_rule_inputs(connection, now.criteria[0])
         )

@@ -11,7 +11,7 @@ from app.annotation.hits import drafts
 from app.cli.run_command import encode_chunk
 from app.database.session import begin_transaction
 from app.errors import Conflict, Invalid, NotFound
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
 from app.quality import decisions
 from app.record import revisions
@@ -48,7 +48,7 @@ async def test_what_an_annotator_holds_goes_to_others_and_comes_back_with_them(e
     campaign, (me, other), (first, _) = await answer_hits(engine, people=2, hits=0, items=5, judgments_per_item=1)
     hit = await try_to_lease_hit(engine, me)
     async with begin_transaction(engine) as connection:
-        await drafts.save_draft_if_hit_is_open(connection, me, hit.id, {"00": {"score": 7}})
+        await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {"00": {"score": 7}})
     assert (await find_or_lease_next_hit(engine, other)).reason == "wait"
     await decide(engine, campaign, bars, first)
     theirs = await try_to_lease_hit(engine, other)
@@ -75,7 +75,7 @@ async def test_a_first_touch_after_its_time_is_no_way_back_to_a_hit(engine):
     await execute_sql(engine, "UPDATE hits SET untouched_by = 'somewhere'")
     await decide(engine, campaign, "hold", first)
     async with begin_transaction(engine) as connection:
-        await drafts.save_draft_if_hit_is_open(connection, me, hit.id, {})
+        await drafts.save_draft_and_tell_if_hit_is_open(connection, me, hit.id, {})
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE expires_at > clock_timestamp()") == 0
 
 
@@ -321,5 +321,5 @@ async def test_what_is_left_out_stays_in_exports_and_is_marked(engine):
 
 
 async def lines_of(engine, campaign, what):
-    file = await open_export(engine, campaign.slug, what, "jsonl")
+    file = await open_export_or_refuse(engine, campaign.slug, what, "jsonl")
     return b"".join([encode_chunk(chunk) async for chunk in file.chunks]).decode().splitlines()

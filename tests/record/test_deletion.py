@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy.exc import IntegrityError
 
 from app.database.bulk import open_snapshot
-from app.record.replay import verify_by_replay
+from app.record.replay import verify_by_replay_or_refuse
 from app.record.revisions import store_decision_and_return_number
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -31,7 +31,7 @@ async def answered(engine, *names):
 
 async def is_verified(engine, campaign):
     async with open_snapshot(engine) as connection:
-        return (await verify_by_replay(connection, campaign)).has_no_mismatches
+        return (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def counts(engine):

@@ -113,7 +113,8 @@ async def test_of_items_with_many_judgments_only_what_is_looked_at_is_read_and_t
     if at_once == 1:
         looked = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, FEW, law_state=kept))
         changes = [
-            looked.apply_hit(convert_response_to_hit_of_law(campaign.criteria[0], response)) for response in responses
+            looked.apply_hit_and_return_change(convert_response_to_hit_of_law(campaign.criteria[0], response))
+            for response in responses
         ]
         assert read == [k for one in changes for k, (_, long) in one.law_state.items.items() if long is not None]
     else:
@@ -125,7 +126,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
     await folded(engine, campaign, answers(30), 30)
     stored = StoredCampaign(EASL_AWARE, initial_beliefs(EASL_AWARE, ITEMS))
     for response in answers(30):
-        stored.apply_hit(convert_response_to_hit_of_law(campaign.criteria[0], response))
+        stored.apply_hit_and_return_change(convert_response_to_hit_of_law(campaign.criteria[0], response))
     for item in range(ITEMS):
         asking, again = (
             EASL_AWARE.judgment_weights_querying_state(item),
@@ -134,7 +135,7 @@ async def test_what_judgments_count_for_is_told_from_what_is_stored(engine):
         async with engine.connect() as connection:
             known = LawRunner(await driver_of(connection), Revision(campaign.id, 0), EASL_AWARE, {})
             assert await known.run_law_steps_answering_their_queries(asking) == run_law_steps(
-                again, stored.answer_query
+                again, stored.answer_state_query
             )
 
 

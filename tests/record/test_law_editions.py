@@ -14,7 +14,7 @@ from app.inference.online.annotator_aware_editions import (
 )
 from app.inference.online.law import StateFloats
 from app.record import law_editions, replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.law_storage import encode_floats_as_bytes
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -53,9 +53,9 @@ async def create_older_campaign(engine, initial_state: StateFloats, **settings):
 
 async def edition_and_mismatches(engine, slug):
     async with open_snapshot(engine) as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         edition = await law_editions.load_law_edition(connection, campaign)
-        return edition.edition, (await replay.verify_by_replay(connection, campaign)).mismatches
+        return edition.edition, (await replay.verify_by_replay_or_refuse(connection, campaign)).mismatches
 
 
 @pytest.mark.parametrize(("number", "initial_state"), OLDER_EDITIONS)

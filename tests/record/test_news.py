@@ -31,7 +31,7 @@ async def poll(engine, campaign, since=None):
 async def news(engine, campaign, since):
     """The watermark as of now, and the numbers of the responses that came in."""
     async with engine.connect() as connection:
-        now, answers = await responses.load_watermark_and_new_responses(connection, campaign.id, since, decided=0)
+        now, answers = await responses.load_watermark_and_new_responses(connection, campaign.id, since, last_decision=0)
         return now, [answer.seq for answer in answers]
 
 
@@ -69,7 +69,7 @@ async def lease_disjoint_hits(engine, campaign, number):
 
 async def stored(connection, someone, hit):
     sent = Answer(dict.fromkeys(hit.items, 50.0))
-    return (await submission.store_answer_of_hit(connection, someone, hit.id, sent, now=NOW)).seq
+    return (await submission.store_answer_of_hit_and_return_receipt(connection, someone, hit.id, sent, now=NOW)).seq
 
 
 async def test_each_answer_is_found_once_in_whatever_order_transactions_end(engine):
@@ -100,7 +100,8 @@ async def test_answers_between_two_looks_can_be_read_at_any_time_later(engine):
     async with engine.connect() as connection:
         found = await responses.load_counted_responses(connection, campaign.id, since=before, until=after)
         assert (
-            await responses.count_responses_that_count(connection, campaign.id, after=0, since=before, until=after) == 2
+            await responses.count_responses_that_count(connection, campaign.id, after_seq=0, since=before, until=after)
+            == 2
         )
     assert [answer.seq for answer in found] == between
     assert first == between[0]
@@ -141,5 +142,5 @@ async def test_of_another_revision_all_is_new(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", someone, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert (await poll(engine, campaign, before)).previous is None

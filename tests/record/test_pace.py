@@ -7,7 +7,7 @@ from app.record.pace import (
     build_bars_of_hits_per_hour,
     forecast_hours_to_completion_or_none,
     format_hours_in_words,
-    recent_hit_count_and_hits_per_hour,
+    recent_hit_count_and_hits_per_hour_or_none,
     text_on_time_without_answers_or_none,
 )
 
@@ -37,13 +37,13 @@ def test_only_the_last_24_hours_are_shown():
 
 
 def test_the_rate_is_that_of_the_last_hour():
-    hits, rate = recent_hit_count_and_hits_per_hour({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
+    hits, rate = recent_hit_count_and_hits_per_hour_or_none({939: 50, 941: 10, 1000: 21}, 0, 1000.5 * 60) or (0, 0.0)
     assert hits == 31
     assert rate == pytest.approx(31 * 60 / 59.5)
 
 
 def test_the_rate_of_a_campaign_younger_than_an_hour_counts_from_its_first_answer():
-    assert recent_hit_count_and_hits_per_hour({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
+    assert recent_hit_count_and_hits_per_hour_or_none({990: 6, 999: 5}, 990 * 60, 1000 * 60) == (11, 60.0)
 
 
 STEADY = 12_000
@@ -65,7 +65,7 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
             with subtests.test(age=age, first=first):
                 now = first + age
                 counts = answers_by_minute(first, now, STEADY)
-                _, rate = recent_hit_count_and_hits_per_hour(counts, first, now) or (0, 0.0)
+                _, rate = recent_hit_count_and_hits_per_hour_or_none(counts, first, now) or (0, 0.0)
                 assert rate == pytest.approx(STEADY, rel=0.02)
                 assert all(
                     bar == pytest.approx(STEADY, rel=0.05)
@@ -74,8 +74,8 @@ def test_a_steady_pace_is_one_rate_and_level_bars_from_the_first_seconds_on(subt
 
 
 def test_from_a_few_seconds_or_two_answers_no_rate_is_made():
-    assert recent_hit_count_and_hits_per_hour({1000: 200}, 60_000, 60_009) is None
-    assert recent_hit_count_and_hits_per_hour({1000: 2}, 60_000, 60_600) is None
+    assert recent_hit_count_and_hits_per_hour_or_none({1000: 200}, 60_000, 60_009) is None
+    assert recent_hit_count_and_hits_per_hour_or_none({1000: 2}, 60_000, 60_600) is None
 
 
 def test_a_single_answer_is_one_in_its_bar():

@@ -11,7 +11,7 @@ from app.database.bulk import open_snapshot
 from app.errors import Conflict
 from app.inference.online.annotator_aware_editions import INITIAL_CAMPAIGN_STATE, TOTALS_SIZE
 from app.record import replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.replay import Verification
 from tests.annotation.hits.campaigns import (
     create_annotator,
@@ -28,7 +28,9 @@ from tests.laws import SCORE_LAWS
 
 async def verified(engine, slug: str) -> Verification:
     async with open_snapshot(engine) as connection:
-        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, slug))
+        return await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, slug)
+        )
 
 
 async def answered(engine, hits: int = 4, **settings):
@@ -167,10 +169,10 @@ async def test_a_draft_has_nothing_to_verify(engine):
 async def test_answers_that_come_in_meanwhile_do_not_disturb_it(engine):
     campaign = await answered(engine)
     async with open_snapshot(engine) as connection:
-        seen = await load_campaign_by_slug(connection, campaign.slug)
+        seen = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         late = await create_annotator(engine, campaign, "late")
         await submit_scores(engine, late, await try_to_lease_hit(engine, late))
-        assert await replay.verify_by_replay(connection, seen) == Verification(4, 12, 0, [])
+        assert await replay.verify_by_replay_or_refuse(connection, seen) == Verification(4, 12, 0, [])
     assert (await verified(engine, campaign.slug)).responses == 5
 
 

@@ -12,7 +12,11 @@ from app.accounts import tokens, users
 from app.campaigns.settings import CampaignSettings
 from app.cli.commands import easel
 from app.errors import Conflict, Invalid
-from app.recruiting.studies import act_on_study, draft_study, view_study
+from app.recruiting.studies import (
+    change_study_or_refuse,
+    draft_study_and_return_id_or_refuse,
+    load_study_view_or_refuse,
+)
 from app.recruiting.study_trial import create_test_study_of_campaign
 from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
 from tests.payments.studies import audit_lines, create_study, words
@@ -27,15 +31,17 @@ async def study(engine, prolific):
 
 
 async def draft(study, base_url=HTTPS):
-    return await draft_study(study.engine, study.connector, "verbs", base_url, now=study.clock.now)
+    return await draft_study_and_return_id_or_refuse(
+        study.engine, study.connector, "verbs", base_url, now=study.clock.now
+    )
 
 
 async def act(study, action, **more):
-    await act_on_study(study.engine, study.connector, "verbs", action, **more)
+    await change_study_or_refuse(study.engine, study.connector, "verbs", action, **more)
 
 
 async def view(study, base_url=HTTPS):
-    return await view_study(study.engine, study.connector, "verbs", base_url)
+    return await load_study_view_or_refuse(study.engine, study.connector, "verbs", base_url)
 
 
 async def test_a_draft_has_what_the_campaign_says(engine, prolific, study):
@@ -292,7 +298,7 @@ async def test_the_page_and_the_api_lead_the_study(app, researcher, prolific):
     assert "Pause the study" in words(reply)
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
     api = {"url": "/api/v1/campaigns/verbs/study", "headers": {"authorization": f"Bearer {token}"}}
     found = (await researcher.get(**api)).json()
     assert (found["status"], found["total"], found["places"], found["hourly_pay"]) == ("active", 450, 3, 1500)

@@ -53,7 +53,7 @@ def test_it_is_arranged_as_its_values_say_whatever_changes(rows, news):
     index = index_of(EVEN_RULE, rows, SelectionSettings(judgments_per_item=3, items_per_hit=2, gamma=0.1))
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
-        index.check_consistency()
+        index.require_consistency()
 
 
 @pytest.mark.parametrize(("items", "sizes"), [(20, [5] * 4), (22, [5, 5, 4, 4, 4]), (6, [3, 3]), (1, [1])])

@@ -86,7 +86,7 @@ def test_with_nothing_wanted_there_is_nothing_to_draw(rule):
     score, variance, _ = item_knowledge()
     index = rule.make_selection_index(ItemValues(score, variance, np.full(ITEMS, 3)), ASKING)
     assert index.draw_hit_or_none(4, **ANYBODY, rng=np.random.default_rng(2)) is None
-    assert not index.has_open_items_left_after_hit((), seen=(), allow_seen=True)
+    assert not index.has_open_items_left_after_hit((), seen_items=(), allow_seen=True)
 
 
 def test_it_follows_what_changes(rule):
@@ -147,11 +147,11 @@ def test_items_in_leases_are_full_once_they_would_have_all_judgments(rule):
 def test_it_tells_whether_anything_is_left_after_a_hit(rule):
     score, variance, _ = item_knowledge()
     index = rule.make_selection_index(ItemValues(score, variance, [*[2] * 4, *[3] * (ITEMS - 4)]), ASKING)
-    assert index.has_open_items_left_after_hit([0, 1], seen=(), allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1, 2, 3], seen=(), allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1], seen=[2, 3], allow_seen=False)
-    assert index.has_open_items_left_after_hit([0, 1], seen=[2, 3], barred=[2], allow_seen=True)
-    assert not index.has_open_items_left_after_hit([0, 1], seen=[2, 3], barred=[2, 3], allow_seen=True)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=(), allow_seen=True)
+    assert not index.has_open_items_left_after_hit([0, 1, 2, 3], seen_items=(), allow_seen=True)
+    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], allow_seen=False)
+    assert index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2], allow_seen=True)
+    assert not index.has_open_items_left_after_hit([0, 1], seen_items=[2, 3], barred=[2, 3], allow_seen=True)
 
 
 def test_what_changed_is_there_to_be_read(rule):

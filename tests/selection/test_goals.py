@@ -156,7 +156,7 @@ def test_leaders_are_those_of_a_full_pass_whatever_changes(rule, rows, news):
     )
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
-        index.check_consistency()
+        index.require_consistency()
 
 
 @given(items=st.lists(item, min_size=1, max_size=60), at=places, barred=st.sets(st.integers(0, 59)))

@@ -35,7 +35,7 @@ def test_no_pair_is_drawn_that_is_known_until_all_are(index):
         first, second = draw.items
         implied = mine.implications.implied_outcome_or_none(first, second)
         assert implied is None or mask_of_implied_pairs_asked_anyway(2018, 3, first, [second], 1).item()
-        mine.implications.add_outcome_and_return_implied(first, second, 1 if first > second else -1)
+        mine.implications.add_outcome_and_return_implied_or_none(first, second, 1 if first > second else -1)
         drawn += 1
     assert mine.exhausted_leaders == set(range(ITEMS))
     assert mine.implications.tally.answered == drawn
@@ -52,7 +52,7 @@ def test_what_others_hold_is_no_reason_to_give_an_item_up(index):
 def test_who_has_only_items_left_that_are_not_asked_about_at_all_is_done(index):
     mine, rng = not_asked(), np.random.default_rng(2)
     mine.excluded_items = set(range(2, ITEMS))
-    mine.implications.add_outcome_and_return_implied(0, 1, 1)
+    mine.implications.add_outcome_and_return_implied_or_none(0, 1, 1)
     assert index.draw_hit_or_none(2, **(ANYBODY | {"full": mine.excluded_items}), pair_filter=mine, rng=rng) is None
     assert mine.exhausted_leaders == {0, 1}
 
@@ -64,7 +64,7 @@ def test_items_that_nobody_has_seen_come_first(index):
         ITEMS - 2,
         ITEMS - 1,
     }
-    mine.implications.add_outcome_and_return_implied(ITEMS - 2, ITEMS - 1, 1)
+    mine.implications.add_outcome_and_return_implied_or_none(ITEMS - 2, ITEMS - 1, 1)
     again = index.draw_hit_or_none(2, **(ANYBODY | {"seen": seen}), pair_filter=mine, rng=rng)
     assert len({*again.items} & {ITEMS - 2, ITEMS - 1}) == 1
 

@@ -354,7 +354,7 @@ CHANGED = st.builds(changed_index, CAMPAIGNS, CHANGES)
 def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_each_below_its_bound(campaign):
     index, rows = campaign
     assert index.judgments.tolist() == [row[2] for row in rows]
-    index.check_consistency()
+    index.require_consistency()
 
 
 @pytest.mark.parametrize(
@@ -363,10 +363,10 @@ def test_after_any_updates_all_open_items_lead_by_variance_and_lie_in_one_cell_e
 )
 def test_an_arrangement_that_is_not_that_of_the_arrays_is_noticed(array, value, said):
     index = index_of()
-    index.check_consistency()
+    index.require_consistency()
     getattr(index, array)[0] = value
     with pytest.raises(ValueError, match=said):
-        index.check_consistency()
+        index.require_consistency()
 
 
 PLACES = st.sets(st.integers(0, 29), max_size=30)
@@ -406,7 +406,7 @@ def test_many_updates_do_not_make_the_index_grow():
     index = index_of(rng.random(50), rng.random(50))
     for _ in range(3000):
         index.update([int(rng.integers(1, 50))], rng.normal(0, 100, 1), rng.random(1) / 2, [0])
-    index.check_consistency()
+    index.require_consistency()
     assert isinstance(index.leaders, HighestVarianceLeaders)
     assert isinstance(index.companions, companions.Companions)
     assert index.leaders.variance_bucket_count <= 2 * 50 + 65
@@ -661,4 +661,6 @@ def test_a_hit_leaves_something_to_its_annotator_exactly_if_another_can_be_drawn
     another = may_draw(
         index_of(score, variance, after, wanted=3), 3, rng, seen=seen | set(hit.items), allow_seen=allow_seen
     )
-    assert before.has_open_items_left_after_hit(hit.items, seen=seen, allow_seen=allow_seen) == (another is not None)
+    assert before.has_open_items_left_after_hit(hit.items, seen_items=seen, allow_seen=allow_seen) == (
+        another is not None
+    )

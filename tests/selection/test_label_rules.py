@@ -128,7 +128,7 @@ def test_it_hears_of_labels_and_of_two_reports_believes_the_newer():
     index.update_labels([1], states((1, 0)))
     assert index.items_with_unread_labels == set()
     assert index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1)).leader == 1
-    index.check_consistency()
+    index.require_consistency()
 
 
 def test_what_items_begin_with_is_no_label():
@@ -146,7 +146,7 @@ def test_each_item_lies_in_the_bag_of_its_labels_whatever_happens(events):
         index.update([item], [0.5], [0.1], [int(counts[item].sum())])
         if told:
             index.update_labels([item], states(counts[item]))
-        index.check_consistency()
+        index.require_consistency()
         draw = index.draw_hit_or_none(2, **ANYBODY, rng=np.random.default_rng(1))
         assert draw is None or (counts[draw.items].sum(axis=1) < 5).all()
 

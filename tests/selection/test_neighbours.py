@@ -60,7 +60,7 @@ def test_the_leader_gains_most_of_those_that_are_wanted_whatever_changes(rows, n
     index = index_of(SYSTEMS_RULE, rows, SelectionSettings(judgments_per_item=3, items_per_hit=1, gamma=0.1))
     for number, values in news:
         index.update([number % len(rows)], *([value] for value in values))
-        index.check_consistency()
+        index.require_consistency()
     hit = index.draw_hit_or_none(1, **ANYBODY, rng=np.random.default_rng(1))
     wanted = index.open_items()
     if hit is None:

@@ -9,9 +9,9 @@ from sqlalchemy import text
 
 from app.campaigns.lifecycle import change_campaign_status_or_refuse
 from app.errors import Conflict, Invalid
-from app.record.replay import verify_by_replay
+from app.record.replay import verify_by_replay_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -39,7 +39,9 @@ async def rehearse(engine, campaign, *, seed=1, **chosen):
         "truth_column": None,
     }
     rng = np.random.default_rng(seed)
-    return await answer_hits_by_simulated_annotators(engine, campaign, rng=rng, clock=clock(), **defaults | chosen)
+    return await answer_hits_by_simulated_annotators_and_count(
+        engine, campaign, rng=rng, clock=clock(), **defaults | chosen
+    )
 
 
 async def test_a_simulated_crowd_recovers_the_truth_through_the_real_path(engine):
@@ -54,7 +56,7 @@ async def test_a_simulated_crowd_recovers_the_truth_through_the_real_path(engine
     assert stats.spearmanr(scores, np.arange(40)).statistic > 0.95
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
     async with engine.begin() as connection:
-        assert (await verify_by_replay(connection, campaign)).mismatches == []
+        assert (await verify_by_replay_or_refuse(connection, campaign)).mismatches == []
 
 
 async def test_a_simulated_crowd_answers_by_every_criterion(engine):
@@ -67,7 +69,7 @@ async def test_a_simulated_crowd_answers_by_every_criterion(engine):
     assert (np.abs(correlations) < 0.9).all()
     assert correlations.max() > 0.1
     async with engine.begin() as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_the_same_seed_gives_the_same_answers(engine):

@@ -11,7 +11,7 @@ from app.errors import Refusal
 from app.goal_monitor import monitor
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.simulation import rehearsals
 from app.simulation.annotators import CARELESS_KINDS, POPULATIONS, population_with_random_bias_only
 from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds
@@ -38,7 +38,7 @@ FINISHED = "SELECT EXISTS (SELECT 1 FROM campaigns WHERE rehearsal_of IS NOT NUL
 
 async def led(engine, campaign, crowd=CROWD):
     async with engine.begin() as connection:
-        return await rehearsals.create_or_find_rehearsal_and_led_crowd(connection, campaign.slug, crowd, now=NOW)
+        return await rehearsals.create_or_find_rehearsal_and_take_crowd_lead(connection, campaign.slug, crowd, now=NOW)
 
 
 async def start_rehearsal(engine, campaign, crowd=CROWD):
@@ -53,7 +53,7 @@ async def dies(engine):
 
 async def removed(engine, slug):
     async with engine.begin() as connection:
-        return await rehearsals.delete_and_return_rehearsal(connection, slug)
+        return await rehearsals.delete_and_return_rehearsal_or_refuse(connection, slug)
 
 
 async def sizes(engine):
@@ -111,7 +111,7 @@ async def test_a_rehearsal_that_was_removed_is_looked_at_no_more(engine):
 
 async def lifecycle_row(engine, slug):
     async with engine.connect() as connection:
-        return await load_campaign_by_slug(connection, slug)
+        return await load_campaign_by_slug_or_refuse(connection, slug)
 
 
 async def test_of_two_clicks_at_once_one_begins_it(engine):
@@ -264,7 +264,7 @@ async def test_it_goes_with_the_draft_that_it_rehearses(engine):
     copy, _ = await start_rehearsal(engine, campaign)
     await answered(engine, copy)
     async with engine.begin() as connection:
-        await empty_campaigns.delete_empty_campaign(connection, campaign.slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, campaign.slug)
     assert set((await sizes(engine)).values()) == {0}
 
 
@@ -275,8 +275,8 @@ async def test_a_crowd_that_ends_late_leaves_alone_what_stands_in_its_place(engi
     crowds.start_crowd_of_rehearsal(first, CROWD)
     await wait_until(engine, "SELECT count(*) > 2 FROM responses")
     async with engine.begin() as connection:
-        await rehearsals.delete_and_return_rehearsal(connection, first.slug)
-        second, to_lead = await rehearsals.create_or_find_rehearsal_and_led_crowd(
+        await rehearsals.delete_and_return_rehearsal_or_refuse(connection, first.slug)
+        second, to_lead = await rehearsals.create_or_find_rehearsal_and_take_crowd_lead(
             connection, campaign.slug, CROWD, now=NOW
         )
     await asyncio.wait_for(crowds.tasks.wait(), 60)

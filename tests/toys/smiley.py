@@ -44,5 +44,5 @@ class Smiley(Design):
     def stored_value_or_none(self, value: float) -> float | None:
         return value + 0.0 if value in range(FACES) else None
 
-    def simulate_answer(self, shares: Sequence[float]) -> list[float]:
+    def simulate_answer_values(self, shares: Sequence[float]) -> list[float]:
         return [float(min(max(round(share * (FACES - 1)), 0), FACES - 1)) for share in shares]

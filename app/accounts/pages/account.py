@@ -87,12 +87,12 @@ async def submit_login(
 
 
 def login_redirect_with_cookies(
-    request: Request, session: str, name: str, target_path: str, settings: Settings
+    request: Request, session_secret: str, name: str, target_path: str, settings: Settings
 ) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""
     response, options = RedirectResponse(target_path, status_code=303), cookie_security_options(request)
-    response.set_cookie(request.app.state.cookie_name, session, max_age=settings.session_hours * 3600, **options)
-    mark = request.app.state.known_browsers.create_signed_browser_mark(name)
+    response.set_cookie(request.app.state.cookie_name, session_secret, max_age=settings.session_hours * 3600, **options)
+    mark = request.app.state.known_browsers.signed_browser_mark(name)
     name_of_mark = known_browser_cookie_name(request)
     response.set_cookie(name_of_mark, mark, max_age=KNOWN_BROWSER_SECONDS, path="/login", **options)
     return response
@@ -136,7 +136,7 @@ async def render_account_page(
     context = {
         "tokens": await tokens.list_api_tokens(connection, session.user_id),
         "scopes": list(NEEDS_BY_SCOPE),
-        "campaigns": await tokens.list_campaigns_for_token(connection, session.access),
+        "campaigns": await tokens.list_slugs_and_names_of_visible_campaigns(connection, session.access),
         "refused_form": refused_form_name,
         "new_token": new_token,
         "connected": provider is not None
@@ -160,12 +160,12 @@ async def submit_password_change(
     the current one.
     """
     try:
-        passwords.require_allowed_password(password)
+        passwords.allowed_password_or_refuse(password)
         await require_current_password(request, database, session, current, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_account_page(request, connection, session, refusal=refusal)
-    password_hash = await passwords.hash_password(password)
+    password_hash = await passwords.hash_allowed_password_or_refuse(password)
     async with database.begin() as connection:
         await users.store_password_and_end_other_sessions(
             connection,
@@ -178,16 +178,16 @@ async def submit_password_change(
 
 
 async def require_current_password(
-    request: Request, database: Database, session: login.LoginSession, current: str, *, now: datetime
+    request: Request, database: Database, session: login.LoginSession, entered_password: str, *, now: datetime
 ) -> None:
-    """Raise `Invalid` (`wrong_password`) unless `current` is the password, so that an open browser is not enough to
-    take over an account.
+    """Raise `Invalid` (`wrong_password`) unless `entered_password` is the password, so that an open browser is not
+    enough to take over an account.
     """
     if session.must_confirm:
         throttle_mark = f"session {session.digest.hex()}"  # so that failures of others do not delay this
         try:
             await login.authenticate_user_by_password_or_refuse(
-                database, session.name, current, client_network_or_empty(request), throttle_mark, now=now
+                database, session.name, entered_password, client_network_or_empty(request), throttle_mark, now=now
             )
         except Unauthenticated as refusal:
             raise Invalid("Your current password is wrong. Nothing was changed.", code=refusal.code) from refusal
@@ -278,7 +278,7 @@ async def submit_new_api_token(
         token_campaign = (
             await tokens.find_visible_campaign_or_refuse(connection, session.access, campaign) if campaign else None
         )
-        token = await tokens.issue_api_token(
+        token = await tokens.issue_token_or_refuse(
             connection, session.user_id, name, now=now, scopes=scope, campaign=token_campaign
         )
     except (Invalid, NotFound) as refusal:

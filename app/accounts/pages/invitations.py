@@ -44,7 +44,9 @@ def shared_link_url(request: Request, secret: str) -> str:
 
 
 @public.get("/shared/{secret}")
-async def set_link_cookie_and_redirect(request: Request, connection: Transaction, secret: str) -> Response:
+async def set_shared_link_cookie_and_redirect_to_campaign(
+    request: Request, connection: Transaction, secret: str
+) -> Response:
     """Redirect to the campaign and set the secret as a cookie for its pages, so that it appears in no URL that others
     may see.
     """
@@ -61,7 +63,7 @@ async def set_link_cookie_and_redirect(request: Request, connection: Transaction
 @public.get("/invitation")
 async def invitation_page(request: Request, connection: Transaction, now: Now, token: str = "") -> HTMLResponse:
     """Show the invitation with a form: mail programs that open links must not use it up."""
-    row = await invitations.require_open_invitation(connection, token, now=now)
+    row = await invitations.load_open_invitation_or_refuse(connection, token, now=now)
     session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
     return render_invitation_page(request, row, token, session)
 
@@ -96,7 +98,7 @@ async def submit_invitation_acceptance(
 ) -> Response:
     """Accept as the current user, an existing account or a new one. On refusal, show the page again."""
     async with database.begin() as connection:
-        row = await invitations.require_open_invitation(connection, token, now=now)
+        row = await invitations.load_open_invitation_or_refuse(connection, token, now=now)
         session = await login.load_login_session_or_none(connection, session_secret_or_empty(request), now=now)
     target = f"{RESEARCHER_HOME}/campaigns/{row.slug}?done=invited" if row.slug else f"{RESEARCHER_HOME}?done=invited"
     try:
@@ -127,8 +129,8 @@ async def accept_invitation_and_log_in(
     now = await get_now()
     session_limits: dict[str, Any] = {"hours": settings.session_hours, "idle_minutes": settings.idle_minutes}
     if way == "new":
-        passwords.require_allowed_password(password)
-        password_hash = await passwords.hash_password(password)
+        passwords.allowed_password_or_refuse(password)
+        password_hash = await passwords.hash_allowed_password_or_refuse(password)
         async with database.begin() as connection:
             _, user = await invitations.create_user_and_accept_invitation(
                 connection, token, name, password_hash, now=now

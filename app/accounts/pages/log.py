@@ -15,7 +15,7 @@ from app.database.audit_log import ACTION_KIND_TITLES, describe_log_line, format
 from app.database.bulk import open_snapshot
 from app.designs.campaign import Campaign
 from app.http.dependencies import Now, ReadingDatabase, Transaction, content_disposition_headers, render_page
-from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.text.table_formats import EXPORT_MEDIA_TYPES, stream_table_text
 
 router = researcher_router("/admin")
@@ -38,14 +38,14 @@ async def export_server_log(
 
 @router.get("/campaigns/{slug}/log")
 async def campaign_log_page(request: Request, connection: Transaction, slug: str, query: LogQuery) -> HTMLResponse:
-    return await render_log_page(request, connection, query, await load_campaign_for_page(connection, slug))
+    return await render_log_page(request, connection, query, await load_campaign_for_page_or_refuse(connection, slug))
 
 
 @router.get("/campaigns/{slug}/log.{ending}")
 async def export_campaign_log(
     connection: Transaction, database: ReadingDatabase, slug: str, query: LogQuery, *, ending: LogFileEnding, now: Now
 ) -> StreamingResponse:
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return audit_log_download_response(database, query, campaign.id, slug, ending, now=now)
 
 

@@ -14,7 +14,7 @@ from app.accounts.pages.invitations import invitation_url, shared_link_url
 from app.accounts.roles import NEEDS_BY_CAMPAIGN_ROLE, VIEWER
 from app.errors import Refusal
 from app.http.dependencies import Database, Now, RowId, Transaction, get_now, render_page
-from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -40,7 +40,7 @@ async def render_members_page(
     """Show the page. The addresses of an `new_invitation_url` and a `new_link_url` are shown this once; a refusal
     appears next to its `refused_form_name`.
     """
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     context = {
         "campaign": campaign,
         "members": await members.load_members_in_name_order(connection, campaign.id),
@@ -61,7 +61,7 @@ async def run_member_action_and_redirect(
     """Run an action and redirect to the page; on refusal, show the page with the reason."""
     try:
         async with database.begin() as connection:
-            await action(connection, await load_campaign_by_slug(connection, slug))
+            await action(connection, await load_campaign_by_slug_or_refuse(connection, slug))
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_members_page(request, connection, slug, refusal=refusal, refused_form_name=form_name)
@@ -78,7 +78,7 @@ async def submit_new_member(
     name: MemberFormText = "",
     role: MemberFormText = VIEWER,
 ) -> Response:
-    add = partial(members.add_member, name=name, role=role, now=now)
+    add = partial(members.add_member_or_refuse, name=name, role=role, now=now)
     return await run_member_action_and_redirect(request, database, slug, add, "member-added", form_name="add")
 
 
@@ -112,7 +112,7 @@ async def submit_campaign_invitation(
     try:
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             token = await invitations.create_invitation_and_return_token(
                 connection, campaign, role, words, inviter_id=session.user_id, now=now
             )
@@ -126,9 +126,9 @@ async def submit_campaign_invitation(
 
 
 @router.post("/invitations/{invitation}/withdraw")
-async def withdraw_campaign_invitation(connection: Transaction, slug: str, invitation: RowId) -> Response:
+async def submit_campaign_invitation_withdrawal(connection: Transaction, slug: str, invitation: RowId) -> Response:
     await invitations.withdraw_invitation_or_refuse(
-        connection, await load_campaign_by_slug(connection, slug), invitation
+        connection, await load_campaign_by_slug_or_refuse(connection, slug), invitation
     )
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=invitation-withdrawn", status_code=303)
 
@@ -140,7 +140,7 @@ async def submit_new_shared_link(
     """Create a read-only link."""
     try:
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             secret = await shared_links.create_shared_link_and_return_secret(
                 connection, campaign, words, maker_name=session.name, now=now
             )
@@ -153,5 +153,7 @@ async def submit_new_shared_link(
 
 @router.post("/links/{link}/withdraw")
 async def submit_link_withdrawal(connection: Transaction, slug: str, link: RowId) -> Response:
-    await shared_links.withdraw_shared_link_or_refuse(connection, await load_campaign_by_slug(connection, slug), link)
+    await shared_links.withdraw_shared_link_or_refuse(
+        connection, await load_campaign_by_slug_or_refuse(connection, slug), link
+    )
     return RedirectResponse(f"/admin/campaigns/{slug}/members?done=link-withdrawn", status_code=303)

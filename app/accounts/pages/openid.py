@@ -42,7 +42,7 @@ def provider_of_settings_or_none(settings: Settings) -> Provider | None:
     return Provider(settings.oidc_issuer, settings.oidc_client_id, settings.oidc_client_secret.get_secret_value())
 
 
-def require_provider(request: Request) -> Provider:
+def provider_or_refuse(request: Request) -> Provider:
     """Return the provider. Raises `NotFound` (`no_provider`)."""
     provider: Provider | None = request.app.state.provider
     if provider is None:
@@ -54,7 +54,9 @@ def require_provider(request: Request) -> Provider:
 async def start_openid_login(request: Request, next: str = RESEARCHER_HOME) -> Response:  # noqa: A002  (a URL's word)
     """Redirect to the provider."""
     try:
-        return await redirect_to_provider_with_state_cookie(request, LoginState.new(researcher_path_or_home(next)))
+        return await redirect_to_provider_with_state_cookie(
+            request, LoginState.with_new_secrets(researcher_path_or_home(next))
+        )
     except Refusal as refusal:
         return render_refused_login_page(request, refusal)
 
@@ -72,12 +74,12 @@ async def finish_openid_login_or_connection(
 ) -> Response:
     """Log the returning user in, or connect the identity to the account that started the flow."""
     try:
-        provider, login_state = require_provider(request), require_matching_login_state(request, state)
+        provider, login_state = provider_or_refuse(request), matching_login_state_or_refuse(request, state)
         if error:
             raise provider_denied_error()
-        claims = await provider.exchange_code_for_identity(code, login_state, openid_callback_url(request))
+        claims = await provider.exchange_code_for_identity_or_refuse(code, login_state, openid_callback_url(request))
         if login_state.user is not None:
-            response = await finish_identity_connection(request, database, login_state.user, claims, now)
+            response = await connect_identity_and_redirect_or_refuse(request, database, login_state.user, claims, now)
         else:
             async with database.begin() as connection:
                 admission: dict[str, Any] = {"domains": settings.oidc_domains, "role": settings.oidc_role}
@@ -103,7 +105,9 @@ async def start_identity_connection(
     """Redirect to the provider, to connect its login with this account."""
     try:
         await require_current_password(request, database, session, current, now=now)
-        return await redirect_to_provider_with_state_cookie(request, LoginState.new(ACCOUNT_PATH, session.user_id))
+        return await redirect_to_provider_with_state_cookie(
+            request, LoginState.with_new_secrets(ACCOUNT_PATH, session.user_id)
+        )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_account_page(request, connection, session, refusal=refusal, refused_form_name="openid")
@@ -117,7 +121,7 @@ async def submit_identity_disconnection(
         await require_current_password(request, database, session, current, now=now)
         async with database.begin() as connection:
             await identities.disconnect_identity_or_refuse(
-                connection, session.user_id, require_provider(request).issuer
+                connection, session.user_id, provider_or_refuse(request).issuer
             )
     except Refusal as refusal:
         async with database.begin() as connection:
@@ -125,7 +129,7 @@ async def submit_identity_disconnection(
     return RedirectResponse(f"{ACCOUNT_PATH}?done=disconnected", status_code=303)
 
 
-async def finish_identity_connection(
+async def connect_identity_and_redirect_or_refuse(
     request: Request, database: Database, user_id: int, claims: IdentityClaims, now: Now
 ) -> Response:
     """Connect the identity with the account that started the flow, if it is still logged in, and redirect to the
@@ -141,7 +145,7 @@ async def finish_identity_connection(
 
 async def redirect_to_provider_with_state_cookie(request: Request, login_state: LoginState) -> Response:
     """Redirect to the provider; the browser keeps the state that it must bring back."""
-    address = await require_provider(request).login_url(login_state, openid_callback_url(request))
+    address = await provider_or_refuse(request).login_url(login_state, openid_callback_url(request))
     response = RedirectResponse(address, status_code=303)
     signed_state = login_state_signer(request).dumps(login_state.model_dump())
     response.set_cookie(
@@ -154,7 +158,7 @@ async def redirect_to_provider_with_state_cookie(request: Request, login_state: 
     return response
 
 
-def require_matching_login_state(request: Request, state: str) -> LoginState:
+def matching_login_state_or_refuse(request: Request, state: str) -> LoginState:
     """Return the state of the login that this browser began. Raises `Unauthenticated` (`provider_refused`)."""
     try:
         stored_state = login_state_signer(request).loads(

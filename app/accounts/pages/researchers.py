@@ -75,7 +75,7 @@ async def submit_server_invitation(
 
 
 @router.post("/invitations/{invitation}/withdraw")
-async def withdraw_server_invitation(connection: Transaction, invitation: RowId) -> Response:
+async def submit_server_invitation_withdrawal(connection: Transaction, invitation: RowId) -> Response:
     await invitations.withdraw_invitation_or_refuse(connection, None, invitation)
     return RedirectResponse(f"{RESEARCHERS_PATH}?done=invitation-withdrawn", status_code=303)
 
@@ -145,13 +145,15 @@ async def create_login_link_and_render_page(
 ) -> HTMLResponse:
     """Show the page with a new login link for a researcher."""
     async with database.begin() as connection:
-        token = await login.create_one_time_login_secret(connection, now=now, user_id=user.id)
+        token = await login.create_one_time_login_and_return_secret(connection, now=now, user_id=user.id)
         link = request_base_url(request) + login.one_time_login_path(token)
         return await render_researchers_page(request, connection, new_link_name_and_url=(user.name, link))
 
 
 @router.get("/{user_id}/remove")
-async def confirm_removal_page(request: Request, connection: Transaction, user_id: RowId) -> HTMLResponse:
+async def show_researcher_removal_confirmation(
+    request: Request, connection: Transaction, user_id: RowId
+) -> HTMLResponse:
     """Ask before removing a researcher, which cannot be undone."""
     return render_page(
         request, "admin/remove_user.html", {"user": await users.load_user_or_refuse(connection, user_id)}

@@ -20,7 +20,7 @@ from app.analysis.view import AnalysisView
 from app.http.dependencies import ReadingDatabase, Transaction, openapi_description_of_refusals
 from app.inference.ground.notes import Note
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router(
     "/api/v1/campaigns/{slug}",
@@ -64,7 +64,7 @@ async def list_analysis_methods(
     Whether a method has enough answers is known only when it is requested. Tables that show single annotators are only
     for users whose role may see people (`role_forbids`), and so is `group`.
     """
-    chosen = (await load_campaign_by_slug(connection, slug)).find_criterion(criterion)
+    chosen = (await load_campaign_by_slug_or_refuse(connection, slug)).find_criterion_or_refuse(criterion)
     available = (await load_available_methods(connection, chosen)).visible_methods(
         can_see_annotators=access.can(SEE_PEOPLE)
     )

@@ -10,7 +10,7 @@ from app.accounts.guards import program_router
 from app.http.dependencies import Transaction, openapi_description_of_refusals
 from app.http.paging import Page
 from app.record import remarks
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.remarks import RemarksQuery
 
 router = program_router("/api/v1/campaigns/{slug}", "Annotators")
@@ -58,5 +58,5 @@ async def list_remarks(
     connection: Transaction, slug: str, query: Annotated[RemarksApiQuery, Query()]
 ) -> RemarkPageSchema:
     """Return comments and flags of annotators, newest first; those of replaced answers are left out."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return RemarkPageSchema.from_page(await remarks.load_remarks_page(connection, campaign.id, query, query.size))

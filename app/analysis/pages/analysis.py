@@ -22,7 +22,7 @@ from app.designs.criteria import Criterion
 from app.errors import NotFound, shorten_echo
 from app.http.dependencies import Now, ReadingDatabase, content_disposition_headers, is_script_request, render_page
 from app.http.templating import english_environment
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.text.numbers import format_with_places
 from app.text.table_formats import EXPORT_MEDIA_TYPES, format_csv_rows
 
@@ -74,8 +74,8 @@ async def load_analysis_template_context(
 
     """
     async with database.connect() as connection:
-        campaign = await load_campaign_for_page(connection, slug)
-        criterion = campaign.find_criterion(view.criterion)
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+        criterion = campaign.find_criterion_or_refuse(view.criterion)
         answered = await has_answers(connection, campaign)
         available = (await load_available_methods(connection, criterion)).visible_methods(
             can_see_annotators=can_see_annotators

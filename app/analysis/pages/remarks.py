@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 from app.accounts.guards import researcher_router
 from app.http.dependencies import Transaction, render_page
 from app.record import remarks
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.record.remarks import RemarksQuery
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -19,7 +19,7 @@ router = researcher_router("/admin/campaigns/{slug}")
 async def show_remarks(
     request: Request, connection: Transaction, slug: str, query: Annotated[RemarksQuery, Query()]
 ) -> HTMLResponse:
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     active_filters = query.query_fields(page=1)
     context: dict[str, Any] = {
         "campaign": campaign,

@@ -15,7 +15,7 @@ from app.selection.segments import (
 )
 
 
-def answer_without_checks_and_shown_values(
+def parse_answer_without_checks_and_shown_values(
     campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission, placed_checks: Sequence[PlacedCheck]
 ) -> tuple[Answer | AnswerByCriterion, list[list[float]]]:
     """Return the answer on a HIT's items alone, and by each criterion the values of all items and checks as shown.

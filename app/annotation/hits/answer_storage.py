@@ -14,7 +14,7 @@ from sqlalchemy import text
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerKey, ResponseParameters, build_response_parameters
 from app.annotation.hits.answer_parsing import (
-    answer_without_checks_and_shown_values,
+    parse_answer_without_checks_and_shown_values,
     parse_answers_and_values_of_all_criteria,
 )
 from app.annotation.hits.finish_check import FINISH_CHECK
@@ -118,8 +118,8 @@ def lease_lost_error() -> Gone:
     )
 
 
-async def store_locked_answers(
-    connection: Driver, locked: LockedAnswers, answers: Sequence[SubmittedAnswer], *, late: bool = False
+async def store_answers_to_locked_hits_and_return_outcome_by_hit(
+    connection: Driver, locked: LockedAnswers, answers: Sequence[SubmittedAnswer], *, are_late: bool = False
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to locked HITs and the updated posteriors, and return a receipt or a refusal by HIT.
 
@@ -129,7 +129,7 @@ async def store_locked_answers(
         connection: The connection whose transaction has the locks.
         locked: The locked HITs.
         answers: One answer for each of them.
-        late: True if the items were checked for room: then an answer may complete the judgments of an item.
+        are_late: True if the items were checked for room: then an answer may complete the judgments of an item.
 
     """
     placed_checks_by_hit = (
@@ -143,7 +143,7 @@ async def store_locked_answers(
     for answer in answers:
         hit = locked.hits[answer.hit_id]
         try:
-            if not late:
+            if not are_late:
                 refuse_fully_judged_item(locked, hit, judgments)
             accepted = await validate_answer_for_storage(
                 connection, locked, hit, answer, placed_checks_by_hit.get(hit.id, ())
@@ -156,7 +156,9 @@ async def store_locked_answers(
             judgments.update(accepted.responses[0].items)
             await apply_answer_by_all_laws(locked, laws, accepted)
     seq_by_hit = (
-        await store_responses_and_posteriors(connection, locked, laws, accepted_answers) if accepted_answers else {}
+        await store_responses_and_posteriors_and_return_seq_by_hit(connection, locked, laws, accepted_answers)
+        if accepted_answers
+        else {}
     )
     may_be_complete = False
     for accepted in accepted_answers:
@@ -194,13 +196,13 @@ async def validate_answer_for_storage(
     if isinstance(submitted, Form):
         refuse_form_with_unplayed_items(locked.must_play, submitted, len(hit.hit_items) + len(placed_checks))
     submitted_items, shown_values = (
-        answer_without_checks_and_shown_values(locked, hit, submitted, placed_checks)
+        parse_answer_without_checks_and_shown_values(locked, hit, submitted, placed_checks)
         if placed_checks
         else (submitted, [])
     )
     parsed_answers = parse_answers_and_values_of_all_criteria(locked, hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
-    first = await remarks.answer_with_offered_remarks(connection, locked.id, answers[0], placed_checks)
+    first = await remarks.answer_with_offered_remarks_or_refuse(connection, locked.id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     key = AnswerKey(**answer.assignment.parameters, hit=hit.id, now=answer.now)
     return AcceptedAnswer(
@@ -241,24 +243,24 @@ async def apply_answer_by_all_laws(locked: LockedAnswers, laws: Sequence[LawRunn
         await law.apply_hits(convert_judging_responses_to_hits_of_law(criterion, [response]), criterion.law_parameters)
 
 
-async def store_responses_and_posteriors(
+async def store_responses_and_posteriors_and_return_seq_by_hit(
     connection: Driver, locked: LockedAnswers, laws: Sequence[LawRunner], accepted_answers: Sequence[AcceptedAnswer]
 ) -> dict[int, int]:
     """Store the responses, the laws' state and the posteriors, and return the number of each response by HIT."""
     posteriors, *posteriors_by_others = [await law.store_law_state_and_return_posterior_parameters() for law in laws]
     rows = await fetch_rows(
-        connection, STORE_RESPONSES, sql_arrays_of_responses(locked, accepted_answers) | posteriors, StoredResponse
+        connection, STORE_RESPONSES, sql_parameters_of_responses(locked, accepted_answers) | posteriors, StoredResponse
     )
     for parameters in posteriors_by_others:
         await execute_statement(connection, UPDATE_POSTERIORS, parameters)
     return {row.hit_id: row.seq for row in rows}
 
 
-def sql_arrays_of_responses(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
+def sql_parameters_of_responses(locked: LockedAnswers, accepted_answers: Sequence[AcceptedAnswer]) -> dict[str, Any]:
     """Return the parameters of `STORE_RESPONSES` for the responses."""
     columns = [accepted.columns for accepted in accepted_answers]
-    item_starts, item_ends, items = concatenate([column.items for column in columns])
-    value_starts, value_ends, values = concatenate([column.values for column in columns])
+    item_starts, item_ends, items = first_and_last_positions_and_concatenation([column.items for column in columns])
+    value_starts, value_ends, values = first_and_last_positions_and_concatenation([column.values for column in columns])
     return {
         "campaign": locked.id,
         "hits": [column.hit for column in columns],
@@ -278,7 +280,9 @@ def sql_arrays_of_responses(locked: LockedAnswers, accepted_answers: Sequence[Ac
     }
 
 
-def concatenate(lists: Sequence[Sequence[Any]]) -> tuple[list[int], list[int], list[Any]]:
+def first_and_last_positions_and_concatenation(
+    lists: Sequence[Sequence[Any]],
+) -> tuple[list[int], list[int], list[Any]]:
     """Return the first and last position of each list in all lists together, counted from 1, and these together."""
     starts: list[int] = []
     ends: list[int] = []

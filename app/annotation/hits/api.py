@@ -33,7 +33,7 @@ from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.session import Driver
 from app.designs.answer import Answer, AnswerByCriterion, AnswerValue, InputKind, Playback, Touch
 from app.designs.content import SourceAndReference
-from app.designs.design import require_visible_text_without_controls
+from app.designs.design import visible_text_without_controls_or_raise
 from app.designs.field_flags import InputModel
 from app.designs.number_parsing import MAX_COUNT
 from app.designs.playback import MAX_SECONDS
@@ -69,7 +69,7 @@ router = APIRouter(
 )
 
 
-def checked_text_without_control_characters(text: str) -> str:
+def text_without_control_characters_or_error(text: str) -> str:
     if CONTROL_CHARACTERS.search(text):
         raise ValueError("must have no control characters, such as line breaks")
     return text
@@ -79,7 +79,7 @@ CONTROL_CHARACTERS = re.compile(r"[\x00-\x1f\x7f]")
 AnnotatorName = Annotated[
     str,
     StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_PLATFORM_ID_CHARACTERS),
-    AfterValidator(checked_text_without_control_characters),
+    AfterValidator(text_without_control_characters_or_error),
 ]
 
 
@@ -106,7 +106,7 @@ async def admit_program_and_load_hit(request: Request, token: guards.BearerToken
         hit = await program_annotators.load_hit_and_note_token_use(
             connection, token, hit_id, client_network_or_empty(request), now=now
         )
-    guards.require_need_if_hit_visible(request, hit.access, is_found=hit.campaign_id is not None)
+    guards.require_need_if_hit_visible(request, hit.access, is_hit_visible=hit.campaign_id is not None)
     return hit
 
 
@@ -173,7 +173,9 @@ async def submit_next_hit_request_for_program_annotator(
 
 async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
     visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
-    reply: VisitReply = await request.app.state.visit_requests.submit(assignment.campaign_id, visit_request)
+    reply: VisitReply = await request.app.state.visit_requests.submit_and_await_reply(
+        assignment.campaign_id, visit_request
+    )
     return reply.next_hit_or_raise_refusal()
 
 
@@ -273,7 +275,7 @@ def kind_of_telemetry_keys(telemetry: object) -> str:
 Comment = Annotated[
     str,
     StringConstraints(strip_whitespace=True, max_length=MAX_COMMENT_CHARS),
-    BeforeValidator(require_visible_text_without_controls),
+    BeforeValidator(visible_text_without_controls_or_raise),
 ]
 FlagReasonText = Annotated[str, StringConstraints(max_length=80)]
 Touches = dict[ItemId, TouchSchema]
@@ -322,7 +324,7 @@ class ResponseRequest(InputModel):
     )
 
     @model_validator(mode="after")
-    def check_values_and_telemetry(self) -> Self:
+    def require_criteria_in_both_or_neither(self) -> Self:
         if (self.scores is None) == (self.values is None):
             raise PydanticCustomError("missing", "Give either scores or values")
         wrong_type = TouchSchema if self.has_criteria else dict
@@ -336,7 +338,7 @@ class ResponseRequest(InputModel):
         values = self.values.values() if isinstance(self.values, dict) else ()
         return any(isinstance(value, dict | list) for value in values)
 
-    def values_and_touches_by_criterion(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
+    def values_and_touches_by_criterion_or_refuse(self) -> Mapping[str, tuple[ResponseValues, Touches]]:
         """Return values and telemetry by criterion name, under the name "" if the request names no criteria.
 
         Raises:
@@ -384,23 +386,27 @@ async def post_response(
     """
     program_annotators.refuse_unless_hit_is_of_annotator(hit, hit_id, response.annotator)
     answers = {
-        name: build_program_answer(hit, values, touches, response)
-        for name, (values, touches) in response.values_and_touches_by_criterion().items()
+        name: build_program_answer_or_refuse(hit, values, touches, response)
+        for name, (values, touches) in response.values_and_touches_by_criterion_or_refuse().items()
     }
     answer = AnswerByCriterion(answers) if response.has_criteria else answers[""]
     assignment = AssignmentId(hit.campaign_id, hit.assignment_id)
     state = request.app.state
     if response.replaces is None:
         visit_request = VisitRequest(SubmittedAnswer(assignment, hit_id, answer, now))
-        receipt = (await state.visit_requests.submit(hit.campaign_id, visit_request)).receipt_or_raise_refusal()
+        receipt = (
+            await state.visit_requests.submit_and_await_reply(hit.campaign_id, visit_request)
+        ).receipt_or_raise_refusal()
     else:
         async with state.serving_connections.borrow_autocommit_connection(hit.campaign_id) as connection:
-            receipt = await undo.replace_answer(connection, assignment, hit_id, response.replaces, answer, now=now)
+            receipt = await undo.replace_answer_and_return_receipt_or_refuse(
+                connection, assignment, hit_id, response.replaces, answer, now=now
+            )
     state.campaign_monitor.request_scan(hit.campaign_id)
     return ReceiptSchema(hit=receipt.hit_id, seq=receipt.seq, repeated=receipt.repeated)
 
 
-def build_program_answer(
+def build_program_answer_or_refuse(
     hit: program_annotators.ProgramHit,
     values_sent: Mapping[str, AnswerValue | None] | Sequence[AnswerValue | None],
     telemetry: Mapping[str, TouchSchema],
@@ -412,26 +418,30 @@ def build_program_answer(
         Invalid: `scores_unknown`, `reason_unknown`.
 
     """
-    telemetry_by_item = program_annotators.values_by_number_from_values_by_id(hit, telemetry)
+    telemetry_by_item = program_annotators.values_by_number_from_values_by_id_or_refuse(hit, telemetry)
     touches = {
         number: Touch(sent.first_touch_ms, sent.changes, sent.input_kind) for number, sent in telemetry_by_item.items()
     }
     playbacks = {
         number: Playback(sent.plays, sent.seconds_heard, sent.switches) for number, sent in telemetry_by_item.items()
     }
-    values_by_item = program_annotators.values_by_item_number(hit, values_sent)
+    values_by_item = program_annotators.values_by_item_number_or_refuse(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
-    unjudged = program_annotators.reasons_by_item_number(hit, response.reasons, values_by_item.keys() - values.keys())
-    remarks = remarks_by_item_number_or_hit(hit, response)
+    unjudged = program_annotators.reasons_by_item_number_or_refuse(
+        hit, response.reasons, values_by_item.keys() - values.keys()
+    )
+    remarks = remarks_by_item_number_or_hit_or_refuse(hit, response)
     source = program_annotators.API_PLATFORM_NAME
     return Answer(values, touches, response.viewport, source, unjudged, remarks, playbacks=playbacks)
 
 
-def remarks_by_item_number_or_hit(hit: program_annotators.ProgramHit, response: ResponseRequest) -> dict[str, Remark]:
+def remarks_by_item_number_or_hit_or_refuse(
+    hit: program_annotators.ProgramHit, response: ResponseRequest
+) -> dict[str, Remark]:
     """Return comments and flags by item number, or `WHOLE_HIT`. Raises `Invalid` (`scores_unknown`)."""
     comments, flags = (
-        program_annotators.values_by_number_from_values_by_id(hit, response.comments),
-        program_annotators.values_by_number_from_values_by_id(hit, response.flags),
+        program_annotators.values_by_number_from_values_by_id_or_refuse(hit, response.comments),
+        program_annotators.values_by_number_from_values_by_id_or_refuse(hit, response.flags),
     )
     remarks = {str(item): Remark(comments.get(item, ""), flags.get(item)) for item in {**comments, **flags}}
     remarks |= {WHOLE_HIT: Remark(response.comment, response.flag)}

@@ -38,7 +38,7 @@ class AssignedItems(Record):
     numbers: list[int]
 
 
-async def load_items_of_others(
+async def load_items_reserved_for_others(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex
 ) -> ItemsOfOthers:
     """Return the items that are for other people than this annotator, in a campaign whose setting names the column.

@@ -95,29 +95,29 @@ UNJUDGED_ITEMS_SQL = f"""
     END"""
 
 
-def open_hits_columns_sql(needed: str, *, extended: bool) -> str:
-    """Return SQL for what the campaign's open HITs hold, as columns that are NULL unless `needed` holds.
+def open_hits_columns_sql(condition_sql: str, *, with_extended_columns: bool) -> str:
+    """Return SQL for what the campaign's open HITs hold, as columns that are NULL unless `condition_sql` holds.
 
     None of it depends on a row, so a statement reads it once however many rows it has.
     """
-    segments_needed = f"{needed} AND {CAMPAIGN_SETTING.format('segment_count')} > 0"
+    segments_needed = f"{condition_sql} AND {CAMPAIGN_SETTING.format('segment_count')} > 0"
     held_segments = f"""
            CASE WHEN {segments_needed} THEN
                ARRAY(SELECT segment FROM hits h
                      WHERE h.campaign_id = :campaign AND h.segment IS NOT NULL AND {HIT_IS_OPEN_IN_INDEX})
            END"""
     return f"""
-           CASE WHEN {needed} THEN
+           CASE WHEN {condition_sql} THEN
                ARRAY(SELECT item FROM hits h, unnest(h.items) AS item
                      WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
            END AS held,
-           CASE WHEN {needed} THEN
+           CASE WHEN {condition_sql} THEN
                ARRAY(SELECT leader FROM hits h WHERE h.campaign_id = :campaign AND {HIT_IS_OPEN_IN_INDEX})
            END AS leading,
-           {held_segments if extended else "CAST(NULL AS int[])"} AS held_segments"""
+           {held_segments if with_extended_columns else "CAST(NULL AS int[])"} AS held_segments"""
 
 
-def changes_since_watermark_sql(*, extended: bool) -> str:
+def changes_since_watermark_sql(*, with_extended_columns: bool) -> str:
     """Return SQL for the items of the campaign that changed since the process's watermark."""
     extended_columns = {
         "segments": CAMPAIGN_SETTING.format("segment_count"),
@@ -128,7 +128,7 @@ def changes_since_watermark_sql(*, extended: bool) -> str:
         revision=CAMPAIGN_SETTING.format("revision"),
         unjudged_people=CAMPAIGN_SETTING.format("unjudged_people"),
         since=":since",
-        **(extended_columns if extended else {}),
+        **(extended_columns if with_extended_columns else {}),
     )
 
 
@@ -222,7 +222,7 @@ class AssignmentState(ServedCampaign, ChangesAndOpenHits):
         return AssignmentId(self.campaign_id, self.assignment_id, self.arrived_at)
 
 
-def select_assignments_statement(*, extended: bool) -> TextClause:
+def select_assignments_statement(*, with_extended_columns: bool) -> TextClause:
     """Return the statement that selects the `AssignmentState` of each of the :assignments, created at :arrivals.
 
     OFFSET 0 keeps PostgreSQL from joining tables in another order: each row finds its rows by a whole key, whatever the
@@ -232,8 +232,8 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
     it; and answers of annotators only if they are not :known.
 
     Args:
-        extended: Also read segments and unjudged items (see `needs_extended_query`). Most campaigns need neither, and
-            reading them takes time.
+        with_extended_columns: Also read segments and unjudged items (see `needs_extended_query`). Most campaigns need
+            neither, and reading them takes time.
 
     """
     open_hits_needed = f"""
@@ -259,8 +259,8 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
         ) AS held_hit ON true
         WHERE {ARRIVED_THEN.replace(":arrived_at", "asked.arrived_at")}
     ), changes AS MATERIALIZED (
-        SELECT news.*, {open_hits_columns_sql(open_hits_needed, extended=extended)}
-        FROM ({changes_since_watermark_sql(extended=extended)}) AS news
+        SELECT news.*, {open_hits_columns_sql(open_hits_needed, with_extended_columns=with_extended_columns)}
+        FROM ({changes_since_watermark_sql(with_extended_columns=with_extended_columns)}) AS news
     ), untouched AS MATERIALIZED (
         SELECT h.untouched_by, count(*) AS hits FROM hits h
         WHERE h.campaign_id = :campaign AND h.untouched_by IS NOT NULL AND {HIT_IS_OPEN} GROUP BY h.untouched_by
@@ -272,9 +272,9 @@ def select_assignments_statement(*, extended: bool) -> TextClause:
                ARRAY(SELECT r.hit_id FROM responses r
                      WHERE r.campaign_id = :campaign AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE})
            END AS own_hits,
-           CASE WHEN NOT standing.known THEN {SEEN_ITEMS_OR_SEGMENTS_SQL if extended else SEEN_ITEMS_SQL}
+           CASE WHEN NOT standing.known THEN {SEEN_ITEMS_OR_SEGMENTS_SQL if with_extended_columns else SEEN_ITEMS_SQL}
            END AS own_items,
-           {UNJUDGED_ITEMS_SQL if extended else "CAST(NULL AS int[])"} AS not_judged,
+           {UNJUDGED_ITEMS_SQL if with_extended_columns else "CAST(NULL AS int[])"} AS not_judged,
            coalesce((SELECT true FROM hits h
                      WHERE h.campaign_id = :campaign AND h.assignment_id = standing.assignment_id
                      AND {HIT_IS_ANSWERED} LIMIT 1), false) AS answered_here,
@@ -320,22 +320,23 @@ CAMPAIGN_ATTRIBUTES = (
 for name in CAMPAIGN_ATTRIBUTES:
     setattr(AssignmentState, name, property(attrgetter(f"campaign.{name}")))
 
-SELECT_ASSIGNMENTS = select_assignments_statement(extended=False)
-SELECT_EXTENDED_ASSIGNMENTS = select_assignments_statement(extended=True)
+SELECT_ASSIGNMENTS = select_assignments_statement(with_extended_columns=False)
+SELECT_EXTENDED_ASSIGNMENTS = select_assignments_statement(with_extended_columns=True)
 
 
-def select_changes_statement(*, extended: bool) -> TextClause:
+def select_changes_statement(*, with_extended_columns: bool) -> TextClause:
     """Return the statement that selects `ChangesAndOpenHits`, for annotators whose proposed HIT was taken by others."""
     is_streaming = f"{CAMPAIGN_SETTING.format('selection')} = 'streaming'"
     return text(f"""
     SELECT c.id, c.judgments_per_item, c.revision, c.releases, CAST(:since AS text) AS since, news.*,
-           {open_hits_columns_sql(is_streaming, extended=extended)}
-    FROM campaigns c, ({changes_since_watermark_sql(extended=extended)}) AS news WHERE c.id = :campaign
+           {open_hits_columns_sql(is_streaming, with_extended_columns=with_extended_columns)}
+    FROM campaigns c, ({changes_since_watermark_sql(with_extended_columns=with_extended_columns)}) AS news WHERE c.id =
+    :campaign
     """)
 
 
-SELECT_CHANGES = select_changes_statement(extended=False)
-SELECT_EXTENDED_CHANGES = select_changes_statement(extended=True)
+SELECT_CHANGES = select_changes_statement(with_extended_columns=False)
+SELECT_EXTENDED_CHANGES = select_changes_statement(with_extended_columns=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,7 +414,7 @@ async def load_assignments_and_update_cache(
     if not rows:
         return {}
     rows.sort(key=attrgetter("place"))
-    campaign = await load_campaign_if_changed(connection, cache, campaign_id, rows[0].campaign_version)
+    campaign = await load_campaign_unless_remembered(connection, cache, campaign_id, rows[0].campaign_version)
     if campaign.campaign_version != rows[0].campaign_version:  # it was changed between the two statements
         return await load_assignments_and_update_cache(connection, cache, campaign_id, queries, refresh=refresh)
     for row in rows:
@@ -433,7 +434,7 @@ async def load_assignments_and_update_cache(
     return {row.assignment_id: row for row in rows}
 
 
-async def load_campaign_if_changed(
+async def load_campaign_unless_remembered(
     connection: Driver, cache: PosteriorCache, campaign_id: int, version: str
 ) -> VersionedCampaign:
     """Return the campaign, read again if this process remembers another version."""

@@ -30,8 +30,8 @@ from app.record.changes import (
     sort_key_of_watermark,
     watermark_columns_sql,
 )
-from app.record.outputs import load_segments
-from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition
+from app.record.outputs import load_segment_index
+from app.record.posterior_storage import deciding_estimates_sql, present_posteriors_condition_sql
 from app.selection.implied_pairs import ImpliedPairFilter
 from app.selection.registry import SelectingCampaign
 from app.selection.rule import Index, ItemValues
@@ -57,14 +57,14 @@ SELECT_DECIDING_POSTERIORS = f"""
     SELECT decides.score, decides.variance, p.judgments,
            {item_status_flags_sql("p", unjudged_limit=UNJUDGED_PEOPLE_SQL)}
     FROM posteriors p, LATERAL ({deciding_estimates_sql(ASKED_CRITERION_SQL)}) AS decides
-    WHERE {present_posteriors_condition("$1")} ORDER BY p.subject
+    WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """
 
 
 # The label counts of all items in one column: for each item as many rows as there are classes.
 SELECT_ALL_LABELS = f"""
     SELECT number FROM posteriors p, unnest(p.state) WITH ORDINALITY AS counted (number, place)
-    WHERE {present_posteriors_condition("$1")} ORDER BY p.subject, place
+    WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject, place
 """
 
 
@@ -333,12 +333,12 @@ class PosteriorCache:
             {"campaign": campaign.id, "since": campaign_index.watermark},
             PosteriorChanges,
         )
-        if self.drop_index_if_stale(campaign, campaign_index, changes):
+        if self.drop_index_and_tell_if_stale(campaign, campaign_index, changes):
             return await self.load_current_index(connection, campaign)
         campaign_index.merge_changes(changes)
         return campaign_index
 
-    def drop_index_if_stale(
+    def drop_index_and_tell_if_stale(
         self,
         campaign: IndexSettings | ChangesAndOpenHits | Campaign,
         campaign_index: CampaignIndex,
@@ -365,7 +365,7 @@ class PosteriorCache:
         if (
             campaign_index is not None
             and row.since is not None
-            and not self.drop_index_if_stale(row, campaign_index, row)
+            and not self.drop_index_and_tell_if_stale(row, campaign_index, row)
         ):
             campaign_index.merge_changes(row)
 
@@ -427,7 +427,7 @@ async def load_campaign_index(connection: Driver, campaign: IndexSettings | Camp
     )
     rng = np.random.default_rng([campaign.seed, load_position.last_seq])
     size, systems = load_position.segment_count, len(index.score)
-    segments = await load_segments(connection, campaign.id, size, systems) if size else None
+    segments = await load_segment_index(connection, campaign.id, size, systems) if size else None
     return CampaignIndex(
         index=index,
         rng=rng,

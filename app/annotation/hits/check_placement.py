@@ -12,7 +12,7 @@ from app.quality import checks
 from app.quality.check_positions import (
     PlacedCheck,
     draw_placed_checks_for_hit,
-    insert_checks_at_their_places,
+    entries_with_checks_inserted,
     shown_numbers_of_items_and_checks,
 )
 from app.quality.checks import CheckItem
@@ -87,10 +87,10 @@ def presented_numbers_ids_and_texts(
     """Return numbers, ids and texts of all items and checks of a HIT, as presented."""
     return (
         shown_numbers_of_items_and_checks(items, placed_checks),
-        insert_checks_at_their_places(
+        entries_with_checks_inserted(
             ids or [], placed_checks, {number: check.external_id for number, check in checks_by_number.items()}
         ),
-        insert_checks_at_their_places(
+        entries_with_checks_inserted(
             texts or [], placed_checks, {number: check.shown for number, check in checks_by_number.items()}
         ),
     )

@@ -29,7 +29,7 @@ from app.annotation.hits.item_conditions import (
     PlaceInBlocks,
     build_item_conditions,
 )
-from app.database.session import Driver, Record, execute_statement, fetch_rows, fetch_value
+from app.database.session import Driver, Record, execute_statement, fetch_first_value_or_none, fetch_rows
 from app.selection.condition_squares import RowUse, choose_least_used_row
 
 LEAVERS_COUNT_FOR = timedelta(minutes=1)  # before they are counted again
@@ -244,7 +244,7 @@ def can_ask_about_block(
     """Return whether the annotator can be asked about the items of a block, now or when others give their HITs back."""
     return campaign_index.index.has_open_items_left_after_hit(
         (),
-        seen=assignment.seen,
+        seen_items=assignment.seen,
         barred=assignment.not_judged or (),
         allow_seen=assignment.repeat_items,
         never_asked=items_outside.mask,
@@ -259,7 +259,7 @@ async def give_row_of_square(
     leavers = await count_leavers_by_row_once_in_a_while(connection, assignment, campaign_index, now=now)
     async with connection.transaction():
         await execute_statement(connection, LOCK_SQUARE, {"campaign": assignment.campaign_id})
-        row: int | None = await fetch_value(connection, SELECT_ROW_OF_ANNOTATOR, key)
+        row: int | None = await fetch_first_value_or_none(connection, SELECT_ROW_OF_ANNOTATOR, key)
         if row is None:
             totals = await fetch_rows(
                 connection, COUNT_ANNOTATORS_BY_ROW, {"campaign": assignment.campaign_id}, RowTotal

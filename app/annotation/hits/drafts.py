@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import text
 
 from app.annotation.hits.assignment import DATABASE_TIME, HIT_BELONGS_TO_ASSIGNMENT, IS_ONE_HIT_PLATFORM
-from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, try_to_renew_lease
+from app.annotation.hits.lease_sql import HeldHit, LeaseLimits, renew_lease_and_return_its_end_or_none
 from app.annotation.platforms.assignments import AssignmentId
 from app.database.session import Driver, columns_of_row_class_sql, fetch_first_row_or_none
 
@@ -32,7 +32,7 @@ class DraftedHit(HeldHit):
     touched_late: bool
 
 
-async def save_draft_if_hit_is_open(
+async def save_draft_and_tell_if_hit_is_open(
     connection: Driver, assignment: AssignmentId, hit_id: int, draft: dict[str, Any]
 ) -> bool:
     """Store the draft of a HIT; return False if the HIT is not this annotator's or is closed.
@@ -43,5 +43,5 @@ async def save_draft_if_hit_is_open(
     parameters = {**assignment.parameters, "hit": hit_id, "draft": json.dumps(draft)}
     hit = await fetch_first_row_or_none(connection, SAVE_DRAFT, parameters, DraftedHit)
     if hit is not None and hit.touched_late:
-        await try_to_renew_lease(connection, hit, None)
+        await renew_lease_and_return_its_end_or_none(connection, hit, None)
     return hit is not None

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from app.annotation.hits.assigned_items import load_items_of_others
+from app.annotation.hits.assigned_items import load_items_reserved_for_others
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.campaign_index import CampaignIndex, ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.condition_blocks import load_place_in_blocks
@@ -58,7 +58,7 @@ async def propose_hit_or_none(
     if assignment.selection == "iterations":
         return await propose_scheduled_hit_or_extend_schedule(connection, assignment, campaign_index, cache, now=now)
     if assignment.assigned_column:
-        assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
+        assignment.items_of_others = await load_items_reserved_for_others(connection, assignment, campaign_index)
     elif assignment.condition_column:
         await load_place_in_blocks(connection, assignment, campaign_index, now=now)
     await update_label_counts_if_rule_reads_them(connection, assignment, campaign_index)
@@ -89,7 +89,7 @@ def draw_streaming_hit_or_none(
         return proposal_of_fixed_items_or_none(assignment, fixed_items, n, campaign_index.rng)
     open_hits = cache.open_hits_of_row_or_remembered(open_hits_row, campaign_index)
     if open_hits.nothing_left:
-        return fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
+        return proposal_of_fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
     # Items that this process is about to lease count as leased: a second request would only lose the race for them.
     leases_pending = cache.pending_leases(assignment.campaign_id)
     full_items = open_hits.full_items_after_leasing(
@@ -131,7 +131,7 @@ def draw_streaming_hit_or_none(
         open_hits.nothing_left = (
             items_not_drawn is open_hits.full and pair_filter is None and (assignment.repeat_items or not seen)
         )
-        return fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
+        return proposal_of_fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
     if fixed_items:
         return proposal_with_fixed_items(
             draw, fixed_items, campaign_index.rng, shared_leader=draw.leader in leading_items
@@ -140,11 +140,11 @@ def draw_streaming_hit_or_none(
     return HitProposal(draw.leader, items, draw.reason, draw.probability, shared_leader=draw.leader in leading_items)
 
 
-def fixed_items_alone_or_none(
-    assignment: AssignmentState, fixed_items: list[int], n: int, rng: np.random.Generator
+def proposal_of_fixed_items_alone_or_none(
+    assignment: AssignmentState, fixed_items: list[int], hit_size: int, rng: np.random.Generator
 ) -> HitProposal | None:
     """Return a HIT of items that are left of a fixed set, for an annotator who can be asked about nothing else."""
-    return proposal_of_fixed_items_or_none(assignment, fixed_items, n, rng) if assignment.has_fixed_set else None
+    return proposal_of_fixed_items_or_none(assignment, fixed_items, hit_size, rng) if assignment.has_fixed_set else None
 
 
 def draw_systems_then_segment_or_none(

@@ -6,7 +6,7 @@ from cachetools import LRUCache
 from sqlalchemy import text
 
 from app.database.campaign import FINISH_IF_COMPLETE, is_open_sql
-from app.database.session import Driver, execute_statement, fetch_first_column, fetch_value
+from app.database.session import Driver, execute_statement, fetch_first_column, fetch_first_value_or_none
 
 # Open items to remember of a campaign, and campaigns in a process.
 MAX_KNOWN_OPEN_ITEMS, MAX_CAMPAIGNS_WITH_KNOWN_ITEMS = 100, 1_000
@@ -41,7 +41,9 @@ class FinishCheck:
                 limits = {"campaign": campaign_id, "limit": MAX_KNOWN_OPEN_ITEMS}
                 self._open_items[campaign_id] = await fetch_first_column(connection, FIND_SOME_OPEN_ITEMS, limits)
             items = self._open_items.get(campaign_id)
-            if items and await fetch_value(connection, ARE_ENOUGH_OPEN, {"campaign": campaign_id, "items": items}):
+            if items and await fetch_first_value_or_none(
+                connection, ARE_ENOUGH_OPEN, {"campaign": campaign_id, "items": items}
+            ):
                 return
         await execute_statement(connection, FINISH_IF_COMPLETE, {"campaign": campaign_id, "now": now})
 

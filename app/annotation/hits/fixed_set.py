@@ -21,22 +21,22 @@ def unjudged_fixed_items(assignment: AssignmentState, judged_items: Collection[i
     return [item for item in assignment.always_shown if item not in judged_items] if assignment.has_fixed_set else []
 
 
-def choose_fixed_items(assignment: AssignmentState, n: int, rng: np.random.Generator) -> list[int]:
+def choose_fixed_items(assignment: AssignmentState, hit_size: int, rng: np.random.Generator) -> list[int]:
     """Return the items of the fixed set that the next HIT of n items shows; empty if the annotator has judged all."""
     items = unjudged_fixed_items(assignment, items_seen_or_held_in_other_visit(assignment))
-    if not items or n < 1:
+    if not items or hit_size < 1:
         return []
     if assignment.fixed_set == "first":
-        return items[:n]
-    return [int(rng.choice(items))] if n > 1 or rng.random() < MIXED_PROBABILITY else []
+        return items[:hit_size]
+    return [int(rng.choice(items))] if hit_size > 1 or rng.random() < MIXED_PROBABILITY else []
 
 
 def proposal_of_fixed_items_or_none(
-    assignment: AssignmentState, fixed_items: list[int], n: int, rng: np.random.Generator
+    assignment: AssignmentState, fixed_items: list[int], hit_size: int, rng: np.random.Generator
 ) -> HitProposal | None:
     """Return a HIT of items of the fixed set alone, filled with others of the set; None if these are too few."""
     others = unjudged_fixed_items(assignment, {*items_seen_or_held_in_other_visit(assignment), *fixed_items})
-    items = [*fixed_items, *others][:n]
+    items = [*fixed_items, *others][:hit_size]
     if len(items) < max(1, assignment.fewest_items):
         return None
     return HitProposal(items[0], rng.permutation(items).tolist(), FIXED_SET_REASON, None)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 
 from app.annotation.hits.served_campaign import ServedCampaign
-from app.annotation.onboarding.training import answered_order, practice_value_text_or_none
+from app.annotation.onboarding.training import positions_in_answered_order, practice_value_text_or_none
 from app.database.session import Driver, Record, fetch_rows
 from app.designs.content import RenderedItems, SourceAndReference
 from app.designs.design import Design
@@ -60,7 +60,7 @@ class GoldFeedback(NamedTuple):
         return all(one.met for criterion in self.by_criterion for one in criterion.feedback)
 
 
-async def load_gold_feedback_if_any(
+async def load_gold_feedback_or_none(
     connection: Driver, campaign: ServedCampaign, hit_id: int | None
 ) -> GoldFeedback | None:
     """Return the feedback on the gold items of an answered HIT; None if there is none."""
@@ -93,5 +93,5 @@ def criterion_feedback(
     """Return the feedback by one criterion on items with these values."""
     judged_values = [None if math.isnan(value) else value for value in values]
     if feedbacks[-1].kind == "order":
-        return CriterionFeedback(name, (), feedbacks, answered_order(design, judged_values, feedbacks[-1]))
+        return CriterionFeedback(name, (), feedbacks, positions_in_answered_order(design, judged_values, feedbacks[-1]))
     return CriterionFeedback(name, [practice_value_text_or_none(design, value) for value in judged_values], feedbacks)

@@ -10,12 +10,16 @@ from sqlalchemy import text
 
 from app.annotation.hits import check_placement
 from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
-from app.annotation.hits.lease_sql import CAMPAIGN_IS_RUNNING, items_with_judgment_limit, try_to_renew_lease
+from app.annotation.hits.lease_sql import (
+    CAMPAIGN_IS_RUNNING,
+    items_with_judgment_limit,
+    renew_lease_and_return_its_end_or_none,
+)
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_replies import (
-    complete_if_finished_and_build_refusal,
-    reason_assignment_gets_no_hit_or_none,
-    reason_too_many_hits_are_untouched_or_none,
+    complete_assignment_if_finished_and_build_no_hit_reply,
+    crowded_reason_code_or_none,
+    no_hit_reason_code_of_assignment_or_none,
 )
 from app.annotation.hits.shown_items_sql import SELECT_SHOWN_ITEMS_OF_HIT, SELECT_SHOWN_OUTPUTS_OF_HIT, ShownItems
 from app.annotation.platforms.visit_limit import Visitor
@@ -82,7 +86,7 @@ async def take_over_hit_of_other_visit(connection: Driver, assignment: Assignmen
         await execute_statement(connection, TAKE_OVER_HIT, parameters)
 
 
-async def resume_or_close_held_hit(
+async def resume_held_hit_or_close_it_and_return_none(
     connection: Driver, assignment: AssignmentState, visitor: Visitor | None, *, now: datetime
 ) -> NextHit | None:
     """Return the HIT that this assignment already has, with its draft, as long as its items are available.
@@ -102,11 +106,13 @@ async def resume_or_close_held_hit(
     )
     expires_at: datetime | None = assignment.expires_at
     if not assignment.hit_is_open:
-        if reason := reason_assignment_gets_no_hit_or_none(assignment) or reason_too_many_hits_are_untouched_or_none(
+        if reason := no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(
             assignment, visitor
         ):
-            return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
-        expires_at = await try_to_renew_lease(connection, assignment, visitor if assignment.hit_untouched else None)
+            return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
+        expires_at = await renew_lease_and_return_its_end_or_none(
+            connection, assignment, visitor if assignment.hit_untouched else None
+        )
     statement = SELECT_HELD_ITEMS if assignment.hit_segment is None else SELECT_HELD_OUTPUTS
     (row,) = await fetch_rows(connection, statement, parameters, HeldItems)
     if expires_at is None or row.overtaken:

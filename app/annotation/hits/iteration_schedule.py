@@ -29,7 +29,7 @@ from app.database.session import (
     execute_statement,
     fetch_first_column,
     fetch_first_row_or_none,
-    fetch_value,
+    fetch_first_value_or_none,
 )
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
 from app.selection.rule import Draw, ItemValues
@@ -122,7 +122,7 @@ async def propose_scheduled_hit_or_extend_schedule(
         if proposal is not None or not finished:
             return proposal
     async with connection.transaction():
-        current: int = await fetch_value(connection, LOCK_ITERATION, {"campaign": assignment.campaign_id})
+        current: int = await fetch_first_value_or_none(connection, LOCK_ITERATION, {"campaign": assignment.campaign_id})
         if current == iteration:
             current += 1
             # Loaded again: the schedule must use the answers that completed the previous iteration.
@@ -155,7 +155,7 @@ async def propose_scheduled_hit_with_done_flag(
     }
     place = await fetch_first_row_or_none(connection, SELECT_FREE_PLACE, key | preferences, FreePlaceRow)
     if place is None:
-        awaited_hits: int = await fetch_value(connection, COUNT_AWAITED_HITS, {**key, "now": now})
+        awaited_hits: int = await fetch_first_value_or_none(connection, COUNT_AWAITED_HITS, {**key, "now": now})
         return None, awaited_hits == 0
     barred = assignment.not_judged or () if assignment.repeat_items else items_seen_or_held_in_other_visit(assignment)
     items = [item for item in place.place_items if item not in barred]

@@ -212,7 +212,7 @@ class ProposedLease:
     checks: Sequence[CheckItem] = ()
 
 
-async def try_to_lease_hits(
+async def try_to_lease_hits_and_return_them_by_place(
     connection: Driver, campaign_id: int, leases: Sequence[ProposedLease], *, few_open: bool
 ) -> dict[int, LeasedHit]:
     """Lease the proposed items as new HITs of one campaign, and return these by their place in `leases`, from 1.

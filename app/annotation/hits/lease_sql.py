@@ -36,7 +36,7 @@ from app.database.session import (
     Driver,
     Record,
     execute_statement,
-    fetch_value,
+    fetch_first_value_or_none,
 )
 from app.record import law_storage
 from app.record.posterior_storage import PRESENT_POSTERIORS_CONDITION
@@ -191,7 +191,7 @@ class HeldHit(LeaseLimits):
     hit_segment: int | None
 
 
-async def try_to_renew_lease(
+async def renew_lease_and_return_its_end_or_none(
     connection: Driver, assignment: AssignmentState | HeldHit, visitor: Visitor | None
 ) -> datetime | None:
     """Renew an expired lease and return its new end, or None if another annotator now holds its items.
@@ -219,7 +219,7 @@ async def try_to_renew_lease(
         await lock_revision_and_law_state(connection, assignment.campaign_id)
         await execute_statement(connection, LOCK_HIT, parameters)
         await lock_annotator_and_posteriors(connection, parameters)
-        expires_at: datetime | None = await fetch_value(connection, RENEW_LEASE, parameters)
+        expires_at: datetime | None = await fetch_first_value_or_none(connection, RENEW_LEASE, parameters)
     return expires_at
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from app.annotation.hits import check_placement
-from app.annotation.hits.assigned_items import load_items_of_others
+from app.annotation.hits.assigned_items import load_items_reserved_for_others
 from app.annotation.hits.assignment import (
     AssignmentQuery,
     AssignmentState,
@@ -25,16 +25,16 @@ from app.annotation.hits.assignment import (
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
 from app.annotation.hits.condition_blocks import load_place_in_blocks
 from app.annotation.hits.draw_hit import propose_hit_or_none
-from app.annotation.hits.held_hits import resume_or_close_held_hit, take_over_hit_of_other_visit
+from app.annotation.hits.held_hits import resume_held_hit_or_close_it_and_return_none, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
-from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits
+from app.annotation.hits.lease_functions_sql import LeasedHit, ProposedLease, try_to_lease_hits_and_return_them_by_place
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.no_hit_reasons import finish_if_done_and_name_no_hit_reason
 from app.annotation.hits.no_hit_replies import (
-    admit_or_build_no_hit_reply,
-    complete_if_finished_and_build_refusal,
-    reason_assignment_gets_no_hit_or_none,
-    reason_too_many_hits_are_untouched_or_none,
+    admit_and_return_none_or_build_no_hit_reply,
+    complete_assignment_if_finished_and_build_no_hit_reply,
+    crowded_reason_code_or_none,
+    no_hit_reason_code_of_assignment_or_none,
 )
 from app.annotation.hits.open_hits import MANY_OPEN_HITS
 from app.background.metrics import PROCESS_METRICS
@@ -139,10 +139,10 @@ class LeaseBatch:
 
     async def try_to_serve_each_request_once(self, pending: Sequence[PendingRequest]) -> None:
         """Serve each request as far as it goes: a request that must begin again has no outcome afterwards."""
-        open_hits_row = await self.load_assignments(pending)
+        open_hits_row = await self.load_unknown_assignments_and_return_open_hits_or_none(pending)
         drawing: dict[int, PendingRequest] = {}
         for request in pending:
-            await self.reply_without_lease(request)
+            await self.set_reply_if_no_lease_is_needed(request)
             if request.outcome is None and request.assignment is not None:
                 if request.assignment.assignment_id in drawing:  # it gets the HIT that the other request gets now
                     request.assignment = None
@@ -154,7 +154,9 @@ class LeaseBatch:
                 [drawing[assignment_id] for assignment_id in sorted(drawing)], open_hits_row
             )
 
-    async def load_assignments(self, pending: Sequence[PendingRequest]) -> ChangesAndOpenHits | None:
+    async def load_unknown_assignments_and_return_open_hits_or_none(
+        self, pending: Sequence[PendingRequest]
+    ) -> ChangesAndOpenHits | None:
         """Read the assignments that are not known, and what open HITs hold; None if no assignment exists."""
         unread = [request for request in pending if request.assignment is None]
         if not unread:
@@ -169,29 +171,35 @@ class LeaseBatch:
                 request.outcome = assignment_not_found_error()
         return next(iter(rows.values()), None)
 
-    async def reply_without_lease(self, pending: PendingRequest) -> None:
+    async def set_reply_if_no_lease_is_needed(self, pending: PendingRequest) -> None:
         """Set the outcome if it needs no new HIT. Clear the assignment if it has changed and must be read again."""
         if pending.outcome is not None or pending.assignment is None:
             return
         try:
-            pending.outcome = await self.find_reply_without_lease(pending, pending.assignment)
+            pending.outcome = await self.find_reply_without_lease_or_none(pending, pending.assignment)
         except Exception as problem:
             if is_database_away_for_all_requests(problem):
                 raise
             pending.outcome = problem
 
-    async def find_reply_without_lease(self, pending: PendingRequest, assignment: AssignmentState) -> NextHit | None:
-        """Return the HIT that the annotator holds or the reason why there is none, as `reply_without_lease` does."""
+    async def find_reply_without_lease_or_none(
+        self, pending: PendingRequest, assignment: AssignmentState
+    ) -> NextHit | None:
+        """Return the HIT that the annotator holds or the reason why there is none, as
+        `set_reply_if_no_lease_is_needed` does.
+        """
         connection, visitor, now = self.connection, pending.request.query.visitor, pending.request.now
         if assignment.held_back or not assignment.admitted:
             pending.assignment = None
-            return await admit_or_build_no_hit_reply(connection, assignment, now=now)
+            return await admit_and_return_none_or_build_no_hit_reply(connection, assignment, now=now)
         if assignment.hit_id is not None:
             pending.assignment = None
-            reply = await resume_or_close_held_hit(connection, assignment, visitor, now=now)
+            reply = await resume_held_hit_or_close_it_and_return_none(connection, assignment, visitor, now=now)
             campaign_index = self.cache.loaded_index_or_none(assignment.campaign_id, assignment.seen)
             if campaign_index is not None and assignment.assigned_column:  # to know whether this is the last HIT
-                assignment.items_of_others = await load_items_of_others(connection, assignment, campaign_index)
+                assignment.items_of_others = await load_items_reserved_for_others(
+                    connection, assignment, campaign_index
+                )
             elif assignment.condition_column and reply is not None and reply.hit is not None:
                 campaign_index = campaign_index or await self.cache.load_current_index(connection, assignment)
                 await load_place_in_blocks(connection, assignment, campaign_index, now=now)
@@ -200,10 +208,10 @@ class LeaseBatch:
             pending.assignment, pending.has_looked_elsewhere = None, True
             await take_over_hit_of_other_visit(connection, assignment)
             return None
-        if reason := reason_assignment_gets_no_hit_or_none(assignment) or reason_too_many_hits_are_untouched_or_none(
+        if reason := no_hit_reason_code_of_assignment_or_none(assignment) or crowded_reason_code_or_none(
             assignment, visitor
         ):
-            return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
+            return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
         return None
 
     async def draw_and_lease_hits_for_all(
@@ -213,7 +221,7 @@ class LeaseBatch:
         leases: list[tuple[PendingRequest, ProposedLease]] = []
         with ExitStack() as reservations:
             for pending in drawing:
-                if (lease := await self.propose_lease(pending, open_hits_row)) is None:
+                if (lease := await self.propose_lease_or_none(pending, open_hits_row)) is None:
                     continue
                 leases.append((pending, lease))
                 if lease.proposal.leader is not None:  # a HIT of checks reserves no items
@@ -225,7 +233,7 @@ class LeaseBatch:
             if not leases:
                 return
             few_open = open_hits_row.leading is not None and len(open_hits_row.leading) < MANY_OPEN_HITS
-            leased_hits = await try_to_lease_hits(
+            leased_hits = await try_to_lease_hits_and_return_them_by_place(
                 self.connection, self.campaign_id, [lease for _, lease in leases], few_open=few_open
             )
         for place, (pending, lease) in enumerate(leases, start=1):
@@ -238,7 +246,9 @@ class LeaseBatch:
             PROCESS_METRICS.count("easel_hits_leased_total", lease.assignment.design_name)
             pending.outcome = NextHit(lease.assignment, build_hit_on_page(lease, leased_hit))
 
-    async def propose_lease(self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits) -> ProposedLease | None:
+    async def propose_lease_or_none(
+        self, pending: PendingRequest, open_hits_row: ChangesAndOpenHits
+    ) -> ProposedLease | None:
         """Return the HIT to lease. If there is none, set the outcome, or leave it to the next attempt."""
         assert pending.assignment is not None  # noqa: S101  (the caller checked)
         assignment, request = pending.assignment, pending.request
@@ -261,7 +271,7 @@ class LeaseBatch:
                 reason = await finish_if_done_and_name_no_hit_reason(
                     self.connection, assignment, self.cache, now=request.now
                 )
-                pending.outcome = await complete_if_finished_and_build_refusal(
+                pending.outcome = await complete_assignment_if_finished_and_build_no_hit_reply(
                     self.connection, assignment, reason, now=request.now
                 )
                 return None

@@ -197,8 +197,8 @@ LOCK_ANSWERS = text(f"""
 """)
 
 
-async def lock_hits_of_answers(
-    connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], *, late: bool = False
+async def lock_hits_of_answers_and_return_them(
+    connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer], *, are_late: bool = False
 ) -> LockedAnswers:
     """Lock the HITs of these answers, all different, and what an answer to them changes, and return them.
 
@@ -206,7 +206,7 @@ async def lock_hits_of_answers(
         connection: A connection in a transaction.
         campaign_id: Id of the campaign of all HITs.
         answers: The answers.
-        late: Also return HITs whose lease is over; else they are left out.
+        are_late: Also return HITs whose lease is over; else they are left out.
 
     """
     parameters = {
@@ -214,7 +214,7 @@ async def lock_hits_of_answers(
         "hits": [answer.hit_id for answer in answers],
         "assignments": [answer.assignment.assignment_id for answer in answers],
         "arrivals": [answer.assignment.arrived_at for answer in answers],
-        "late": late,
+        "late": are_late,
     }
     (locked,) = await fetch_rows(connection, LOCK_ANSWERS, parameters, LockedAnswers)
     return locked

@@ -76,7 +76,7 @@ def has_hit_left_after_answering(
     return any(
         campaign_index.index.has_open_items_left_after_hit(
             answered_items,
-            seen=assignment.seen,
+            seen_items=assignment.seen,
             barred=assignment.not_judged or (),
             allow_seen=assignment.repeat_items,
             never_asked=items.mask,

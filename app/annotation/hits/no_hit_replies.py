@@ -38,7 +38,7 @@ STORE_END_OF_BLOCKS = text("""
 REASONS_AFTER_ALL_TASKS: Collection[NoHitReason] = {"limit", "seen_all", "all_done"}
 
 
-async def admit_or_build_no_hit_reply(
+async def admit_and_return_none_or_build_no_hit_reply(
     connection: Driver, assignment: AssignmentState, *, now: datetime
 ) -> NextHit | None:
     """Return why the annotator gets no HIT (blocked, or an onboarding step is open), or None after admitting them."""
@@ -46,14 +46,14 @@ async def admit_or_build_no_hit_reply(
         if erasure := await load_reply_after_erasure_or_none(connection, assignment):
             return erasure
         return await end_lease_and_build_no_hit_reply(
-            connection, assignment, reason_assignment_gets_no_hit_or_none(assignment) or "held", now=now
+            connection, assignment, no_hit_reason_code_of_assignment_or_none(assignment) or "held", now=now
         )
-    if reason := reason_assignment_gets_no_hit_or_none(assignment):
+    if reason := no_hit_reason_code_of_assignment_or_none(assignment):
         return NextHit(assignment, reason=reason)
     visit = await visit_progress.load_visit_and_admit(
         connection, AssignmentId(assignment.campaign_id, assignment.assignment_id)
     )
-    return NextHit(assignment, reason="visit") if visit.next_step else None
+    return NextHit(assignment, reason="visit") if visit.next_step_or_none else None
 
 
 async def load_reply_after_erasure_or_none(connection: Driver, assignment: AssignmentState) -> NextHit | None:
@@ -72,10 +72,10 @@ async def end_lease_and_build_no_hit_reply(
 ) -> NextHit:
     """End the lease of the held HIT, so that other annotators may get its items, and return the refusal."""
     await execute_statement(connection, END_LEASE, {"campaign": assignment.campaign_id, "hit": assignment.hit_id})
-    return await complete_if_finished_and_build_refusal(connection, assignment, reason, now=now)
+    return await complete_assignment_if_finished_and_build_no_hit_reply(connection, assignment, reason, now=now)
 
 
-def reason_assignment_gets_no_hit_or_none(assignment: AssignmentState) -> NoHitReason | None:
+def no_hit_reason_code_of_assignment_or_none(assignment: AssignmentState) -> NoHitReason | None:
     """Return the reason why this assignment gets no HIT even if items are left, or None."""
     if assignment.one_hit and assignment.answered_here:
         return "assignment_done"
@@ -90,9 +90,7 @@ def reason_assignment_gets_no_hit_or_none(assignment: AssignmentState) -> NoHitR
     return by_status.get(assignment.status)
 
 
-def reason_too_many_hits_are_untouched_or_none(
-    assignment: AssignmentState, visitor: Visitor | None
-) -> NoHitReason | None:
+def crowded_reason_code_or_none(assignment: AssignmentState, visitor: Visitor | None) -> NoHitReason | None:
     """Return "crowded" if too many HITs are held by people who have not touched them, else None.
 
     Concurrent requests can each exceed the limit by one.
@@ -107,7 +105,7 @@ def reason_too_many_hits_are_untouched_or_none(
     return "crowded" if too_many else None
 
 
-async def complete_if_finished_and_build_refusal(
+async def complete_assignment_if_finished_and_build_no_hit_reply(
     connection: Driver, assignment: AssignmentState, reason: NoHitReason, *, now: datetime
 ) -> NextHit:
     """Return the refusal. Store that the assignment is complete, and that the annotator has done all blocks, if so."""

@@ -15,8 +15,8 @@ from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId, find_or_create_assignment
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import API_PLATFORM
-from app.database.campaign import campaign_not_found
-from app.database.session import Driver, fetch_first_row_or_none, fetch_value
+from app.database.campaign import unknown_campaign_slug_error
+from app.database.session import Driver, fetch_first_row_or_none, fetch_first_value_or_none
 from app.errors import Conflict, Invalid, NotFound, shorten_echo
 from app.selection.segments import items_of_hit_with_distinct_outputs
 
@@ -84,9 +84,11 @@ class ProgramAssignments:
             NotFound: `campaign_not_found`.
 
         """
-        campaign_id: int | None = await fetch_value(connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug})
+        campaign_id: int | None = await fetch_first_value_or_none(
+            connection, SELECT_PROGRAM_CAMPAIGN_ID, {"slug": slug}
+        )
         if campaign_id is None:
-            raise campaign_not_found(slug)
+            raise unknown_campaign_slug_error(slug)
         arrival = Arrival(annotator_name, assignment_id=API_PLATFORM_NAME)
         assignment = await find_or_create_assignment(connection, campaign_id, API_PLATFORM_NAME, arrival, now=now)
         self.ids[slug, annotator_name] = assignment
@@ -126,7 +128,7 @@ def refuse_unless_hit_is_of_annotator(hit: ProgramHit, hit_id: int, annotator_na
         )
 
 
-def values_by_item_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
+def values_by_item_number_or_refuse(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]) -> dict[int, T]:
     """Return values by item number, from values by id or in the order of the HIT. Missing ids are refused later.
 
     Raises:
@@ -141,10 +143,10 @@ def values_by_item_number(hit: ProgramHit, values: Mapping[str, T] | Sequence[T]
                 code="scores_unknown",
             )
         return dict(zip(hit.item_numbers_by_id.values(), values, strict=True))
-    return values_by_number_from_values_by_id(hit, values)
+    return values_by_number_from_values_by_id_or_refuse(hit, values)
 
 
-def reasons_by_item_number(
+def reasons_by_item_number_or_refuse(
     hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]
 ) -> dict[int, str]:
     """Return the reason of each item without a value, by item number; empty if the program gave none.
@@ -153,7 +155,7 @@ def reasons_by_item_number(
         Invalid: `reason_unknown`, for a reason of an item with a value; `scores_unknown`.
 
     """
-    given_reasons = values_by_number_from_values_by_id(hit, reasons)
+    given_reasons = values_by_number_from_values_by_id_or_refuse(hit, reasons)
     if others := given_reasons.keys() - set(unjudged_numbers):
         item_id = shorten_echo(hit.ids[hit.hit_items.index(min(others))])
         raise Invalid(
@@ -165,7 +167,7 @@ def reasons_by_item_number(
     return {number: given_reasons.get(number, "") for number in unjudged_numbers}
 
 
-def values_by_number_from_values_by_id(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
+def values_by_number_from_values_by_id_or_refuse(hit: ProgramHit, values_by_id: Mapping[str, T]) -> dict[int, T]:
     """Return values by item number, from values by id. Raises `Invalid` (`scores_unknown`)."""
     numbers = hit.item_numbers_by_id
     unknown = [external_id for external_id in values_by_id if external_id not in numbers]

@@ -12,7 +12,11 @@ from asyncpg import InterfaceError
 from sqlalchemy import text
 
 from app.annotation.hits.answer_parameters import AnswerKey
-from app.annotation.hits.answer_storage import AnswerReceipt, lease_lost_error, store_locked_answers
+from app.annotation.hits.answer_storage import (
+    AnswerReceipt,
+    lease_lost_error,
+    store_answers_to_locked_hits_and_return_outcome_by_hit,
+)
 from app.annotation.hits.assignment import (
     HIT_BELONGS_TO_ASSIGNMENT,
     IS_FIRST_RESPONSE,
@@ -25,11 +29,17 @@ from app.annotation.hits.lease_sql import (
     lock_annotator_and_posteriors,
     lock_revision_and_law_state,
 )
-from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers
+from app.annotation.hits.locked_answers import SubmittedAnswer, lock_hits_of_answers_and_return_them
 from app.annotation.platforms.assignments import AssignmentId
 from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
-from app.database.session import Driver, Record, close_driver_if_ruined, fetch_first_row_or_none, fetch_value
+from app.database.session import (
+    Driver,
+    Record,
+    close_driver_if_ruined,
+    fetch_first_row_or_none,
+    fetch_first_value_or_none,
+)
 from app.designs.criteria import Submission
 from app.errors import NotFound
 
@@ -74,10 +84,10 @@ class ExpiredHit(Record):
     one_hit: bool
 
 
-async def store_answer_of_hit(
+async def store_answer_of_hit_and_return_receipt(
     connection: Driver, assignment: AssignmentId, hit_id: int, submitted: Submission, *, now: datetime
 ) -> AnswerReceipt:
-    """Store one answer as `store_answers` does, and return its receipt.
+    """Store one answer as `store_answers_and_return_outcomes` does, and return its receipt.
 
     Raises:
         NotFound: `hit_not_found`.
@@ -86,7 +96,7 @@ async def store_answer_of_hit(
 
     """
     answer = SubmittedAnswer(assignment, hit_id, submitted, now)
-    (outcome,) = await store_answers(connection, assignment.campaign_id, [answer])
+    (outcome,) = await store_answers_and_return_outcomes(connection, assignment.campaign_id, [answer])
     if isinstance(outcome, Unserved):
         raise outcome.problem
     if isinstance(outcome, Exception):
@@ -94,7 +104,7 @@ async def store_answer_of_hit(
     return outcome
 
 
-async def store_answers(
+async def store_answers_and_return_outcomes(
     connection: Driver, campaign_id: int, answers: Sequence[SubmittedAnswer]
 ) -> list[AnswerReceipt | Exception | Unserved[SubmittedAnswer]]:
     """Close the leases, store the answers and update the posteriors; all is committed when this returns.
@@ -108,8 +118,8 @@ async def store_answers(
         answers: The answers.
 
     Returns:
-        A receipt for each answer, or what `store_answer_of_hit` raises. Answers are unserved if the connection was lost
-        after others were stored.
+        A receipt for each answer, or what `store_answer_of_hit_and_return_receipt` raises. Answers are unserved if the
+        connection was lost after others were stored.
 
     Raises:
         Exception: None of the answers could be processed, or it is not known which of them are stored. All of them can
@@ -144,9 +154,13 @@ async def store_answers_in_time_and_return_outcome_by_hit(
 ) -> dict[int, AnswerReceipt | Exception]:
     """Store the answers to HITs whose lease is open, and return the outcome of each by HIT; of others there is none."""
     async with connection.transaction():
-        locked = await lock_hits_of_answers(connection, campaign_id, answers)
+        locked = await lock_hits_of_answers_and_return_them(connection, campaign_id, answers)
         answers_in_time = [answer for answer in answers if answer.hit_id in locked.hits]
-        outcomes = await store_locked_answers(connection, locked, answers_in_time) if answers_in_time else {}
+        outcomes = (
+            await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, answers_in_time)
+            if answers_in_time
+            else {}
+        )
     stored_count = sum(isinstance(outcome, AnswerReceipt) for outcome in outcomes.values())
     PROCESS_METRICS.count("easel_answers_total", locked.design_name, amount=stored_count)
     return outcomes
@@ -160,19 +174,19 @@ async def store_late_answer_or_return_problem(
         return Unserved(answer, InterfaceError("an earlier answer lost the connection"))
     try:
         async with connection.transaction():
-            return await store_late_answer_if_possible(connection, answer)
+            return await store_late_answer_or_refuse(connection, answer)
     except Exception as problem:  # noqa: BLE001  (answers before it are stored, and keep their receipts)
         await close_driver_if_ruined(connection, problem)
         return problem
 
 
-async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAnswer) -> AnswerReceipt:
+async def store_late_answer_or_refuse(connection: Driver, answer: SubmittedAnswer) -> AnswerReceipt:
     """Store a late answer if no other annotator has needed the items and this one has not reached their limit.
 
     It takes the same locks as a renewal of the lease, so that the two wait for each other.
 
     Raises:
-        NotFound, Gone, Invalid: As `store_answer_of_hit`.
+        NotFound, Gone, Invalid: As `store_answer_of_hit_and_return_receipt`.
 
     """
     key = AnswerKey(**answer.assignment.parameters, hit=answer.hit_id, now=answer.now)
@@ -180,7 +194,7 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
     hit = await fetch_first_row_or_none(connection, LOCK_EXPIRED_HIT, key, ExpiredHit)
     if hit is None:
         raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-    if first_seq := await fetch_value(connection, SELECT_FIRST_RESPONSE, key):
+    if first_seq := await fetch_first_value_or_none(connection, SELECT_FIRST_RESPONSE, key):
         return AnswerReceipt(key.hit, first_seq, repeated=True)
     if hit.status not in ("running", "paused"):
         raise lease_lost_error()
@@ -199,10 +213,12 @@ async def store_late_answer_if_possible(connection: Driver, answer: SubmittedAns
     )
     # All items, not only those with a limit: an answer in time locks them in this order, too.
     await lock_annotator_and_posteriors(connection, replace(parameters, capped=hit.hit_items))
-    if not await fetch_value(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
+    if not await fetch_first_value_or_none(connection, SELECT_IF_LATE_ANSWER_FITS, parameters):
         raise lease_lost_error()
-    locked = await lock_hits_of_answers(connection, key.campaign, [answer], late=True)
-    (outcome,) = (await store_locked_answers(connection, locked, [answer], late=True)).values()
+    locked = await lock_hits_of_answers_and_return_them(connection, key.campaign, [answer], are_late=True)
+    (outcome,) = (
+        await store_answers_to_locked_hits_and_return_outcome_by_hit(connection, locked, [answer], are_late=True)
+    ).values()
     if isinstance(outcome, Exception):
         raise outcome
     PROCESS_METRICS.count("easel_answers_total", locked.design_name)

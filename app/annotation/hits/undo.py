@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.annotation.hits import check_placement, remarks
 from app.annotation.hits.answer_parameters import AnswerKey, build_response_parameters
 from app.annotation.hits.answer_parsing import (
-    answer_without_checks_and_shown_values,
+    parse_answer_without_checks_and_shown_values,
     parse_answers_and_values_of_all_criteria,
 )
 from app.annotation.hits.answer_storage import AnswerReceipt
@@ -36,8 +36,8 @@ from app.database.session import (
     columns_of_row_class_sql,
     execute_statement,
     fetch_first_row_or_none,
+    fetch_first_value_or_none,
     fetch_rows,
-    fetch_value,
 )
 from app.designs.criteria import AskedCampaign, Submission
 from app.designs.criteria_settings import CriterionSettings
@@ -165,7 +165,9 @@ class CheckValueRow(Record):
     given_values: list[float]
 
 
-async def load_last_answer_for_change(connection: Driver, assignment: AssignmentId, *, now: datetime) -> ReopenedAnswer:
+async def load_last_answer_for_change_or_refuse(
+    connection: Driver, assignment: AssignmentId, *, now: datetime
+) -> ReopenedAnswer:
     """Return the annotator's last answer so that they can change it.
 
     Raises:
@@ -275,7 +277,7 @@ def unjudged_form_fields(
     }
 
 
-async def replace_answer(
+async def replace_answer_and_return_receipt_or_refuse(
     connection: Driver,
     assignment: AssignmentId,
     hit_id: int,
@@ -302,17 +304,17 @@ async def replace_answer(
     Raises:
         NotFound: `hit_not_found`.
         Conflict: `answer_final`, `answer_changed_often`.
-        Invalid: The design refuses the answer, as in `store_answer_of_hit`.
+        Invalid: The design refuses the answer, as in `store_answer_of_hit_and_return_receipt`.
 
     """
     key = ReplacementKey(**assignment.parameters, hit=hit_id, now=now, replaces=replaced_seq)
     async with connection.transaction():
         await lock_revision_and_law_state(connection, key.campaign)
         await execute_statement(connection, LOCK_HIT, key)
-        annotator_id: int | None = await fetch_value(connection, SELECT_HIT_OWNER, key)
+        annotator_id: int | None = await fetch_first_value_or_none(connection, SELECT_HIT_OWNER, key)
         if annotator_id is None:
             raise NotFound("This HIT is not yours or does not exist. Nothing was stored.", code="hit_not_found")
-        if earlier_seq := await fetch_value(connection, SELECT_REPLACEMENT, key):
+        if earlier_seq := await fetch_first_value_or_none(connection, SELECT_REPLACEMENT, key):
             return AnswerReceipt(hit_id, earlier_seq, repeated=True)
         await execute_statement(connection, LOCK_ANNOTATOR_ROW, {"campaign": key.campaign, "annotator": annotator_id})
         last_answer = await fetch_first_row_or_none(connection, SELECT_LAST_ANSWER, key, LastAnswer)
@@ -323,21 +325,23 @@ async def replace_answer(
             await checks.load_placed_checks(connection, last_answer.id, hit_id) if last_answer.has_checks else []
         )
         submitted_items, shown_values = (
-            answer_without_checks_and_shown_values(last_answer, last_answer, submitted, placed_checks)
+            parse_answer_without_checks_and_shown_values(last_answer, last_answer, submitted, placed_checks)
             if placed_checks
             else (submitted, [])
         )
         await execute_statement(
             connection, LOCK_HIT_POSTERIORS, {"campaign": key.campaign, "capped": last_answer.hit_items}
         )
-        seq = await store_replacing_response(connection, key, last_answer, submitted_items, placed_checks)
+        seq = await store_replacing_response_and_return_its_number(
+            connection, key, last_answer, submitted_items, placed_checks
+        )
         if placed_checks:
             await checks.replace_stored_check_answers(connection, key.campaign, hit_id, placed_checks, shown_values)
-        await withdraw_replaced_answer(connection, key)
+        await withdraw_replaced_answer_or_refuse(connection, key)
     return AnswerReceipt(hit_id, seq)
 
 
-async def store_replacing_response(
+async def store_replacing_response_and_return_its_number(
     connection: Driver,
     key: ReplacementKey,
     last_answer: LastAnswer,
@@ -346,21 +350,23 @@ async def store_replacing_response(
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
     parsed_answers = parse_answers_and_values_of_all_criteria(last_answer, last_answer, submitted)
-    first = await remarks.answer_with_offered_remarks(connection, last_answer.id, parsed_answers[0][0], placed_checks)
+    first = await remarks.answer_with_offered_remarks_or_refuse(
+        connection, last_answer.id, parsed_answers[0][0], placed_checks
+    )
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]
     values = [value for _, item_values in parsed_answers for value in item_values]
     parameters = vars(build_response_parameters(key, last_answer, last_answer, answers, values)) | {
         "replaces": key.replaces
     }
-    seq: int = await fetch_value(connection, STORE_REPLACEMENT, parameters)
+    seq: int = await fetch_first_value_or_none(connection, STORE_REPLACEMENT, parameters)
     if first.remarks:
         await remarks.raise_alerts_of_flagged_items(connection, last_answer.id, seq)
     return seq
 
 
-async def withdraw_replaced_answer(connection: Driver, key: ReplacementKey) -> None:
+async def withdraw_replaced_answer_or_refuse(connection: Driver, key: ReplacementKey) -> None:
     """Store the decision that withdraws the older answer. Raises `Conflict` (`answer_final`)."""
-    status: str | None = await fetch_value(connection, LOCK_CAMPAIGN_FOR_DECISION, key)
+    status: str | None = await fetch_first_value_or_none(connection, LOCK_CAMPAIGN_FOR_DECISION, key)
     exclusion = await fetch_first_row_or_none(connection, SELECT_ANSWER_EXCLUSION, key, Record)
     if status not in ANSWERABLE_STATUSES or exclusion:
         raise answer_final_error()

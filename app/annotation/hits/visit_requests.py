@@ -13,7 +13,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import NextHitRequest, find_or_lease_next_hits
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import NextHit
-from app.annotation.hits.submission import store_answers
+from app.annotation.hits.submission import store_answers_and_return_outcomes
 from app.background.metrics import PROCESS_METRICS
 from app.database.batch_queue import Unserved
 from app.database.session import Driver, close_driver_if_ruined
@@ -42,7 +42,7 @@ class VisitRequest:
         refusals_with_next_hit = (Gone, Conflict) if self.shows_invalid_answer else (Gone, Conflict, Invalid)
         return self.next_hit is not None and (refusal is None or isinstance(refusal, refusals_with_next_hit))
 
-    def after_answer(self, reply: "VisitReply") -> "VisitRequest":
+    def rest_of_request_after_answer(self, reply: "VisitReply") -> "VisitRequest":
         """Return what is left of the request once its answer, if it has one, got this reply."""
         return self if self.answer is None else replace(self, answer=None, answered=reply)
 
@@ -108,7 +108,7 @@ class VisitServer:
         outcomes: dict[int, VisitReply | Exception | Unserved[VisitRequest]] = {
             place: request.answered or VisitReply() for place, request in enumerate(requests)
         }
-        outcomes |= await self.store_answers_of_requests(connection, campaign_id, requests)
+        outcomes |= await self.store_answers_of_requests_and_return_reply_by_place(connection, campaign_id, requests)
         wanted = {
             place: (request.next_hit, reply)
             for place, request in enumerate(requests)
@@ -123,19 +123,21 @@ class VisitServer:
                 next_hits = await find_or_lease_next_hits(connection, campaign_id, next_hit_requests, cache=self.cache)
             except Exception as problem:  # noqa: BLE001  (the answers are stored, whatever it is)
                 await close_driver_if_ruined(connection, problem)
-                left = {place: requests[place].after_answer(reply) for place, (_, reply) in wanted.items()}
+                left = {
+                    place: requests[place].rest_of_request_after_answer(reply) for place, (_, reply) in wanted.items()
+                }
                 return [*(outcomes | {place: Unserved(request, problem) for place, request in left.items()}).values()]
             PROCESS_METRICS.observe("easel_next_hit_seconds", time.perf_counter() - started_at, times=len(wanted))
             for (place, (_, reply)), next_hit in zip(wanted.items(), next_hits, strict=True):
                 if not isinstance(next_hit, Exception):
                     outcomes[place] = replace(reply, next_hit=next_hit)
                 elif requests[place].answer is not None:
-                    outcomes[place] = Unserved(requests[place].after_answer(reply), next_hit)
+                    outcomes[place] = Unserved(requests[place].rest_of_request_after_answer(reply), next_hit)
                 else:
                     outcomes[place] = next_hit
         return [outcomes[place] for place in range(len(requests))]
 
-    async def store_answers_of_requests(
+    async def store_answers_of_requests_and_return_reply_by_place(
         self, connection: Driver, campaign_id: int, requests: Sequence[VisitRequest]
     ) -> dict[int, VisitReply | Exception | Unserved[VisitRequest]]:
         """Store the answers of the requests, and return the reply to each by its place."""
@@ -143,7 +145,7 @@ class VisitServer:
         if not answers:
             return {}
         started_at = time.perf_counter()
-        outcomes = await store_answers(connection, campaign_id, [*answers.values()])
+        outcomes = await store_answers_and_return_outcomes(connection, campaign_id, [*answers.values()])
         PROCESS_METRICS.observe("easel_answer_seconds", time.perf_counter() - started_at, times=len(answers))
         return {
             place: Unserved(requests[place], outcome.problem)

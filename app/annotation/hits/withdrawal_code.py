@@ -62,7 +62,7 @@ def withdrawal_code_hash(code: str) -> bytes:
     return hashlib.sha256(letters.encode()).digest()
 
 
-async def load_withdrawal_offer_at_end(
+async def load_withdrawal_offer_and_store_code_hash_or_none(
     connection: Driver, codes: WithdrawalCodes, next_hit: NextHit, token: str
 ) -> WithdrawalOffer | None:
     """Return the code to show at the end of a visit, and store its hash; None if there is nothing to find. The token is

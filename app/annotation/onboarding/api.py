@@ -13,7 +13,7 @@ from app.annotation.onboarding.quotas import count_places_in_quotas
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS
 from app.database.audit_log import log_change
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}/people", "Campaigns", refusals={404: "`campaign_not_found`"})
 
@@ -62,7 +62,7 @@ async def list_people_with_links(
     limit: Annotated[int, Query(ge=1, le=personal_links.MAX_PERSONAL_LINKS)] = 1_000,
 ) -> PeopleSchema:
     """Return the people on the campaign's list, with their links. The audit log records each read."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="people.json")
     total, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     people_page = [
@@ -86,7 +86,7 @@ async def list_people_with_links(
 )
 async def add_people(connection: Transaction, slug: str, request_body: PeopleRequest, now: Now) -> AddedPeopleSchema:
     """Create a personal link for each person who has none yet."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return AddedPeopleSchema(
         added=await personal_links.create_missing_links_and_count_them(
             connection, campaign, request_body.names, now=now
@@ -144,7 +144,7 @@ async def count_participants(connection: Transaction, slug: str) -> Participants
     """Return how many people are on the lists of those who may take part (`allow`) and who may not (`block`), in each
     group, and in each quota.
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
     return ParticipantsSchema(
         allow=ParticipantCountSchema(**counts["allow"]._asdict()),
@@ -167,7 +167,7 @@ async def read_participant_list(
     limit: Annotated[int, Query(ge=1, le=participant_lists.MAX_LISTED_PEOPLE)] = 1_000,
 ) -> ParticipantListSchema:
     """Return the ids on a list: `allow`, `block` or a group. The audit log records each read."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about=f"participants: {list_name}")
     count = (await participant_lists.count_listed_people(connection, campaign.id)).get(list_name, ListCount())
     ids = await participant_lists.list_participants(connection, campaign.id, list_name, limit=limit, offset=offset)
@@ -188,8 +188,8 @@ async def change_participants(
     connection: Transaction, slug: str, list_name: ParticipantList, request_body: ParticipantsRequest, now: Now
 ) -> ChangedParticipantsSchema:
     """Add people to a list, remove them, or replace the list. People who are in the campaign already stay."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    changed = await participant_lists.change_participant_list(
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    changed = await participant_lists.change_participant_list_and_count_changes(
         connection,
         campaign,
         list_name,

@@ -22,7 +22,9 @@ def has_consented_to_present_version(_settings: VisitSettings, history: VisitHis
     return any(result.version == history.version and result.outcome == "passed" for result in results)
 
 
-def step_result_of_consent_form(form: Mapping[str, str], _settings: VisitSettings, history: VisitHistory) -> StepResult:
+def step_result_of_consent_form_or_refuse(
+    form: Mapping[str, str], _settings: VisitSettings, history: VisitHistory
+) -> StepResult:
     """Return the annotator's answer. Raises `Invalid`: `consent_missing`, or `consent_changed` for an old text."""
     if form.get("version") != str(history.version):
         raise consent_changed_error(history)
@@ -74,7 +76,7 @@ STEP = VisitStep(
     CONSENT_STEP,
     must_agree_to_consent_text,
     has_consented_to_present_version,
-    step_result_of_consent_form,
+    step_result_of_consent_form_or_refuse,
     consent_template_context,
     {"Consent declined": results_of_declined_consent},
 )

@@ -28,7 +28,7 @@ from app.http.dependencies import (
     request_base_url,
 )
 from app.http.paging import Page
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 from app.text.spreadsheets import guard_against_formula
 from app.uploads import ReadOptions, can_choices_make_table_readable
 
@@ -55,9 +55,9 @@ async def render_personal_links(
     *,
     page_number: int = 1,
     refusal: Refusal | None = None,
-    entered: str = "",
+    entered_lines: str = "",
 ) -> HTMLResponse:
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     count, used = await personal_links.count_created_and_used_personal_links(connection, campaign.id)
     page: Page[Any] = Page(page_number, PEOPLE_PER_PAGE, count)
     rows = await personal_links.list_personal_links(connection, campaign.id, limit=page.size, offset=page.offset)
@@ -69,7 +69,7 @@ async def render_personal_links(
     context |= {
         "page": page,
         "refusal": refusal,
-        "entered": entered,
+        "entered": entered_lines,
         "max_people": personal_links.MAX_PERSONAL_LINKS,
     }
     context |= {"asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal)}
@@ -77,7 +77,7 @@ async def render_personal_links(
 
 
 @router.post("/people")
-async def create_personal_links_from_form(
+async def submit_new_personal_links(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
     """Create personal links for the people in an uploaded file, or on the lines of the form."""
@@ -99,11 +99,11 @@ async def create_personal_links_from_form(
             )
         async with database.begin() as connection:
             added = await personal_links.create_missing_links_and_count_them(
-                connection, await load_campaign_for_page(connection, slug), names, now=now
+                connection, await load_campaign_for_page_or_refuse(connection, slug), names, now=now
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_personal_links(request, connection, slug, refusal=refusal, entered=typed)
+            return await render_personal_links(request, connection, slug, refusal=refusal, entered_lines=typed)
     done = "people" if added else "people-known"
     return RedirectResponse(f"/admin/campaigns/{slug}/people?done={done}", status_code=303)
 
@@ -111,7 +111,7 @@ async def create_personal_links_from_form(
 @router.get("/people.csv")
 async def download_personal_links_csv(request: Request, connection: Transaction, slug: str, now: Now) -> Response:
     """Return all people with their links as CSV, for a mail merge."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="people.csv")
     base, file = request_base_url(request), StringIO(newline="")
     writer = csv.writer(file)
@@ -146,10 +146,10 @@ async def render_participant_lists(
     *,
     page_number: int = 1,
     refusal: Refusal | None = None,
-    entered: str = "",
+    entered_lines: str = "",
     action: ListAction = "add",
 ) -> HTMLResponse:
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     counts = await participant_lists.count_listed_people(connection, campaign.id)
     page: Page[str] = Page(page_number, PEOPLE_PER_PAGE, counts.get(list_name, participant_lists.ListCount()).shown)
     people = await participant_lists.list_participants(
@@ -165,7 +165,7 @@ async def render_participant_lists(
         "people": people,
         "page": page,
         "refusal": refusal,
-        "entered": entered,
+        "entered": entered_lines,
         "action": action,
         "max_people": participant_lists.MAX_LISTED_PEOPLE,
         "asks_how": isinstance(refusal, Invalid) and can_choices_make_table_readable(refusal),
@@ -178,7 +178,7 @@ async def refuse_unknown_list_or_action(connection: Transaction, slug: str, fiel
 
     The field `group` may name a new group instead.
     """
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     known_lists = await participant_lists.count_listed_people(connection, campaign.id)
     for field, known_values in (("list", [*known_lists]), ("action", [*get_args(ListAction)])):
         value = fields.get(field, "").strip()
@@ -193,7 +193,7 @@ async def refuse_unknown_list_or_action(connection: Transaction, slug: str, fiel
 
 
 @router.post("/participants")
-async def change_participant_list_from_form(
+async def submit_participant_list_change(
     request: Request, database: Database, settings: AppSettings, slug: str, now: Now
 ) -> Response:
     """Change a list by the ids in an uploaded file, or on the lines of the form."""
@@ -218,13 +218,13 @@ async def change_participant_list_from_form(
                 read_options=read_options,
             )
         async with database.begin() as connection:
-            campaign = await load_campaign_for_page(connection, slug)
-            await participant_lists.change_participant_list(
+            campaign = await load_campaign_for_page_or_refuse(connection, slug)
+            await participant_lists.change_participant_list_and_count_changes(
                 connection, campaign, list_name, people, action, now=now, may_open_to_everyone=bool(form.get("sure"))
             )
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_participant_lists(
-                request, connection, slug, list_name, refusal=refusal, entered=typed, action=action
+                request, connection, slug, list_name, refusal=refusal, entered_lines=typed, action=action
             )
     return RedirectResponse(f"/admin/campaigns/{slug}/participants?list={list_name}&done=listed", status_code=303)

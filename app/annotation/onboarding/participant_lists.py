@@ -84,11 +84,11 @@ class ListCount(NamedTuple):
         return self.people - self.erased
 
 
-async def change_participant_list(
+async def change_participant_list_and_count_changes(
     connection: AsyncConnection,
     campaign: Campaign,
     list_name: str,
-    people: Iterable[str],
+    person_ids: Iterable[str],
     action: ListAction,
     *,
     now: datetime,
@@ -112,7 +112,7 @@ async def change_participant_list(
         )
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal. Its annotators are simulated.", code="is_a_rehearsal")
-    ids = [person for person in dict.fromkeys(person.strip() for person in people) if person]
+    ids = [person for person in dict.fromkeys(person.strip() for person in person_ids) if person]
     for person in ids:
         if len(person) > MAX_PLATFORM_ID_CHARACTERS or not person.isprintable():
             raise Invalid(
@@ -124,11 +124,11 @@ async def change_participant_list(
     key = {"campaign": campaign.id, "list": list_name, "people": ids}
     changed = 0
     if action != "add":
-        changed += await count_changed_rows(
+        changed += await execute_and_count_changed_rows(
             connection, REMOVE_PEOPLE if action == "remove" else REMOVE_OTHER_PEOPLE, key
         )
     if action != "remove":
-        changed += await count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
+        changed += await execute_and_count_changed_rows(connection, ADD_PEOPLE, {**key, "now": now})
     counts = await count_listed_people(connection, campaign.id)
     if counts.get(list_name, ListCount()).people > MAX_LISTED_PEOPLE or len(counts) > MAX_GROUPS + 2:
         raise TooLarge(
@@ -143,11 +143,13 @@ async def change_participant_list(
             code="opens_to_everyone",
         )
     if changed:
-        await log_change(connection, "people.listed", campaign, about=list_name, after={action: changed})
+        await log_change(connection, "people.listed", campaign, about=list_name, new_values={action: changed})
     return changed
 
 
-async def count_changed_rows(connection: AsyncConnection, statement: TextClause, parameters: dict[str, Any]) -> int:
+async def execute_and_count_changed_rows(
+    connection: AsyncConnection, statement: TextClause, parameters: dict[str, Any]
+) -> int:
     return len((await connection.execute(statement, parameters)).all())
 
 

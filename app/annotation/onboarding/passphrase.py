@@ -57,8 +57,8 @@ def passphrase_wrong_error() -> Invalid:
     return Invalid("This is not the passphrase. Please check it, then try again.", code="passphrase_wrong")
 
 
-async def check_passphrase_and_charge_guess(
-    connection: Driver, campaign: VisitedCampaign, entered: str | None, visitor: Visitor, *, now: datetime
+async def check_passphrase_and_charge_guess_or_refuse(
+    connection: Driver, campaign: VisitedCampaign, entered_passphrase: str | None, visitor: Visitor, *, now: datetime
 ) -> None:
     """Check the passphrase that a visitor entered, and count the attempt.
 
@@ -73,10 +73,10 @@ async def check_passphrase_and_charge_guess(
         raise link_closed_error()
     if not settings.passphrase:
         return
-    if entered is None:
+    if entered_passphrase is None:
         raise passphrase_missing_error()
     await charge_guess_or_refuse(connection, campaign.id, visitor, now=now)
-    if not is_same_passphrase(settings.passphrase, entered):
+    if not is_same_passphrase(settings.passphrase, entered_passphrase):
         raise passphrase_wrong_error()
     refund = charge_guess_parameters(campaign.id, visitor)  # the guess was right
     await execute_statement(connection, REFUND_GUESS, refund)

@@ -13,7 +13,7 @@ from app.annotation.onboarding.people_tables import reword_refusals_for_people
 from app.annotation.platforms.personal import PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.database.audit_log import log_change
-from app.database.session import Driver, fetch_value
+from app.database.session import Driver, fetch_first_value_or_none
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound, TooLarge, pluralize
 from app.uploads import UNICODE_OPTIONS, ReadOptions, format_cell, read_table
@@ -51,7 +51,7 @@ COUNT_PERSONAL_LINKS = text("""
 """)
 
 
-async def load_arrival_with_person_number(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
+async def load_arrival_with_person_number_or_refuse(connection: Driver, campaign_id: int, arrival: Arrival) -> Arrival:
     """Return the arrival with the person's number instead of the link, so that annotators' rows hold no links.
 
     Raises:
@@ -59,7 +59,7 @@ async def load_arrival_with_person_number(connection: Driver, campaign_id: int, 
 
     """
     key = {"campaign": campaign_id, "link": arrival.worker_id}
-    number: int | None = await fetch_value(connection, SELECT_PERSON_NUMBER, key)
+    number: int | None = await fetch_first_value_or_none(connection, SELECT_PERSON_NUMBER, key)
     if number is None:
         raise NotFound(
             "This link is not on the list of this task. Please use the whole link that you were sent, or ask who sent "
@@ -134,7 +134,7 @@ async def create_missing_links_and_count_them(
         INSERT_PERSONAL_LINKS, {"campaign": campaign.id, "names": new_names, "links": links, "now": now}
     )
     if new_names:
-        await log_change(connection, "people.added", campaign, after={"people": len(new_names)})
+        await log_change(connection, "people.added", campaign, new_values={"people": len(new_names)})
     return len(new_names)
 
 

@@ -185,7 +185,9 @@ def practice_expectation_or_none(cells: Mapping[str, str], criterion: str, desig
     return expected_answer_of_cells_or_none(design, expected_text, tolerance)
 
 
-def grade_practice_form(settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]) -> GradedSet:
+def grade_practice_form_or_refuse(
+    settings: AskedCampaign, items: Sequence[PracticeItem], form: Mapping[str, str]
+) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
     parts = zip(settings.criteria, split_submission_by_criterion_or_refuse(Form(form, "form"), settings), strict=True)

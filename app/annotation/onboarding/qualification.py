@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from app.annotation.onboarding.practice_sets import PracticeFormat, grade_practice_form, parse_practice_sets
+from app.annotation.onboarding.practice_sets import PracticeFormat, grade_practice_form_or_refuse, parse_practice_sets
 from app.annotation.onboarding.settings import VisitAndAnswerSettings, VisitSettings
 from app.annotation.onboarding.step import StepResult, VisitHistory, VisitStep
 from app.annotation.platforms.platform import Platform
@@ -90,7 +90,7 @@ def qualification_result_or_none_if_outdated(
     if progress.is_finished:
         return StepResult(QUALIFICATION_STEP, result_count + 1, "taken", {"again": True})
     sets = parse_practice_sets(settings.qualification, PracticeFormat.from_settings(settings))
-    graded_set = grade_practice_form(settings, sets[progress.set_index], form)
+    graded_set = grade_practice_form_or_refuse(settings, sets[progress.set_index], form)
     details = {
         "set": progress.set_index,
         "try": progress.tries + 1,

@@ -25,7 +25,7 @@ def has_entry_questions(settings: VisitSettings, platform: Platform) -> bool:
     return bool(settings.questions) and platform.has_page
 
 
-def results_that_hold(history: VisitHistory) -> list[StepResult]:
+def question_results_that_still_count(history: VisitHistory) -> list[StepResult]:
     """Return the results of this step, without those of a person who left, lost the place, and is asked again."""
     return [result for result in history.results_of_step(QUESTIONS_STEP) if result.outcome != "lapsed"]
 
@@ -35,7 +35,9 @@ def has_answered_questions(_settings: VisitSettings, history: VisitHistory) -> b
 
     The launch fixes the questions, so those who have worked were asked.
     """
-    return history.has_worked or any(result.outcome == "passed" for result in results_that_hold(history))
+    return history.has_worked or any(
+        result.outcome == "passed" for result in question_results_that_still_count(history)
+    )
 
 
 def parse_questions_form_or_none_if_answered(
@@ -48,11 +50,11 @@ def parse_questions_form_or_none_if_answered(
             `answer_too_long`; details: `question`.
 
     """
-    if results_that_hold(history):
+    if question_results_that_still_count(history):
         return None
     questions = parse_question_lines(settings.questions)
     answers = {
-        question.name: entry_answer_or_refusal(question, form.get(question.field_name, "").strip())
+        question.name: entry_answer_or_refuse(question, form.get(question.field_name, "").strip())
         for question in questions
     }
     is_screened_out = any(question.screens_out(answers[question.name]) for question in questions)
@@ -64,7 +66,7 @@ def parse_questions_form_or_none_if_answered(
     )
 
 
-def entry_answer_or_refusal(question: EntryQuestion, text: str) -> str:
+def entry_answer_or_refuse(question: EntryQuestion, text: str) -> str:
     """Return the answer to store; empty if an optional question was left open."""
     name = question.name
     if not text and not question.optional:
@@ -87,11 +89,11 @@ def entry_answer_or_refusal(question: EntryQuestion, text: str) -> str:
             question=name,
         )
     if text and question.number is not None:
-        return format_number(number_within_limits_or_refusal(question, question.number, text))
+        return format_number(number_within_limits_or_refuse(question, question.number, text))
     return text
 
 
-def number_within_limits_or_refusal(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
+def number_within_limits_or_refuse(question: EntryQuestion, limits: NumberLimits, text: str) -> float:
     """Parse the number in an answer. Raises `Invalid` if it is no number or outside the question's limits."""
     name, asked = question.name, shorten_echo(question.question)
     try:
@@ -113,7 +115,7 @@ def possible_numbers_in_words(limits: NumberLimits) -> str:
 
 
 def questions_template_context(settings: VisitSettings, history: VisitHistory) -> dict[str, Any]:
-    outcomes = {result.outcome for result in results_that_hold(history)}
+    outcomes = {result.outcome for result in question_results_that_still_count(history)}
     return {
         "questions": parse_question_lines(settings.questions),
         "outcome": "screened_out" if "failed" in outcomes else "quota_full" if "full" in outcomes else None,

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding.entry_questions import EntryQuestion
-from app.database.session import Driver, execute_statement, fetch_first_column, fetch_value
+from app.database.session import Driver, execute_statement, fetch_first_column, fetch_first_value_or_none
 from app.designs.campaign import Campaign
 from app.errors import shorten_echo
 
@@ -161,17 +161,17 @@ async def has_place_in_all_quotas(
             "answer": quota.answer,
             "annotator": annotator_id,
         }
-        missing: int = await fetch_value(connection, COUNT_PLACES_OF_OTHERS, key) + 1 - quota.limit
+        missing: int = await fetch_first_value_or_none(connection, COUNT_PLACES_OF_OTHERS, key) + 1 - quota.limit
         if missing > 0:
             wanted = {"wanted": missing, "now": now}
             people = await fetch_first_column(connection, LIST_PEOPLE_WHO_LEFT, key | wanted) if quota.limit else []
             if len(people) < missing:
                 return False
             shortages.append(PlaceShortage(missing, people))
-    return not shortages or await free_places_in_all_quotas(connection, campaign_id, shortages, now=now)
+    return not shortages or await try_to_free_places_in_all_quotas(connection, campaign_id, shortages, now=now)
 
 
-async def free_places_in_all_quotas(
+async def try_to_free_places_in_all_quotas(
     connection: Driver, campaign_id: int, shortages: Sequence[PlaceShortage], *, now: datetime
 ) -> bool:
     """Free the missing places, those of the people who left first, and return True; or free none and return False."""

@@ -99,13 +99,13 @@ class VisitSettings(InputModel):
 
     @field_validator("questions")
     @classmethod
-    def check_question_lines(cls, questions: list[str]) -> list[str]:
+    def require_valid_question_lines(cls, questions: list[str]) -> list[str]:
         parse_question_lines(questions)
         return questions
 
     @field_validator("quotas")
     @classmethod
-    def check_quota_lines(cls, quotas: list[str], info: ValidationInfo) -> list[str]:
+    def require_valid_quota_lines(cls, quotas: list[str], info: ValidationInfo) -> list[str]:
         if "questions" in info.data:
             parse_quota_lines(quotas, parse_question_lines(info.data["questions"]))
         return quotas

@@ -31,7 +31,7 @@ async def find_or_create_assignment_of_start_press(
     *,
     now: datetime,
     visitor: Visitor,
-    admitted: int,
+    admitted_visit_version: int,
 ) -> AssignmentId:
     """Return the assignment for a press on Start: the same as for a recent press on the same page, else a new one.
 
@@ -42,7 +42,7 @@ async def find_or_create_assignment_of_start_press(
         token: Token from the form; other text counts as none.
         now: The time of the press.
         visitor: Origin of the press.
-        admitted: Version of the campaign's visit that a new annotator is admitted to.
+        admitted_visit_version: Version of the campaign's visit that a new annotator is admitted to.
 
     Raises:
         TooManyVisits: No more people are admitted for now.
@@ -52,7 +52,13 @@ async def find_or_create_assignment_of_start_press(
     async def find_or_create_assignment_of_worker(worker_id: str) -> AssignmentId:
         arrival = Arrival(worker_id, assignment_id="visit")
         return await find_or_create_assignment(
-            connection, campaign_id, platform, arrival, now=now, visitor=visitor, admitted=admitted
+            connection,
+            campaign_id,
+            platform,
+            arrival,
+            now=now,
+            visitor=visitor,
+            admitted_visit_version=admitted_visit_version,
         )
 
     if token and TOKEN.fullmatch(token):

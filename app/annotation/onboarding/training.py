@@ -7,7 +7,7 @@ from app.annotation.onboarding.practice_sets import (
     GradedSet,
     PracticeFormat,
     PracticeItem,
-    grade_practice_form,
+    grade_practice_form_or_refuse,
     grade_practice_values,
     parse_practice_sets,
 )
@@ -90,7 +90,7 @@ def training_result_or_none_if_outdated(
     if progress.unread_answer is not None:
         last = progress.set_index + 1 == len(sets) and progress.unread_answer["met"] == progress.unread_answer["of"]
         return StepResult(TRAINING_STEP, result_count + 1, "passed" if last else "taken", {"seen": True})
-    graded_set = grade_practice_form(settings, sets[progress.set_index], form)
+    graded_set = grade_practice_form_or_refuse(settings, sets[progress.set_index], form)
     details = {
         "set": progress.set_index,
         "try": progress.tries + 1,
@@ -142,7 +142,7 @@ def training_feedback_template_context(
                 }
             )
         orders += [
-            {"criterion": name, "feedback": feedback, "given": answered_order(design, values, feedback)}
+            {"criterion": name, "feedback": feedback, "given": positions_in_answered_order(design, values, feedback)}
             for feedback in graded_set.feedback[number]
             if feedback.kind == "order"
         ]
@@ -157,7 +157,9 @@ def practice_value_text_or_none(design: Design, value: float | None) -> str | No
     return design.classes[int(value)] if design.classes else f"{value:g}"
 
 
-def answered_order(design: Design, values: Sequence[float | None], order_feedback: Feedback) -> list[list[int]]:
+def positions_in_answered_order(
+    design: Design, values: Sequence[float | None], order_feedback: Feedback
+) -> list[list[int]]:
     """Return the positions of the expected items in the annotator's order, in groups of equal ones, best first.
 
     The result is empty if an item could not be judged.

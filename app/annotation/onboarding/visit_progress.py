@@ -101,7 +101,7 @@ class AnnotatorVisit(VisitedCampaign):
         return VisitHistory(self.visit_version, self.admitted > 0 or self.answered, step_results)
 
     @property
-    def next_step(self) -> VisitStep | None:
+    def next_step_or_none(self) -> VisitStep | None:
         """Step that the annotator must pass next; None if they may work."""
         return first_open_step_or_none(self.settings, PLATFORMS[self.platform], self.history)
 
@@ -117,7 +117,7 @@ async def load_visit_or_refuse(connection: Driver, assignment: AssignmentId) -> 
 async def load_visit_and_admit(connection: Driver, assignment: AssignmentId) -> AnnotatorVisit:
     """As `load_visit_or_refuse`; also admit an annotator who has no open step."""
     visit = await load_visit_or_refuse(connection, assignment)
-    if visit.next_step is None:
+    if visit.next_step_or_none is None:
         await admit_to_visit_version(connection, visit)
     return visit
 
@@ -138,9 +138,9 @@ async def store_result_of_open_step(
 
     Raises what the step's `parse_form` raises.
     """
-    if visit.next_step is None or visit.next_step.name != step_name:
+    if visit.next_step_or_none is None or visit.next_step_or_none.name != step_name:
         return
-    step_result = visit.next_step.parse_form(form, visit.settings, visit.history)
+    step_result = visit.next_step_or_none.parse_form(form, visit.settings, visit.history)
     if step_result is None:
         return
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}

@@ -12,7 +12,7 @@ from app.database.visit_tables import consent_texts
 from app.designs.campaign import Campaign
 
 
-def visit_settings(campaign: Campaign) -> VisitSettings:
+def visit_settings_of_campaign(campaign: Campaign) -> VisitSettings:
     """Return the onboarding settings of a campaign's row."""
     columns = campaign.column_values_of_campaign()
     return VisitSettings.model_construct(**{name: columns[name] for name in VisitSettings.model_fields})
@@ -20,7 +20,7 @@ def visit_settings(campaign: Campaign) -> VisitSettings:
 
 async def create_first_visit_version_if_needed(connection: AsyncConnection, campaign: Campaign) -> None:
     """Create the first version at the launch, if any annotator has a step to pass."""
-    if has_visit_steps_on_any_platform(visit_settings(campaign)):
+    if has_visit_steps_on_any_platform(visit_settings_of_campaign(campaign)):
         await increment_version_and_store_consent_text(connection, campaign)
 
 

@@ -20,7 +20,7 @@ from app.annotation.platforms.column_mapping import (
     COLUMN_ROLES,
     MTURK_STATUS_COLUMN,
     REJECTED_STATUS,
-    table_with_easel_columns,
+    table_with_easel_columns_or_refuse,
 )
 from app.annotation.platforms.platform import Platform
 from app.annotation.platforms.registry import detect_platform_and_result_format
@@ -58,7 +58,7 @@ def read_platform_rows_and_notes(
     Raises:
         Invalid: `time_zone_unknown`, `criteria_not_imported`, `choices_not_imported`, `all_rejected`, and the
             refusals of `read_table`,
-            `table_with_easel_columns`, `detect_number_and_date_formats` and the platform's reader.
+            `table_with_easel_columns_or_refuse`, `detect_number_and_date_formats` and the platform's reader.
 
     """
     find_time_zone_or_refuse(options.time_zone)
@@ -122,7 +122,7 @@ def read_platform_format_and_table(
         upload = replace(upload, rows=iterate_results_not_rejected(upload.rows, notes))
     platform, file_format = detect_platform_and_result_format(upload.columns)
     if any(reader.options.columns.values()) or not file_format.has_required_columns(upload.columns):
-        return platform, easel_results.RESULTS, table_with_easel_columns(upload, reader.options, notes)
+        return platform, easel_results.RESULTS, table_with_easel_columns_or_refuse(upload, reader.options, notes)
     return platform, file_format, upload
 
 

@@ -16,7 +16,7 @@ from sqlalchemy import text
 from app.annotation.platforms.participant_check import refuse_person_who_may_not_take_part
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.visit_limit import Visitor
-from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_rows, fetch_value
+from app.database.session import Driver, Record, fetch_first_row_or_none, fetch_first_value_or_none, fetch_rows
 from app.errors import Forbidden, Gone, Invalid, Refusal, TooManyVisits
 
 UNIX_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,7 +88,7 @@ class AssignmentRow(Record):
 async def has_arrived_before(connection: Driver, campaign_id: int, platform: str, arrival: Arrival) -> bool:
     """Return whether this annotator has arrived from this platform before, in this or another assignment."""
     parameters = {"campaign": campaign_id, "platform": platform, "worker_id": arrival.worker_id}
-    return await fetch_value(connection, SELECT_ANNOTATOR_ID, parameters) is not None
+    return await fetch_first_value_or_none(connection, SELECT_ANNOTATOR_ID, parameters) is not None
 
 
 async def find_or_create_assignment(
@@ -99,7 +99,7 @@ async def find_or_create_assignment(
     *,
     now: datetime,
     visitor: Visitor | None = None,
-    admitted: int = 0,
+    admitted_visit_version: int = 0,
 ) -> AssignmentId:
     """Return the assignment of an arrival, created at the first one. Concurrent arrivals get the same (ON CONFLICT).
 
@@ -110,7 +110,7 @@ async def find_or_create_assignment(
         arrival: The annotator by the platform's ids.
         now: Time of the arrival.
         visitor: Origin of the request, if no platform vouches for the annotator.
-        admitted: Version of the campaign's visit that a new annotator is admitted to.
+        admitted_visit_version: Version of the campaign's visit that a new annotator is admitted to.
 
     Raises:
         Forbidden: `may_not_take_part`, if the person may not take part and has not arrived before.
@@ -129,7 +129,7 @@ async def find_or_create_assignment(
             "pseudonym": secrets.token_hex(5),
             "details": json.dumps(arrival.details),
             "now": now,
-            "admitted": admitted,
+            "admitted": admitted_visit_version,
         }
         # With a limit on visits in one transaction: a concurrent request that finds no room waits for this assignment.
         async with nullcontext() if visitor is None else connection.transaction():
@@ -182,7 +182,7 @@ class WorkerToken:
 async def refuse_outdated_token(connection: Driver, token: WorkerToken) -> None:
     """Raise `Gone` (`token_expired`) for a token that is older than the assignment with its id."""
     key = {"campaign": token.assignment.campaign_id, "assignment": token.assignment.assignment_id}
-    arrived_at: datetime | None = await fetch_value(connection, SELECT_ARRIVAL_TIME, key)
+    arrived_at: datetime | None = await fetch_first_value_or_none(connection, SELECT_ARRIVAL_TIME, key)
     if arrived_at is not None and not token.matches_arrival(arrived_at):
         raise token_expired_error()
 
@@ -242,14 +242,14 @@ class WorkerTokens:
     def read_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Return the content of a token. Raises `Gone` (`token_expired`) or `Invalid` (`token_invalid`)."""
         if (worker_token := self._read.get((token, platform, link_key))) is None:
-            worker_token = self._verify_token(token, platform, link_key)
+            worker_token = self._worker_token_or_refuse_wrong(token, platform, link_key)
             self._read[token, platform, link_key] = worker_token
         # Not `max_age`: it would treat a token as expired if the issuing machine's clock is ahead of this one's.
         if datetime.now(UTC) - worker_token.issued_at > self._max_age:
             raise token_expired_error()
         return worker_token
 
-    def _verify_token(self, token: str, platform: str, link_key: str) -> WorkerToken:
+    def _worker_token_or_refuse_wrong(self, token: str, platform: str, link_key: str) -> WorkerToken:
         """Return the content of a token, whatever its age. Raises `Invalid` (`token_invalid`)."""
         try:
             numbers, issued_at = self._serializer(platform, link_key).loads(token, return_timestamp=True)

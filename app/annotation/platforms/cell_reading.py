@@ -173,9 +173,9 @@ class CellReader:
             self.notes.date_order = "day_first" if day_first else "month_first"
         return parsed_time
 
-    def refuse_future_time(self, line: int, column: str, cell: str, at: datetime) -> None:
+    def refuse_future_time(self, line: int, column: str, cell: str, time: datetime) -> None:
         """Raise `Invalid` (`time_in_future`) for a time more than `CLOCK_SKEW` after now."""
-        if at > self.now + CLOCK_SKEW:
+        if time > self.now + CLOCK_SKEW:
             message = (
                 f"{column} is “{shorten_echo(cell)}”, which is in the future. Check the year, the day and the month."
             )
@@ -202,7 +202,7 @@ def detect_number_and_date_formats(cells: Iterable[tuple[int, CellKind, str]], o
     orders: dict[bool | None, tuple[int, str]] = {}  # True: day first
     for line, kind, cell in cells:
         if kind == "number":
-            record_decimal_mark(numbers, line, cell)
+            remember_first_cell_of_decimal_mark(numbers, line, cell)
         elif is_date_order_ambiguous(cell):
             orders.setdefault(is_day_first_or_none(cell), (line, cell))
     return CellFormats(
@@ -211,7 +211,9 @@ def detect_number_and_date_formats(cells: Iterable[tuple[int, CellKind, str]], o
     )
 
 
-def record_decimal_mark(first_cell_by_comma_use: dict[bool | None, tuple[int, str]], line: int, cell: str) -> None:
+def remember_first_cell_of_decimal_mark(
+    first_cell_by_comma_use: dict[bool | None, tuple[int, str]], line: int, cell: str
+) -> None:
     match = PERCENT_CELL_PATTERN.fullmatch(cell)
     digits = re.sub(r"(?<=\d)[\s'’](?=\d{3})", "", match[1] if match else cell)
     if AMBIGUOUS_NUMBER_PATTERN.fullmatch(digits):

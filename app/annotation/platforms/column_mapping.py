@@ -127,7 +127,7 @@ def size_by_numbered_family_of_columns(columns: Sequence[str]) -> dict[str, int]
     }
 
 
-def expand_number_wildcard(name: str, columns: Sequence[str]) -> list[str]:
+def expand_number_wildcard_to_column_names(name: str, columns: Sequence[str]) -> list[str]:
     """Expand `*` in a column name to the numbered columns; a name without `*` returns itself."""
     if NUMBER_WILDCARD not in name or name in columns:
         return [name]
@@ -137,7 +137,9 @@ def expand_number_wildcard(name: str, columns: Sequence[str]) -> list[str]:
     return [name.replace(NUMBER_WILDCARD, str(k)) for k in range(1, count + 1)]
 
 
-def table_with_easel_columns(upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes) -> UploadedTable:
+def table_with_easel_columns_or_refuse(
+    upload: UploadedTable, options: ReadingOptions, notes: ReadingNotes
+) -> UploadedTable:
     """Return the table with the columns of Easel's own files instead of its own.
 
     Args:
@@ -156,7 +158,7 @@ def table_with_easel_columns(upload: UploadedTable, options: ReadingOptions, not
     mapping = {role: name for role, name in (likely_columns | chosen_columns).items() if name != NO_COLUMN_MARK}
     if not {*REQUIRED_ROLES, "annotator"} <= mapping.keys():
         refuse_unmapped_columns(upload.columns, proposed)
-    families = {role: expand_number_wildcard(name, upload.columns) for role, name in mapping.items()}
+    families = {role: expand_number_wildcard_to_column_names(name, upload.columns) for role, name in mapping.items()}
     refuse_wrong_mapped_columns(families, mapping, upload.columns)
     notes.columns = ", ".join(f"{role} from {mapping[role]}" for role in COLUMN_ROLES if role in mapping)
     read = {MTURK_STATUS_COLUMN, *(name for names in families.values() for name in names)}

@@ -16,7 +16,7 @@ from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind,
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
-from app.text.spreadsheets import unprotect_cell
+from app.text.spreadsheets import unprotect_spreadsheet_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
@@ -87,7 +87,7 @@ def read_easel_results(
     for record in upload.rows:
         columns = tuple(record.values)
         if columns not in exported_by_columns:
-            exported_by_columns[columns] = refuse_unread_columns_and_detect_export(
+            exported_by_columns[columns] = refuse_unread_columns_and_tell_if_export(
                 record.line if upload.format == "jsonl" else 1, columns
             )
         exported = exported_by_columns[columns]
@@ -102,20 +102,20 @@ def read_easel_results(
                 read_required_id_or_refuse(cells, "hit", line),
             )
             replaced_answers.add((annotator, cells.get("replaces", "")))
-            criterion_reader = value_reader_of_row_criterion(value_reader, line, cells.get("criterion"))
+            criterion_reader = value_reader_of_row_criterion_or_refuse(value_reader, line, cells.get("criterion"))
             if not exported and has_neither_value_nor_na_mark(cells, criterion_reader):
                 first_line_without_value = first_line_without_value or line
                 reader.notes.missing += 1
                 continue
             rows = hits.setdefault((annotator, hit, cells.get("criterion", ""), cells.get("seq", "")), [])
-            rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, exported=exported))
+            rows.append(parse_judgment_tuple(line, cells, criterion_reader, reader, is_export=exported))
     if first_line_without_value and not hits:
         raise_upload_refusal_at_line("scores_missing", first_line_without_value, "no row of this file has a value.")
     if not hits:
         raise Invalid("This file has a header and no responses. Nothing was imported.", code="file_empty")
     # Popping frees rows one HIT at a time. Freeing all at once would block this process for a moment.
     return [
-        build_result_row(annotator, hit, criterion, hits.pop((annotator, hit, criterion, seq)))
+        build_result_row_or_refuse(annotator, hit, criterion, hits.pop((annotator, hit, criterion, seq)))
         for annotator, hit, criterion, seq in list(hits)
         if not seq or (annotator, seq) not in replaced_answers
     ]
@@ -126,10 +126,10 @@ def cell_without_export_apostrophe(column: str, cell: str) -> str:
 
     Item ids keep it: an id may begin with one, so the lookup tries both.
     """
-    return cell if column == "item" else unprotect_cell(cell)
+    return cell if column == "item" else unprotect_spreadsheet_cell(cell)
 
 
-def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -> bool:
+def refuse_unread_columns_and_tell_if_export(line: int, columns: Sequence[str]) -> bool:
     """Return whether the columns are those of an export, after refusing columns that are not read.
 
     Raises:
@@ -158,7 +158,7 @@ def refuse_unread_columns_and_detect_export(line: int, columns: Sequence[str]) -
 
 
 def iterate_lines_and_cells_of_record(record: UploadedRow) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the line and the cells of each row: one per record, or one for each item of its lists.
+    """Yield the line number and the cells of each row: one per record, or one for each item of its lists.
 
     Raises:
         Invalid: `lists_unequal`.
@@ -192,7 +192,7 @@ def read_required_id_or_refuse(cells: dict[str, str], column: str, line: int) ->
     return cell
 
 
-def value_reader_of_row_criterion(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
+def value_reader_of_row_criterion_or_refuse(value_reader: ValueReader, line: int, criterion: str | None) -> ValueReader:
     """Return the reader of values by a row's criterion, which is None if there is no such column.
 
     Raises:
@@ -215,7 +215,7 @@ def has_neither_value_nor_na_mark(cells: dict[str, str], value_reader: ValueRead
 
 
 def parse_judgment_tuple(
-    line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, exported: bool
+    line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, is_export: bool
 ) -> JudgmentTuple:
     item = cells.get("item", "")
     if not item:
@@ -224,7 +224,7 @@ def parse_judgment_tuple(
         item_position_or_none(line, cells.get("position", "")),
         line,
         item,
-        judged_value_or_none_or_nan(line, cells, value_reader, reader, exported=exported),
+        judged_value_or_none_or_nan(line, cells, value_reader, reader, is_export=is_export),
         parse_unjudged_reason(line, cells),
         parse_time_cell(line, "issued_at", cells, reader),
         parse_time_cell(line, "submitted_at", cells, reader),
@@ -233,7 +233,7 @@ def parse_judgment_tuple(
 
 
 def judged_value_or_none_or_nan(
-    line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, exported: bool
+    line: int, cells: dict[str, str], value_reader: ValueReader, reader: CellReader, *, is_export: bool
 ) -> float | None:
     """Return the value; None if the item was marked N/A, NaN if an export has none because another item was."""
     cell, not_applicable = cells.get("value", ""), cells.get("not_applicable", "").lower()
@@ -245,9 +245,9 @@ def judged_value_or_none_or_nan(
         )
     if RESULT_TRUTH_VALUES[not_applicable]:
         return None
-    if exported and is_missing_value(cell, value_reader.classes):
+    if is_export and is_missing_value(cell, value_reader.classes):
         return math.nan
-    value = parse_value_cell_or_refuse(line, cell, value_reader, reader, exported=exported)
+    value = parse_value_cell_or_refuse(line, cell, value_reader, reader, is_export=is_export)
     refuse_different_class_label(line, value, cells.get("label", ""), value_reader.classes)
     return value
 
@@ -265,7 +265,7 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
 
 
 def parse_value_cell_or_refuse(
-    line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, exported: bool
+    line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, is_export: bool
 ) -> float:
     text = (
         cell
@@ -273,7 +273,7 @@ def parse_value_cell_or_refuse(
         else reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
     )
     try:
-        value = value_reader.parse_number(text) if exported else value_reader.parse_value_or_none(text)
+        value = value_reader.parse_number(text) if is_export else value_reader.parse_value_or_none(text)
     except ValueError:
         if value_reader.classes:
             message = f"“{shorten_echo(cell)}” is not one of the classes {join_names(value_reader.classes)}."
@@ -325,7 +325,7 @@ def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellR
     return moment.time if moment else None
 
 
-def build_result_row(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
+def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
     """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first_line = rows[0][1]
     sort_rows_by_position_or_refuse(rows)

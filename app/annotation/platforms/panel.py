@@ -22,7 +22,7 @@ from app.annotation.platforms.platform import (
     ReturnSettings,
     VisitOutcome,
     build_completion_by_code_or_url,
-    template_for_outcome,
+    code_or_url_template_or_none_for_outcome,
 )
 from app.annotation.platforms.return_templates import (
     PERSON_PLACEHOLDER,
@@ -75,7 +75,7 @@ def build_panel_completion(
     details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the campaign's code or address for an outcome, with its placeholders filled in."""
-    template = template_for_outcome(return_settings, outcome)
+    template = code_or_url_template_or_none_for_outcome(return_settings, outcome)
     if template is None:
         return Completion()
     values = dict(details)

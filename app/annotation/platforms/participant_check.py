@@ -9,7 +9,7 @@ from sqlalchemy import text
 from app.annotation.platforms.personal import PLATFORM as PERSONAL_PLATFORM
 from app.annotation.platforms.platform import Arrival
 from app.annotation.platforms.programs import SIMULATION_PLATFORM
-from app.database.session import Driver, fetch_value
+from app.database.session import Driver, fetch_first_value_or_none
 from app.errors import Forbidden
 
 # SQL: hash of a person's id on the lists of campaign c. Its key keeps the hashes of two campaigns from being joined.
@@ -74,7 +74,7 @@ async def refuse_person_who_may_not_take_part(
         "worker_id": arrival.worker_id,
         "personal_platform": PERSONAL_PLATFORM.name,
     }
-    if await fetch_value(connection, MAY_TAKE_PART, parameters) is False:
+    if await fetch_first_value_or_none(connection, MAY_TAKE_PART, parameters) is False:
         raise may_not_take_part_error()
 
 

@@ -9,7 +9,7 @@ from app.annotation.platforms.result_format import ResultFileFormat
 from app.annotation.platforms.return_templates import placeholders_of_template
 from app.annotation.platforms.service import ServiceOfPlatform
 from app.errors import Invalid
-from app.http.languages.catalogue import mark_message
+from app.http.languages.catalogue import message_marked_for_translation
 from app.settings import Settings
 
 MAX_PLATFORM_ID_CHARACTERS = 200
@@ -88,7 +88,7 @@ def ignore_query_and_return_no_arrival(_parameters: Mapping[str, str], _settings
 ReturnSettings = Mapping[str, Any]  # a campaign's ways back, by the names of settings, and its `slug`
 
 
-def template_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
+def code_or_url_template_or_none_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
     """Return the campaign's code or address for an outcome, perhaps with placeholders.
 
     Without one for a full quota, it is that of people who are screened out.
@@ -99,9 +99,9 @@ def template_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome)
     return template
 
 
-def code_or_url_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
+def code_or_url_or_none_for_outcome(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
     """Return the campaign's code or address for an outcome; None if only a panel can fill in its placeholders."""
-    code_or_url = template_for_outcome(return_settings, outcome)
+    code_or_url = code_or_url_template_or_none_for_outcome(return_settings, outcome)
     if code_or_url and return_settings.get("panel_query") and placeholders_of_template(code_or_url):
         return None
     return code_or_url
@@ -111,11 +111,11 @@ def build_completion_by_code_or_url(
     _details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the campaign’s address or code: the `build_completion` of a platform without a return address."""
-    code_or_url = code_or_url_for_outcome(return_settings, outcome)
+    code_or_url = code_or_url_or_none_for_outcome(return_settings, outcome)
     if code_or_url is None:
         return Completion()
     if code_or_url.startswith("https://"):
-        return Completion(url=code_or_url, label=mark_message("Continue"))
+        return Completion(url=code_or_url, label=message_marked_for_translation("Continue"))
     return Completion(code=code_or_url)
 
 
@@ -192,7 +192,7 @@ class Platform:
         """Return the platform in a campaign with these settings; None if it is not set up there."""
         return self.set_up_by_campaign(self, crowd_settings) if self.set_up_by_campaign else self
 
-    def parse_arrival(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
+    def parse_arrival_or_none(self, query: Sequence[tuple[str, str]], settings: Settings) -> Arrival | None:
         """Return what `read_arrival` returns for a raw query. Raises `Invalid` also if an id is there twice."""
         self.identifiers.refuse_repeated_parameters(query)
         return self.read_arrival(dict(reversed(query)), settings)

@@ -73,7 +73,7 @@ def annotator_link_base_url_and_key(base_url: str, link_key: str, experiment_key
     return (base_url, link_key) if experiment_key is None else (base_url + EXPERIMENT_PATH_PREFIX, experiment_key)
 
 
-def open_link_of_campaign(base_url: str, link_key: str) -> str:
+def open_link_url_of_campaign(base_url: str, link_key: str) -> str:
     """Return the address of a campaign's open link."""
     open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
     return f"{base_url}{open_platform.entry_path(link_key)}"

@@ -50,7 +50,7 @@ class ResultRow:
     segment: str = ""
     criterion: str = ""
 
-    def line_of_item(self, position: int) -> int:
+    def line_number_of_item_at(self, position: int) -> int:
         """Return the line of the item at a position, 0 for the first."""
         return self.lines[position] if self.lines else self.line
 

@@ -52,11 +52,14 @@ def placeholders_of_template(template: str) -> list[str]:
     return RETURN_PLACEHOLDER_PATTERN.findall(template)
 
 
-def refuse_unknown_placeholders(template: str, known: Collection[str]) -> None:
+def refuse_unknown_placeholders(template: str, known_placeholders: Collection[str]) -> None:
     """Raise ValueError if a code or address has a placeholder that is not known, or one in its host."""
     for name in placeholders_of_template(template):
-        if name not in known:
-            places = ", ".join(f"{{{one}}}" for one in known) or "none, without the link parameters of a platform"
+        if name not in known_placeholders:
+            places = (
+                ", ".join(f"{{{one}}}" for one in known_placeholders)
+                or "none, without the link parameters of a platform"
+            )
             raise ValueError(f"there is no placeholder {{{name}}}; you can use {places}")
     if template.startswith("https://") and "{" in urlsplit(template).netloc:
         raise ValueError("the host of an address cannot have placeholders")

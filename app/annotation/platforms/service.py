@@ -217,22 +217,22 @@ class PlatformService(Protocol):
     def session(self, *, seconds: float) -> AbstractAsyncContextManager["PlatformService"]:
         """Yield the same service with one connection for many calls, which makes none after this time."""
 
-    async def check_token(self) -> None:
+    async def require_accepted_token(self) -> None:
         """Raise `CallRefused` if the service does not accept the token."""
 
     async def load_balance(self, workspace: str) -> Balance: ...
 
     async def load_hourly_recommendation(self, workspace: str, currency: str) -> HourlyRecommendation: ...
 
-    async def create_study(self, draft: StudyDraft) -> str:
+    async def create_study_and_return_id(self, draft: StudyDraft) -> str:
         """Make an unpublished study, and return its id."""
 
     async def load_study(self, study: str) -> StudyState: ...
 
-    async def change_study(self, study: str, action: str) -> None:
+    async def publish_pause_or_resume_study(self, study: str, action: str) -> None:
         """Publish, pause or resume a study. A second publication is refused."""
 
-    async def set_places(self, study: str, places: int) -> None:
+    async def set_study_places(self, study: str, places: int) -> None:
         """Raise the number of places."""
 
     async def load_study_cost(self, study: str) -> StudyCost:
@@ -261,7 +261,7 @@ class PlatformService(Protocol):
     async def load_submission(self, submission: str) -> Submission:
         """Return a submission with its bonuses."""
 
-    async def prepare_bonuses(self, study: str, bonuses: Sequence[Bonus]) -> str:
+    async def register_bonuses_and_return_bulk_id(self, study: str, bonuses: Sequence[Bonus]) -> str:
         """Register bonuses and return the id of the whole. This pays nothing."""
 
     async def pay_bonuses(self, bulk_id: str) -> None:

@@ -19,7 +19,7 @@ from app.designs.field_flags import EDITABLE, PRIVATE, InputModel, OneLine
 from app.text.ports import PORT_PATTERN
 
 
-def refuse_yes_or_no_as_number(value: Any) -> Any:
+def value_or_raise_for_yes_or_no(value: Any) -> Any:
     """Return a value as it is. Raises ValueError for true and false, which Python counts as 1 and 0."""
     if value is True or value is False:
         raise ValueError("enter an amount such as 0.25, not yes or no")
@@ -27,7 +27,7 @@ def refuse_yes_or_no_as_number(value: Any) -> Any:
 
 
 Minutes = Annotated[float, Field(gt=0, le=600, allow_inf_nan=False)]
-PayAmount = Annotated[float, BeforeValidator(refuse_yes_or_no_as_number), Field(gt=0, le=10_000, allow_inf_nan=False)]
+PayAmount = Annotated[float, BeforeValidator(value_or_raise_for_yes_or_no), Field(gt=0, le=10_000, allow_inf_nan=False)]
 PayText = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=80)]
 COMPLETION_CODE_PATTERN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 COMPLETION_CODE_MESSAGE = "only letters, digits, _ and - can be in this code, 64 at most"

@@ -238,12 +238,14 @@ def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> Annotatio
         task_answers_json = values.pop(TASK_ANSWERS_COLUMN)
         values |= {
             f"Answer.{name}": answer
-            for name, answer in iterate_flat_names_and_answers(answer_by_crowd_element(record.line, task_answers_json))
+            for name, answer in iterate_flat_names_and_answers(
+                answer_by_crowd_element_or_refuse(record.line, task_answers_json)
+            )
         }
     yield values_with_merged_radio_columns(values)
 
 
-def answer_by_crowd_element(line: int, raw_answers: Any) -> Mapping[str, Any]:
+def answer_by_crowd_element_or_refuse(line: int, raw_answers: Any) -> Mapping[str, Any]:
     """Return the answers of crowd elements. Raises `Invalid` (`json_unreadable`)."""
     try:
         answers = json.loads(raw_answers) if isinstance(raw_answers, str) else raw_answers

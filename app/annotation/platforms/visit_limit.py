@@ -23,7 +23,7 @@ from app.annotation.platforms.rate_limit import (
     time_until_full_sql,
 )
 from app.database.alerts import store_alert_unless_known
-from app.database.session import Driver, fetch_value
+from app.database.session import Driver, fetch_first_value_or_none
 from app.errors import TooManyVisits
 from app.settings import Settings
 
@@ -84,13 +84,17 @@ class Visitor:
             await charge_all_allowances_or_refuse(connection, CHARGE_VISIT, visit, 2, now=now)
         except AllowanceExhausted:
             await count_refused_visit_and_alert(connection, campaign_id, now=now)
-            wait: timedelta = await fetch_value(connection, SELECT_WAIT_FOR_NEXT_VISIT, {**visit, "now": now})
+            wait: timedelta = await fetch_first_value_or_none(
+                connection, SELECT_WAIT_FOR_NEXT_VISIT, {**visit, "now": now}
+            )
             raise too_many_visits_error(wait) from None
 
 
 async def count_refused_visit_and_alert(connection: Driver, campaign_id: int, *, now: datetime) -> None:
     """Count a refused visit. The 1st, 10th, 100th, ... of a day raises an alert."""
-    refused: int = await fetch_value(connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now})
+    refused: int = await fetch_first_value_or_none(
+        connection, COUNT_REFUSED_VISIT, {"campaign": campaign_id, "now": now}
+    )
     if str(refused).strip("0") == "1":
         log.warning("campaign %s: %d visits were turned away today", campaign_id, refused)
         occasion, about = f"{now:%Y-%m-%d} {refused}", f"{refused:,} so far today"

@@ -20,7 +20,7 @@ from app.annotation.platforms.registry import (
 )
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
-from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_for_comparisons_or_refuse
+from app.campaigns.comparisons import JUDGMENTS_SETTING, ComparisonUnit, judgments_per_item_for_comparisons_or_refuse
 from app.campaigns.pay import HourlyPay
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.starter_questions import load_starter_questions
@@ -28,7 +28,7 @@ from app.campaigns.totals import CampaignTotals
 from app.designs.schema import ValueSchema
 from app.errors import Invalid
 from app.http.dependencies import Now, Transaction, openapi_description_of_refusals, request_base_url
-from app.record.campaign import CampaignOnPage, load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.uploads import MAX_UPLOAD_ROWS
 
 router = program_router(
@@ -139,7 +139,7 @@ class CampaignSchema(BaseModel):
         }
         fields["totals"] = CampaignTotalsSchema.from_row(row)
         fields["comparisons"] = ComparisonsSchema.from_row(row)
-        fields["better_rule"] = hints.better_rule_for_goal_or_none(row)
+        fields["better_rule"] = hints.name_of_better_rule_or_none(row)
         return cls.model_validate(summaries.campaign_progress_as_dict(row) | fields)
 
 
@@ -164,7 +164,7 @@ class CampaignListQuery(CampaignFilter):
 
 async def load_campaign_schema(request: Request, connection: Transaction, slug: str) -> CampaignSchema:
     return CampaignSchema.from_row(
-        await summaries.load_campaign_with_progress(connection, slug), request_base_url(request)
+        await summaries.load_campaign_with_progress_or_refuse(connection, slug), request_base_url(request)
     )
 
 
@@ -231,8 +231,8 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
 
     The schema marks the latter with `after_launch`.
     """
-    await lifecycle.lock_and_load_campaign(connection, slug)
-    campaign = await load_campaign_for_page(connection, slug)
+    await lifecycle.lock_and_load_campaign_or_refuse(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
 
     def change(before: CampaignSettings) -> CampaignSettings:
         settings = settings_with_validated_changes(
@@ -240,15 +240,15 @@ async def change_settings(request: Request, connection: Transaction, slug: str, 
         )
         if COMPARISONS_KEY not in changes:
             return settings
-        wanted = judgments_for_comparisons_of_program(changes, settings, campaign)
+        wanted = judgments_per_system_for_comparisons_or_refuse(changes, settings, campaign)
         return settings_with_validated_changes(settings, {JUDGMENTS_SETTING: wanted})
 
-    changed = await settings_edits.store_changed_settings(connection, slug, change)
+    changed = await settings_edits.store_changed_settings_or_refuse(connection, slug, change)
     notes = await load_notes_on_closed_links(connection, changed)
     return CampaignWithNotes(**dict(await load_campaign_schema(request, connection, slug)), notes=notes)
 
 
-def judgments_for_comparisons_of_program(
+def judgments_per_system_for_comparisons_or_refuse(
     changes: Mapping[str, Any], settings: CampaignSettings, campaign: CampaignOnPage
 ) -> int:
     """Return the judgments per system for the comparisons of a program.
@@ -264,7 +264,7 @@ def judgments_for_comparisons_of_program(
     if unit is None:
         message = f"“{campaign.name}” has no outputs of several systems, so send {JUDGMENTS_SETTING} instead."
         raise Invalid(message, code="nothing_compared", setting=COMPARISONS_KEY)
-    return judgments_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_KEY)
+    return judgments_per_item_for_comparisons_or_refuse(unit, comparisons, COMPARISONS_KEY)
 
 
 def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping[str, Any]) -> CampaignSettings:
@@ -284,7 +284,7 @@ def settings_with_validated_changes(settings: CampaignSettings, changes: Mapping
 )
 async def delete_campaign(connection: Transaction, slug: str) -> None:
     """Delete a draft, or a finished campaign without answers, with its items. Answers are never deleted."""
-    await empty_campaigns.delete_empty_campaign(connection, slug)
+    await empty_campaigns.delete_empty_campaign_or_refuse(connection, slug)
 
 
 @router.post(
@@ -311,7 +311,7 @@ async def transition_campaign(
     campaign without answers a draft again.
     """
     if requested.action == "revert":
-        row = await empty_campaigns.revert_to_draft_if_unanswered(connection, slug)
+        row = await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, slug)
     else:
         row = await lifecycle.change_campaign_status_or_refuse(connection, slug, requested.action, now=now)
     campaign = await load_campaign_schema(request, connection, slug)
@@ -340,7 +340,7 @@ async def list_items(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 1000,
 ) -> Items:
     """Return one page of the items, ordered by number."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     total, rows = await item_list.load_item_total_and_page(connection, campaign.id, offset=offset, limit=limit)
     item_models = [
         Item(

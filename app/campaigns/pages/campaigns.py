@@ -15,7 +15,7 @@ from app.accounts.guards import CurrentAccess, researcher_router
 from app.annotation.onboarding import participant_lists
 from app.annotation.platforms.registry import (
     annotator_url_by_platform,
-    open_link_of_campaign,
+    open_link_url_of_campaign,
     platforms_of_campaign,
     platforms_of_experiment,
 )
@@ -33,7 +33,7 @@ from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
 from app.privacy.consent_text import consent_warnings
 from app.quality.rule_reach import load_reach_summary
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 
 root_redirect_router = APIRouter(include_in_schema=False)
 router = researcher_router("/admin")
@@ -74,7 +74,7 @@ async def redirect_campaigns_to_admin() -> Response:
 @router.get(CAMPAIGN_PATH + "/share")
 async def share_page(request: Request, connection: Transaction, access: CurrentAccess, slug: str) -> HTMLResponse:
     """Show the links of a campaign; for an arm, those of its experiment, which have no list of people."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if campaign.rehearsal_of is not None:
         raise Conflict(f"“{campaign.name}” is a rehearsal, so it has no links for annotators.", code="is_a_rehearsal")
     server_url = request_base_url(request)
@@ -86,7 +86,7 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
         "experiment": arm,
         "platforms": platforms,
         "links": annotator_url_by_platform(*link_parts, platforms),
-        "code": qr_code_svg(open_link_of_campaign(*link_parts)),
+        "code": qr_code_svg(open_link_url_of_campaign(*link_parts)),
         "loopback_url": server_url if is_loopback_url(server_url) else None,
         "listed_people": await participant_lists.count_listed_people(connection, campaign.id),
         "simulated_hits": await item_list.count_simulated_hits(connection, campaign.id),
@@ -109,11 +109,13 @@ def is_loopback_url(url: str) -> bool:
 
 
 @router.get(CAMPAIGN_PATH + "/{action}/confirm")
-async def confirm_action_page(request: Request, connection: Transaction, slug: str, action: str) -> HTMLResponse:
+async def show_action_confirmation_page(
+    request: Request, connection: Transaction, slug: str, action: str
+) -> HTMLResponse:
     """Ask before an action that cannot be undone."""
     if action not in ("launch", "finish", "delete", "revert"):
         raise NotFound("There is no such page.")
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if action != "launch":
         return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
@@ -163,7 +165,7 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
     judgments = parse_nonnegative_int_or_none(values.get("judgments_per_item"), maximum=MAX_JUDGMENTS_PER_ITEM)
     if not judgments:
         raise Invalid(f"Enter a whole number of judgments, {MAX_JUDGMENTS_PER_ITEM:,} at most. Nothing was changed.")
-    await settings_edits.store_changed_settings(
+    await settings_edits.store_changed_settings_or_refuse(
         connection, slug, lambda before: before.model_copy(update={"judgments_per_item": judgments})
     )
     subpage = "/plan" if values.get("from") == "plan" else "/launch/confirm"
@@ -171,33 +173,33 @@ async def submit_judgments_per_item(values: FormFields, connection: Transaction,
 
 
 @router.post(CAMPAIGN_PATH + "/copy")
-async def copy_campaign_from_page(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
+async def submit_campaign_copy(connection: Transaction, access: CurrentAccess, slug: str, now: Now) -> Response:
     """Create a copy of the campaign as a draft."""
     copied_campaign = await lifecycle.create_copy_of_campaign(connection, slug, now=now, access=access)
     return redirect_to(campaign_page_url(copied_campaign.slug, "/settings/question", notice="copied"))
 
 
 @router.post(CAMPAIGN_PATH + "/delete")
-async def delete_campaign_from_page(request: Request, connection: Transaction, slug: str) -> Response:
+async def submit_campaign_deletion(request: Request, connection: Transaction, slug: str) -> Response:
     try:
-        await empty_campaigns.delete_empty_campaign(connection, slug)
+        await empty_campaigns.delete_empty_campaign_or_refuse(connection, slug)
     except Refusal as refusal:
         return render_confirmation_page(
-            request, await load_campaign_for_page(connection, slug), "delete", refusal=refusal
+            request, await load_campaign_for_page_or_refuse(connection, slug), "delete", refusal=refusal
         )
     return redirect_to("/admin?done=deleted")
 
 
 @router.post(CAMPAIGN_PATH + "/revert")
-async def revert_campaign_from_page(request: Request, database: Database, slug: str) -> Response:
+async def submit_campaign_revert_to_draft(request: Request, database: Database, slug: str) -> Response:
     """Make a launched campaign without answers a draft again."""
     try:
         async with database.begin() as connection:
-            await empty_campaigns.revert_to_draft_if_unanswered(connection, slug)
+            await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, slug)
     except Refusal as refusal:
         async with database.begin() as connection:
             return render_confirmation_page(
-                request, await load_campaign_for_page(connection, slug), "revert", refusal=refusal
+                request, await load_campaign_for_page_or_refuse(connection, slug), "revert", refusal=refusal
             )
     return redirect_to(campaign_page_url(slug, "/settings/question", notice="reverted"))
 
@@ -210,7 +212,7 @@ async def revert_campaign_from_page(request: Request, database: Database, slug: 
 @router.post(CAMPAIGN_PATH + "/reopen")
 @router.post(CAMPAIGN_PATH + "/archive")
 @router.post(CAMPAIGN_PATH + "/restore")
-async def transition_campaign_from_page(request: Request, database: Database, slug: str, now: Now) -> Response:
+async def submit_campaign_transition(request: Request, database: Database, slug: str, now: Now) -> Response:
     action = request.url.path.rpartition("/")[2]
     try:
         async with database.begin() as connection:
@@ -219,7 +221,7 @@ async def transition_campaign_from_page(request: Request, database: Database, sl
         # The refused transaction is rolled back, so that no half launch remains.
         async with database.begin() as connection:
             return render_confirmation_page(
-                request, await load_campaign_for_page(connection, slug), action, refusal=refusal
+                request, await load_campaign_for_page_or_refuse(connection, slug), action, refusal=refusal
             )
     notice, subpage = NOTICE_AND_PAGE_AFTER_ACTION[action]
     return redirect_to(campaign_page_url(slug, subpage, notice=notice))

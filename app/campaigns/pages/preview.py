@@ -11,10 +11,10 @@ from app.accounts.guards import require_researcher_without_csrf, researcher_rout
 from app.annotation.onboarding.settings import MAX_CONSENT_CHARACTERS
 from app.annotation.platforms.registry import platforms_with_pages
 from app.campaigns import form_input, lifecycle, preview_hit, step_input
-from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, parse_step_name
+from app.campaigns.pages.setup import NEW_CAMPAIGN_STEP, initial_settings_of_new_campaign, step_name_or_refuse
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Form
-from app.designs.item_names import reported_item_number
+from app.designs.item_names import reported_item_number_or_refuse
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Invalid
 from app.http.dependencies import (
@@ -28,7 +28,7 @@ from app.http.dependencies import (
 )
 from app.http.templating import markdown_texts_to_safe_html
 from app.privacy.consent_text import StudyFacts, draft_consent_text
-from app.record.campaign import CampaignOnPage, load_campaign_by_slug
+from app.record.campaign import CampaignOnPage, load_campaign_by_slug_or_refuse
 
 router = researcher_router("/admin")
 preview_router = APIRouter(
@@ -57,11 +57,11 @@ async def load_settings_merged_with_query_or_none(
     values = request.query_params
     if STEP_PARAMETER not in values and slug != preview_hit.NEW_CAMPAIGN_SLUG:
         return None
-    step = parse_step_name(values.get(STEP_PARAMETER, NEW_CAMPAIGN_STEP))
+    step = step_name_or_refuse(values.get(STEP_PARAMETER, NEW_CAMPAIGN_STEP))
     base = (
         initial_settings_of_new_campaign(values.get("template"))
         if slug == preview_hit.NEW_CAMPAIGN_SLUG
-        else lifecycle.unchecked_settings_of_campaign(await load_campaign_by_slug(connection, slug))
+        else lifecycle.unchecked_settings_of_campaign(await load_campaign_by_slug_or_refuse(connection, slug))
     )
     return form_input.settings_of_form_with_defaults_for_errors(
         step_input.form_values_with_entered_step(base, step, values)
@@ -76,7 +76,7 @@ async def show_preview_hit(
     request: Request, connection: Transaction, slug: str, unsaved: UnsavedSettings, number: PreviewNumber = 0
 ) -> HTMLResponse:
     """Show one HIT in a frame of the preview page or of the settings form."""
-    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
+    campaign = await preview_hit.load_preview_campaign_or_refuse(connection, slug, unsaved)
     set_request_language(request, campaign)
     return await render_preview_hit(
         request, campaign, await preview_hit.preview_hit_of_random_items(connection, campaign, number)
@@ -84,7 +84,7 @@ async def show_preview_hit(
 
 
 @preview_router.post(PREVIEW_CAMPAIGN_PATH + "/try/hit")
-async def check_preview_answer_and_show_next(
+async def submit_preview_answer_and_show_next(
     request: Request, form_values: FormFields, connection: Transaction, *, slug: str, unsaved: UnsavedSettings
 ) -> Response:
     """Check an answer like an annotator's, and show the next HIT, or the same one with the refusal.
@@ -94,13 +94,13 @@ async def check_preview_answer_and_show_next(
     if STEP_PARAMETER in form_values:
         settings_query = {name: value for name, value in form_values.items() if value and name != "csrf"}
         return RedirectResponse(f"{request.url.path}?{urlencode(settings_query)}", status_code=303)
-    campaign = await preview_hit.load_preview_campaign(connection, slug, unsaved)
+    campaign = await preview_hit.load_preview_campaign_or_refuse(connection, slug, unsaved)
     set_request_language(request, campaign)
     number = min(parse_nonnegative_int_or_none(form_values.get("hit")) or 0, MAX_PREVIEW_HITS - 1)
     hit = await preview_hit.preview_hit_of_random_items(connection, campaign, number)
     try:
         if "broken" in form_values:
-            reported_item_number(form_values, hit.items)
+            reported_item_number_or_refuse(form_values, hit.items)
             return await render_preview_hit(request, campaign, hit, {"reported": True, "form": form_values})
         preview_hit.refuse_impossible_preview_answer(campaign, hit, Form(form_values, "form"))
     except Invalid as refusal:
@@ -122,7 +122,7 @@ async def show_preview_consent(form_values: FormFields) -> HTMLResponse:
 
 
 @router.post(PREVIEW_CAMPAIGN_PATH + "/try/consent-text", response_class=PlainTextResponse)
-async def draft_consent_from_form(form_values: FormFields, settings: AppSettings) -> str:
+async def consent_markdown_drafted_from_form(form_values: FormFields, settings: AppSettings) -> str:
     """Return a consent text in Markdown, made from a step that is being filled in. Nothing is stored."""
     return draft_consent_text(StudyFacts.from_study_form(form_values), settings.retention_days)
 

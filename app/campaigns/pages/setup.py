@@ -17,18 +17,18 @@ from app.campaigns import (
     setup_rail,
     step_input,
 )
-from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons
+from app.campaigns.comparisons import ComparisonUnit, form_values_with_judgments_for_comparisons_or_refuse
 from app.campaigns.form_sections import NEED_FIELD, STEP_BY_SETTING, STEP_TITLES, StepName, step_of_field_or_none
 from app.campaigns.needs import name_of_need_of_settings
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
-from app.campaigns.starter_questions import load_starter_question
+from app.campaigns.starter_questions import load_starter_question_or_refuse
 from app.campaigns.step_page import EnteredStep, StepPage, load_check_counts_context
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.law_editions import load_law_edition, move_to_newest_edition_and_return_former
 
 router = researcher_router("/admin")
@@ -41,7 +41,7 @@ TemplateQuery = Annotated[str | None, Query(alias="template", description="A que
 def initial_settings_of_new_campaign(template_name: str | None) -> CampaignSettings:
     """Return the settings that a new campaign begins with; a placeholder stands for its question."""
     if template_name:
-        return load_starter_question(template_name).settings
+        return load_starter_question_or_refuse(template_name).settings
     return CampaignSettings.model_validate(form_input.PLACEHOLDER_VALUES)
 
 
@@ -51,7 +51,7 @@ async def new_campaign_page(request: Request, template_name: TemplateQuery = Non
 
 
 @router.post("/campaigns/new")
-async def create_campaign_from_form(
+async def submit_new_campaign(
     request: Request, values: FormFields, connection: Transaction, now: Now, template_name: TemplateQuery = None
 ) -> Response:
     """Create a draft from its question, and show the next step."""
@@ -90,7 +90,7 @@ async def redirect_edit_to_settings(slug: str) -> Response:
     return redirect_to(f"{setup_rail.step_url(slug, NEW_CAMPAIGN_STEP)}?moved=1")
 
 
-def parse_step_name(step: str) -> StepName:
+def step_name_or_refuse(step: str) -> StepName:
     """Return the step of an address. Raises `NotFound`."""
     for name in STEP_TITLES:
         if name == step:
@@ -101,8 +101,8 @@ def parse_step_name(step: str) -> StepName:
 @router.get(CAMPAIGN_PATH + "/settings/{step}")
 async def step_page(request: Request, connection: Transaction, slug: str, step: str) -> Response:
     """Show the settings of one step; after the launch, those that are fixed are read-only."""
-    name = parse_step_name(step)
-    campaign = await load_campaign_for_page(connection, slug)
+    name = step_name_or_refuse(step)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
     check_context = await load_check_counts_context(connection, campaign, name)
@@ -122,13 +122,13 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
 
     Raises `Invalid` (`settings_invalid`) if they cannot be saved.
     """
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     unit = ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
-    values = form_values_with_judgments_for_comparisons(dict(request.query_params), campaign, unit)
+    values = form_values_with_judgments_for_comparisons_or_refuse(dict(request.query_params), campaign, unit)
     stored_settings, launched = lifecycle.unchecked_settings_of_campaign(campaign), campaign.status != "draft"
     try:
         entered_settings = step_input.parse_settings_with_step_form(
-            stored_settings, parse_step_name(step), values, is_launched=launched
+            stored_settings, step_name_or_refuse(step), values, is_launched=launched
         )
     except ValidationError as error:
         raise Invalid("These settings cannot be saved as they are.", code="settings_invalid") from error
@@ -140,12 +140,12 @@ async def show_totals_of_entered_step(request: Request, connection: Transaction,
 @router.post(CAMPAIGN_PATH + "/settings/{step}")
 async def submit_step_form(request: Request, values: FormFields, database: Database, slug: str, step: str) -> Response:
     """Save one step, and show the next one on request. What cannot be saved is kept in the form with the reason."""
-    name = parse_step_name(step)
+    name = step_name_or_refuse(step)
     if name == "review":
         raise NotFound("There is no such page.")
     if entered := await store_step_or_return_entered_with_reason(database, slug, name, values):
         async with database.begin() as connection:
-            campaign = await load_campaign_for_page(connection, slug)
+            campaign = await load_campaign_for_page_or_refuse(connection, slug)
             check_context = await load_check_counts_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
@@ -153,7 +153,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
 
 
 @router.post(CAMPAIGN_PATH + "/law-edition/newest")
-async def move_to_newest_edition_from_page(database: Database, slug: str, now: Now) -> Response:
+async def submit_move_to_newest_edition(database: Database, slug: str, now: Now) -> Response:
     """Recompute the posteriors under the newest edition of the update law."""
     await move_to_newest_edition_and_return_former(database, slug, now=now)
     return redirect_to(f"{setup_rail.step_url(slug, STEP_BY_SETTING['update_law'])}?done=recomputed")
@@ -176,13 +176,13 @@ async def store_step_or_return_entered_with_reason(
 
     try:
         async with database.begin() as connection:
-            await lifecycle.lock_and_load_campaign(connection, slug)
-            campaign = await load_campaign_for_page(connection, slug)
+            await lifecycle.lock_and_load_campaign_or_refuse(connection, slug)
+            campaign = await load_campaign_for_page_or_refuse(connection, slug)
             is_launched = campaign.status != "draft"
-            entered = form_values_with_judgments_for_comparisons(
+            entered = form_values_with_judgments_for_comparisons_or_refuse(
                 values, campaign, ComparisonUnit.comparison_unit_or_none(campaign, campaign.item_count)
             )
-            await settings_edits.store_changed_settings(connection, slug, change, saved_step)
+            await settings_edits.store_changed_settings_or_refuse(connection, slug, change, saved_step)
     except ValidationError as error:
         return EnteredStep(values, step_input.error_message_by_field_of_step(error, step, merged, chosen_need))
     except (Conflict, Invalid) as refusal:

@@ -26,7 +26,7 @@ from app.campaigns.visit_preview import PASSPHRASE_PAGE, VisitPage, VisitPreview
 from app.database.session import driver_of
 from app.designs.answer import Form
 from app.designs.content import SourceAndReference
-from app.designs.item_names import rename_form_items_to_positions, reported_item_number
+from app.designs.item_names import rename_form_items_to_positions, reported_item_number_or_refuse
 from app.errors import Conflict, Invalid
 from app.http.dependencies import (
     AppSettings,
@@ -40,7 +40,7 @@ from app.http.dependencies import (
 from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.http.templating import LANGUAGE_PARAMETER, markdown_texts_to_safe_html
 from app.media.render_items import render_campaign_items
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.settings import Settings
 
 router = APIRouter(prefix="/admin", dependencies=[Depends(require_researcher_without_csrf)], include_in_schema=False)
@@ -80,20 +80,20 @@ class VisitPreview:
     def state(self) -> VisitPreviewState:
         return VisitPreviewState(platform=self.platform.name, page=self.page.key, forms=self.forms)
 
-    def at_page(self, page: VisitPage | None, kept: str = "") -> "VisitPreview":
+    def at_page(self, page: VisitPage | None, kept_answer_json: str = "") -> "VisitPreview":
         """Return another page as it opens; the same one where there is none."""
-        return replace(self, page=page or self.page, forms=[], form={}, notice=None, kept=kept)
+        return replace(self, page=page or self.page, forms=[], form={}, notice=None, kept=kept_answer_json)
 
     def neighbour_page_or_none(self, offset: int) -> VisitPage | None:
         return visit_preview.neighbouring_page_or_none(self.pages, self.page, offset)
 
 
-async def load_visit_preview(
+async def load_visit_preview_or_refuse(
     request: Request, connection: Transaction, slug: str, state: VisitPreviewState
 ) -> VisitPreview:
     """Return the page that a state names. Raises `NotFound`."""
     hides_codes = not request.state.session.can(SEE_SETTINGS)
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     platform = visit_preview.preview_platform_or_first(campaign, state.platform)
     pages = visit_preview.build_visit_pages(campaign, platform)
     return VisitPreview(
@@ -117,14 +117,16 @@ async def show_visit_preview(
     platform: ShortQuery = "",
 ) -> HTMLResponse:
     """Show a page of the visit, by default the first one."""
-    preview = await load_visit_preview(request, connection, slug, VisitPreviewState(platform=platform, page=at))
+    preview = await load_visit_preview_or_refuse(
+        request, connection, slug, VisitPreviewState(platform=platform, page=at)
+    )
     return await render_visit_preview(request, connection, settings, preview)
 
 
 @router.get(VISIT_PREVIEW_PATH + "/phone")
 async def show_visit_preview_on_phone(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
     """Show the preview in a frame that is as wide as a phone."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     query = urlencode([*request.query_params.multi_items()])
     return render_page(request, "admin/visit_preview_phone.html", {"campaign": campaign, "query": query})
 
@@ -135,7 +137,7 @@ async def discard_visit_preview_draft() -> None:
 
 
 @router.post(VISIT_PREVIEW_PATH)
-async def check_visit_form_and_show_next(
+async def submit_previewed_visit_form_and_show_next(
     request: Request,
     form_values: FormFields,
     connection: Transaction,
@@ -150,9 +152,9 @@ async def check_visit_form_and_show_next(
         state = visit_preview.parse_preview_token(token)
     else:  # of the start page, and of the form that leads back to a platform
         state = VisitPreviewState(platform=platform, page=at)
-    preview = await load_visit_preview(request, connection, slug, state)
+    preview = await load_visit_preview_or_refuse(request, connection, slug, state)
     try:
-        preview = await preview_after_form(connection, preview, form_values)
+        preview = await preview_after_form_or_refuse(connection, preview, form_values)
     except (Invalid, Conflict) as refusal:
         if is_script_request(request):
             raise
@@ -160,11 +162,13 @@ async def check_visit_form_and_show_next(
     return await render_visit_preview(request, connection, settings, preview)
 
 
-async def preview_after_form(connection: Transaction, preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+async def preview_after_form_or_refuse(
+    connection: Transaction, preview: VisitPreview, form: Mapping[str, str]
+) -> VisitPreview:
     """Return the preview after a form. Raises what refuses the form on the annotators' page."""
     page = preview.page
     if page.step is not None or page.key == visit_preview.START_PAGE:
-        return (preview_after_step_form if page.step else preview_after_start_form)(preview, form)
+        return (preview_after_step_form if page.step else preview_after_start_form_or_refuse)(preview, form)
     if "undo" in form:
         return preview.at_page(preview.neighbour_page_or_none(-1))
     # Somebody who may not see the passphrase must not learn it by trying: for them any is the right one.
@@ -177,7 +181,7 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
         return preview.at_page(visit_preview.visit_page_or_first(preview.pages, "no-hit-stopped"))
     hit = await load_previewed_hit_or_example(connection, preview)
     if "broken" in form:
-        reported_item_number(form, hit.items)
+        reported_item_number_or_refuse(form, hit.items)
         return replace(preview, reported=True, form=form)
     return preview.at_page(
         preview.neighbour_page_or_none(1),
@@ -185,9 +189,9 @@ async def preview_after_form(connection: Transaction, preview: VisitPreview, for
     )
 
 
-def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
+def preview_after_start_form_or_refuse(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after the form of the first page, which may ask for consent. Raises `Invalid`."""
-    result = visit_preview.start_form_consent_or_none(preview.campaign, preview.platform, form)
+    result = visit_preview.consent_result_of_start_form_or_none(preview.campaign, preview.platform, form)
     if result is None:
         return preview.at_page(preview.neighbour_page_or_none(1))
     kept = visit_preview.stored_step_result_as_json(result)
@@ -200,7 +204,7 @@ def preview_after_start_form(preview: VisitPreview, form: Mapping[str, str]) -> 
 def preview_after_step_form(preview: VisitPreview, form: Mapping[str, str]) -> VisitPreview:
     """Return the preview after a form of an onboarding step. A form of an earlier page changes nothing."""
     step = visit_preview.previewed_step_of_page(preview.campaign, preview.page)
-    history = step.visit_history_after_forms(preview.forms)
+    history = step.visit_history_after_forms_or_refuse(preview.forms)
     result = step.step.parse_form(form, step.settings, history)
     if result is None:
         return preview
@@ -288,7 +292,7 @@ async def onboarding_step_template_context(
     """Return the additional template context of an onboarding step."""
     step = visit_preview.previewed_step_of_page(preview.campaign, preview.page)
     context: dict[str, Any] = {"step": step.step.name}
-    context |= step.step.page_context(step.settings, step.visit_history_after_forms(preview.forms))
+    context |= step.step.page_context(step.settings, step.visit_history_after_forms_or_refuse(preview.forms))
     texts = context.get("texts")
     context["shown"] = PageState(
         notice=preview.notice, form=rename_form_items_to_positions(preview.form, range(len(texts or ())))
@@ -341,7 +345,7 @@ def hit_page_template_context(
 def build_completion(settings: Settings, preview: VisitPreview, outcome: VisitOutcome) -> Completion:
     """Return the way back to the platform for a participant with example ids."""
     identifiers = [(name, EXAMPLE_PLATFORM_ID) for name in preview.platform.identifiers.names]
-    arrival = preview.platform.parse_arrival(identifiers, settings)
+    arrival = preview.platform.parse_arrival_or_none(identifiers, settings)
     crowd_settings = crowd_settings_of_campaign(preview.campaign)
     if preview.hides_codes:
         crowd_settings |= {name: EXAMPLE_CODE for name in RETURN_SETTING_NAMES if crowd_settings[name]}

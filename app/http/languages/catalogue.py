@@ -1,8 +1,8 @@
 """Catalogues of translations, `LANGUAGE.po` in this folder, keyed by the English words.
 
 Messages are written in English in the code: in templates as `_("…")`, `{% trans %}…{% endtrans %}` or `ngettext(…)`, in
-Python as `mark_message("…")` or `Message("…")`, in scripts as `words("…")`. `make words` collects them; a test fails if
-a catalogue lacks one.
+Python as `message_marked_for_translation("…")` or `Message("…")`, in scripts as `words("…")`. `make words` collects
+them; a test fails if a catalogue lacks one.
 """
 
 import re
@@ -53,7 +53,7 @@ class Message(str):
         return message
 
 
-def mark_message(message: str) -> str:
+def message_marked_for_translation(message: str) -> str:
     """Return the message unchanged; `make words` collects it for the catalogues."""
     return message
 

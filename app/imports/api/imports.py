@@ -13,7 +13,7 @@ from app.http.dependencies import AppSettings, Database, Now, openapi_descriptio
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping, id_column_or_none
-from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
+from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, uploaded_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -148,7 +148,7 @@ async def import_items_into_campaign(
         slots.holding_slot_if_file_is_large(file, *([media.file] if media else [])),
         database.begin() as connection,
     ):
-        return await items.import_items(
+        return await items.import_items_and_return_receipt(
             connection,
             slug,
             file,
@@ -205,7 +205,7 @@ async def import_responses_into_campaign(
         open_file_name_and_media_of_request(request) as (file, name, _),
         slots.holding_slot_if_file_is_large(file),
     ):
-        return await responses_import.import_responses_from_file(
+        return await responses_import.import_responses_of_file_and_return_receipt(
             database,
             slug,
             file,
@@ -223,7 +223,7 @@ async def open_file_name_and_media_of_request(request: Request) -> AsyncIterator
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type == "multipart/form-data":
         async with request.form() as form_data:
-            file = require_uploaded_file(form_data)
+            file = uploaded_file_or_refuse(form_data)
             yield file.file, file.filename or "", media_zip_of_form_or_none(form_data, request.app.state.settings)
         return
     with SpooledTemporaryFile(max_size=1_000_000) as spooled:

@@ -68,7 +68,7 @@ class CheckRequest(ExpectedCells):
         "", max_length=200, description="In comparisons and rankings: checks of the same set are shown together."
     )
 
-    def cells(self) -> dict[str, str]:
+    def cells_as_in_item_table(self) -> dict[str, str]:
         """Return the cells of a table of items that say the same."""
         by_criterion = {"": self, **self.criteria}
         return {SET_COLUMN: self.check_set} | {
@@ -102,8 +102,10 @@ class ChecksRequest(BaseModel):
 )
 async def mark_items_by_program(connection: Transaction, slug: str, new_checks: ChecksRequest) -> ItemsChanged:
     """Use items as gold or attention items."""
-    checks = [CheckToMark(check.id, check.cells()) for check in new_checks.checks]
-    await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=new_checks.kind, keep=new_checks.keep)
+    checks = [CheckToMark(check.id, check.cells_as_in_item_table()) for check in new_checks.checks]
+    await mark_checks.turn_draft_items_into_checks_or_refuse(
+        connection, slug, checks, kind=new_checks.kind, keeps_items=new_checks.keep
+    )
     return ItemsChanged(changed=len(checks))
 
 
@@ -124,7 +126,7 @@ class GoldItemsMade(BaseModel):
 )
 async def use_known_answers_by_program(connection: Transaction, slug: str, choice: KnownAnswersChoice) -> GoldItemsMade:
     """Use items as gold items by the known answers in a column of their table."""
-    return GoldItemsMade(ids=await mark_checks.use_known_answers_as_gold(connection, slug, choice))
+    return GoldItemsMade(ids=await mark_checks.use_known_answers_as_gold_and_return_ids(connection, slug, choice))
 
 
 class CorrectedText(BaseModel):

@@ -13,7 +13,7 @@ from app.designs.registry import DESIGNS
 from app.errors import Refusal
 from app.http.dependencies import AppSettings, Database, Now, Transaction, render_page
 from app.imports import campaign_file_io, campaign_zip
-from app.imports.dependencies import RequestUploadSlots, campaign_archive_response, require_uploaded_file
+from app.imports.dependencies import RequestUploadSlots, campaign_archive_response, uploaded_file_or_refuse
 
 router = researcher_router("/admin")
 
@@ -30,13 +30,13 @@ def new_campaign_start_page_response(request: Request, refusal: Refusal | None =
 
 
 @router.post("/campaigns/new/file")
-async def create_campaign_from_upload(
+async def submit_campaign_file(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, now: Now
 ) -> Response:
     """Create a draft from a campaign file, or show the page again with its mistakes."""
     form_data = await request.form()
     try:
-        file = require_uploaded_file(form_data)
+        file = uploaded_file_or_refuse(form_data)
         async with slots.holding_slot_if_file_is_large(file.file):
             sent_campaign = await asyncio.to_thread(
                 campaign_zip.read_campaign_file_or_zip, file.file, file.filename or "", settings

@@ -32,7 +32,7 @@ from app.http.dependencies import (
 from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import PRIORS_MEANING, SYSTEMS_MEANING, ColumnMapping, id_column_or_none
-from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, require_uploaded_file
+from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, uploaded_file_or_refuse
 from app.imports.id_lines import IdLines, load_id_lines_and_next_free_number
 from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload_preview_or_refuse
 from app.imports.named_media import missing_and_unnamed_files_report
@@ -40,7 +40,7 @@ from app.imports.pages.item_list import items_page_response
 from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
 from app.media import media_store
 from app.quality.check_expectations import criterion_designs
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.uploads import ENCODINGS, ReadOptions, can_choices_make_table_readable
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
@@ -49,7 +49,7 @@ router = researcher_router("/admin")
 MAX_CARRIED_FILE_BYTES = 500_000  # of a file that a page without scripts carries from the preview to the import
 
 
-def require_file_from_upload_or_paste(form_data: FormData) -> UploadFile:
+def uploaded_or_pasted_file_or_refuse(form_data: FormData) -> UploadFile:
     """Return the file of a form, the table that was pasted, or the file that a page without scripts carries since its
     preview.
 
@@ -63,7 +63,7 @@ def require_file_from_upload_or_paste(form_data: FormData) -> UploadFile:
     if isinstance(carried, str) and not chosen:
         with suppress(ValueError):
             return UploadFile(BytesIO(b64decode(carried)), filename=str(form_data.get("carried_name", "")))
-    return require_uploaded_file(form_data)
+    return uploaded_file_or_refuse(form_data)
 
 
 def parse_prior_use_with_declined_meanings(form_data: FormData) -> tuple[bool, frozenset[str]]:
@@ -102,14 +102,14 @@ def settings_with_item_type_or_refuse(settings: CampaignSettings, kind: str) -> 
 
 
 @router.post(CAMPAIGN_PATH + "/items/preview")
-async def preview_items_upload(
+async def submit_items_upload_for_preview(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
 ) -> HTMLResponse:
     """Show the content of the file and its import, without storing anything; our script gets a part of a page."""
     form_data = await request.form()
-    file = require_file_from_upload_or_paste(form_data)
+    file = uploaded_or_pasted_file_or_refuse(form_data)
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         id_lines = (
             IdLines()
             if "replace" in form_data
@@ -171,14 +171,14 @@ async def preview_context_or_unreadable_context(
 
 
 @router.post(CAMPAIGN_PATH + "/items")
-async def import_items_from_page(
+async def submit_items_import(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
 ) -> Response:
     """Import a file: all of its items or none."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, media = require_file_from_upload_or_paste(form_data), media_zip_of_form_or_none(form_data, settings)
+        file, media = uploaded_or_pasted_file_or_refuse(form_data), media_zip_of_form_or_none(form_data, settings)
         slot = slots.holding_slot_if_file_is_large(file.file, *([media.file] if media else []))
         shown, template = (
             nonblank_form_text_or_none(form_data, "shown"),
@@ -188,10 +188,10 @@ async def import_items_from_page(
         identifier = id_column_or_none(nonblank_form_text_or_none(form_data, "identifier") or default_id_column)
         async with slot, database.begin() as connection:
             if show_as := parse_chosen_media_kind_or_none(form_data):
-                await settings_edits.store_changed_settings(
+                await settings_edits.store_changed_settings_or_refuse(
                     connection, slug, partial(settings_with_item_type_or_refuse, kind=show_as)
                 )
-            receipt = await items.import_items(
+            receipt = await items.import_items_and_return_receipt(
                 connection,
                 slug,
                 file.file,
@@ -210,7 +210,7 @@ async def import_items_from_page(
 
 
 @router.post(CAMPAIGN_PATH + "/items/gold")
-async def import_checks_from_page(
+async def submit_checks_import(
     request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str
 ) -> Response:
     """Import a table of gold or attention items: all of its rows or none."""
@@ -218,9 +218,9 @@ async def import_checks_from_page(
     kind = nonblank_form_text_or_none(form_data, "kind") or "gold"
     mapping = ColumnMapping(ignored=frozenset({SYSTEMS_MEANING}), check_kind=kind)
     try:
-        file = require_file_from_upload_or_paste(form_data)
+        file = uploaded_or_pasted_file_or_refuse(form_data)
         async with slots.holding_slot_if_file_is_large(file.file), database.begin() as connection:
-            await items.import_items(
+            await items.import_items_and_return_receipt(
                 connection,
                 slug,
                 file.file,
@@ -246,16 +246,16 @@ async def import_checks_from_page(
 
 
 @router.post(CAMPAIGN_PATH + "/responses")
-async def import_responses_from_page(
+async def submit_responses_import(
     *, request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str, now: Now
 ) -> Response:
     """Import a file of answers as responses, with progress as for items."""
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, options = require_uploaded_file(form_data), AnswerFileOptions.from_form(form_data)
+        file, options = uploaded_file_or_refuse(form_data), AnswerFileOptions.from_form_or_refuse(form_data)
         async with slots.holding_slot_if_file_is_large(file.file):
-            imported = await responses_import.import_responses_from_file(
+            imported = await responses_import.import_responses_of_file_and_return_receipt(
                 database,
                 slug,
                 file.file,

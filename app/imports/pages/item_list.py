@@ -51,7 +51,7 @@ from app.quality.check_expectations import (
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
 from app.quality.rule_reach import sentence_on_check_counts_of_campaign
-from app.record.campaign import CampaignOnPage, load_campaign_for_page
+from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
 
@@ -80,10 +80,10 @@ async def items_page_response(
     """Show a page of the items, with the form that adds items; for systems, a page of their segments by a criterion,
     and the chosen segment with its outputs.
     """
-    campaign, view = await load_campaign_for_page(connection, slug), view or ItemListView()
+    campaign, view = await load_campaign_for_page_or_refuse(connection, slug), view or ItemListView()
     segments = (
         await load_segments_page_with_chosen(
-            connection, campaign.find_criterion(view.criterion), view.page, view.segment
+            connection, campaign.find_criterion_or_refuse(view.criterion), view.page, view.segment
         )
         if campaign.segment_count
         else None
@@ -92,7 +92,7 @@ async def items_page_response(
     context |= await item_table_template_context(request, connection, campaign, ItemListView() if segments else view)
     context |= upload_form_template_context(request, campaign) | {"refusal": refusal}
     if request.query_params.get("done") == "imported":
-        context["receipt"] = await items.load_last_import_receipt(connection, campaign.id)
+        context["receipt"] = await items.load_last_import_receipt_or_none(connection, campaign.id)
     example_ids = [row.external_id for row in context["page"].rows if not row.check_kind][: campaign.items_per_hit]
     segment_id = segments.page.rows[0].segment.external_id if segments else None
     context |= more_context | response_import_template_context(request, campaign, example_ids, segment_id)
@@ -177,7 +177,7 @@ def item_list_url(slug: str, view: ItemListView, notice: str, **more_fields: Any
     return f"{campaign_page_url(slug, '/items')}?{urlencode(fields)}#items-title"
 
 
-def require_ticked_ids_of_form(form_data: FormData) -> list[str]:
+def ticked_ids_of_form_or_refuse(form_data: FormData) -> list[str]:
     """Return the ids of the ticked items. Raises `Invalid` (`nothing_chosen`)."""
     chosen_ids = list(dict.fromkeys(value for value in form_data.getlist("item") if isinstance(value, str)))
     if not chosen_ids:
@@ -186,12 +186,12 @@ def require_ticked_ids_of_form(form_data: FormData) -> list[str]:
 
 
 @router.post(CAMPAIGN_PATH + "/items/chosen")
-async def change_or_confirm_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
+async def submit_action_on_chosen_items(request: Request, database: Database, slug: str, now: Now) -> Response:
     """Retire, restore or delete the ticked items; for gold and attention items and before a deletion, ask first."""
     form_data = await request.form()
     view, action = parse_item_list_view_or_default(form_data), str(form_data.get("action", ""))
     try:
-        chosen_ids = require_ticked_ids_of_form(form_data)
+        chosen_ids = ticked_ids_of_form_or_refuse(form_data)
         if action in ("gold", "attention") or (action == "delete" and "sure" not in form_data):
             return await chosen_items_form_response(request, database, slug, view, action=action, item_ids=chosen_ids)
         async with database.begin() as connection:
@@ -218,8 +218,8 @@ async def chosen_items_form_response(
 ) -> HTMLResponse:
     """Show the chosen items and ask what is needed: expected answers of checks, or whether to delete them."""
     async with database.begin() as connection:
-        campaign = await load_campaign_for_page(connection, slug)
-        rows = await item_changes.require_listed_items(connection, campaign, item_ids)
+        campaign = await load_campaign_for_page_or_refuse(connection, slug)
+        rows = await item_changes.load_listed_items_or_refuse(connection, campaign, item_ids)
         drawn_items, _ = await item_list.render_items_and_count_media_reports(connection, campaign, rows)
     context = {"campaign": campaign, "view": view, "action": action, "items": rows, "rendered": drawn_items}
     context |= {"entered": {check.item_id: check for check in entered}, "refusal": refusal, "keep": keep}
@@ -232,14 +232,16 @@ async def chosen_items_form_response(
 
 
 @router.post(CAMPAIGN_PATH + "/items/checks")
-async def turn_chosen_items_into_checks(request: Request, database: Database, slug: str) -> Response:
+async def submit_chosen_items_as_checks(request: Request, database: Database, slug: str) -> Response:
     """Make the chosen items gold or attention items, all or none."""
     form_data = await request.form()
     view, kind, keep = parse_item_list_view_or_default(form_data), str(form_data.get("action", "")), "keep" in form_data
     checks = parse_checks_to_mark(form_data)
     try:
         async with database.begin() as connection:
-            await mark_checks.turn_draft_items_into_checks(connection, slug, checks, kind=kind, keep=keep)
+            await mark_checks.turn_draft_items_into_checks_or_refuse(
+                connection, slug, checks, kind=kind, keeps_items=keep
+            )
     except NotFound:
         raise
     except Refusal as refusal:
@@ -269,14 +271,14 @@ def parse_checks_to_mark(form_data: FormData) -> list[CheckToMark]:
 
 
 @router.post(CAMPAIGN_PATH + "/items/known-answers")
-async def use_known_answers_from_page(
+async def submit_known_answers_as_gold(
     request: Request, form_values: FormFields, database: Database, slug: str
 ) -> Response:
     """Make items gold items by the known answers in a column of their table."""
     try:
         choice = parse_known_answers_choice_or_refuse(form_values)
         async with database.begin() as connection:
-            ids = await mark_checks.use_known_answers_as_gold(connection, slug, choice)
+            ids = await mark_checks.use_known_answers_as_gold_and_return_ids(connection, slug, choice)
     except NotFound:
         raise
     except Refusal as refusal:
@@ -307,7 +309,7 @@ def parse_known_answers_choice_or_refuse(form_values: Mapping[str, str]) -> Know
 
 
 @router.post(CAMPAIGN_PATH + "/items/one")
-async def add_one_item(
+async def submit_one_new_item(
     request: Request, form_values: FormFields, database: Database, settings: AppSettings, slug: str
 ) -> Response:
     """Add an item that was typed, with an id or the next free number."""
@@ -317,7 +319,7 @@ async def add_one_item(
     try:
         async with database.begin() as connection:
             file = BytesIO(json.dumps([row]).encode())
-            await items.import_items(
+            await items.import_items_and_return_receipt(
                 connection, slug, file, "item.json", mapping=mapping, max_mb=settings.max_upload_mb
             )
     except NotFound:
@@ -331,9 +333,9 @@ async def add_one_item(
 
 
 @router.post(CAMPAIGN_PATH + "/items/unmark")
-async def unmark_check_from_page(form_values: FormFields, connection: Transaction, slug: str) -> Response:
+async def submit_unmarking_of_check(form_values: FormFields, connection: Transaction, slug: str) -> Response:
     """Make a check an item again."""
-    await mark_checks.turn_check_back_into_item(connection, slug, form_values.get("item", ""))
+    await mark_checks.turn_check_back_into_item_or_refuse(connection, slug, form_values.get("item", ""))
     return redirect_to(campaign_page_url(slug, "/checks", notice="unmarked"))
 
 
@@ -356,25 +358,25 @@ async def item_text_page_response(
     segment_id: str | None,
     *,
     refusal: Refusal | None = None,
-    entered: str | None = None,
+    entered_text: str | None = None,
 ) -> HTMLResponse:
     """Show the text of an item or output with a field to correct it, and its former texts."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     text_corrections.require_segment_only_for_systems(campaign, segment_id)
     if segment_id is None:
-        (row,) = await item_changes.require_listed_items(connection, campaign, [item_id])
+        (row,) = await item_changes.load_listed_items_or_refuse(connection, campaign, [item_id])
         versions = await text_corrections.load_former_texts_of_item(connection, campaign.id, row.number)
     else:
-        row = await text_corrections.require_output_row(connection, campaign, item_id, segment_id)
+        row = await text_corrections.load_output_row_or_refuse(connection, campaign, item_id, segment_id)
         versions = await text_corrections.load_former_texts_of_output(connection, campaign.id, row.segment, row.item)
     context = {"campaign": campaign, "item_id": item_id, "segment_id": segment_id, "versions": versions}
-    context |= {"refusal": refusal, "text": row.shown if entered is None else entered}
+    context |= {"refusal": refusal, "text": row.shown if entered_text is None else entered_text}
     context["kind"] = CONTENT_KINDS[campaign.content]
     return render_page(request, "admin/item_text.html", context, status=refusal.status if refusal else 200)
 
 
 @router.post(CAMPAIGN_PATH + "/items/text")
-async def correct_item_from_page(
+async def submit_corrected_item_text(
     request: Request, form_values: FormFields, database: Database, slug: str, now: Now
 ) -> Response:
     """Store the corrected text of an item or output."""
@@ -390,7 +392,7 @@ async def correct_item_from_page(
     except Refusal as refusal:
         async with database.begin() as connection:
             return await item_text_page_response(
-                request, connection, slug, item_id, segment_id, refusal=refusal, entered=new_text
+                request, connection, slug, item_id, segment_id, refusal=refusal, entered_text=new_text
             )
     if segment_id is not None:
         query = urlencode({"segment": segment_id, "done": "item-corrected"})

@@ -64,7 +64,7 @@ class AnnotatorPairValues:
         return divide_or_nan(weighted.sum(axis=1), (shared_items * defined).sum(axis=1))
 
 
-def require_judgments_by_annotator_pair(judgments: Judgments, least_shared: int) -> SharedJudgments:
+def shared_judgments_of_pairs_or_raise(judgments: Judgments, least_shared: int) -> SharedJudgments:
     """Return the pairs of annotators who can be compared. Raises `Inestimable` (`too_few_shared_items`) if there are
     none.
     """

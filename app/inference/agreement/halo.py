@@ -29,9 +29,9 @@ from app.inference.ground.bootstrap import (
 )
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
     sum_values_by_number,
 )
 
@@ -140,10 +140,10 @@ def measure_halo(
 def _validated_item_and_score_columns(
     items: npt.ArrayLike, first_scores: npt.ArrayLike, second_scores: npt.ArrayLike
 ) -> tuple[Integers, Array, Array]:
-    items, _ = require_number_array_with_count("items", items)
+    items, _ = number_array_and_count_or_raise("items", items)
     first_scores, second_scores = (
-        require_finite_vector("one", first_scores),
-        require_finite_vector("other", second_scores),
+        finite_vector_or_raise("one", first_scores),
+        finite_vector_or_raise("other", second_scores),
     )
     refuse_columns_of_unequal_length(items=items, one=first_scores, other=second_scores)
     return items, first_scores, second_scores

@@ -12,12 +12,12 @@ from app.inference.agreement.annotator_pairs import (
     AnnotatorPairValues,
     SharedJudgments,
     agreement_as_mean_over_annotator_pairs,
-    require_judgments_by_annotator_pair,
+    shared_judgments_of_pairs_or_raise,
 )
 from app.inference.ground.arrays import Array, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS, WeightedStatistic
 from app.inference.ground.inestimable import Inestimable
-from app.inference.ground.validation import require_number_array_with_count
+from app.inference.ground.validation import number_array_and_count_or_raise
 from app.inference.observations.judgments import Judgments, judgments_of_shared_items
 
 PAIRWISE_MEANING = (
@@ -61,7 +61,7 @@ def pairwise_agreement(
     judgments = judgments_of_shared_items(
         items,
         annotators,
-        require_number_array_with_count("labels", labels)[0],
+        number_array_and_count_or_raise("labels", labels)[0],
         n_items=n_items,
         n_annotators=n_annotators,
     )
@@ -96,11 +96,11 @@ def cohens_kappa(
     judgments = judgments_of_shared_items(
         items,
         annotators,
-        require_number_array_with_count("labels", labels)[0],
+        number_array_and_count_or_raise("labels", labels)[0],
         n_items=n_items,
         n_annotators=n_annotators,
     )
-    shared = require_judgments_by_annotator_pair(judgments, least_shared)
+    shared = shared_judgments_of_pairs_or_raise(judgments, least_shared)
     firsts, seconds, pair = _label_count_matrices_by_pair(judgments, shared)
     shared_items = shared.sparse_sums_by_item_and_annotator_pair()
     agreeing = shared.sparse_sums_by_item_and_annotator_pair(
@@ -143,7 +143,7 @@ def fleiss_kappa(
     or more judgments, the shares of the labels are means over items with any. Arrays and errors as for
     `pairwise_agreement`; also `Inestimable` (`all_the_same`).
     """
-    labels, _ = require_number_array_with_count("labels", labels)
+    labels, _ = number_array_and_count_or_raise("labels", labels)
     judgments = judgments_of_shared_items(
         items, annotators, labels, n_items=n_items, n_annotators=n_annotators, min_annotators=1
     )
@@ -170,7 +170,7 @@ def gwets_ac1(
     label given. Missing judgments as for `fleiss_kappa`. Arrays and errors as for `pairwise_agreement`; also
     `Inestimable` (`one_label`) if K is 1.
     """
-    labels, choices = require_number_array_with_count("labels", labels, n_labels)
+    labels, choices = number_array_and_count_or_raise("labels", labels, n_labels)
     if choices == 1:
         raise Inestimable("There was only one label to choose, so there is nothing to agree on.", code="one_label")
     judgments = judgments_of_shared_items(

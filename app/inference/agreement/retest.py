@@ -9,12 +9,12 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
     sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
+from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ def compare_repeated_scores(
         Inestimable: No annotator scored anything twice ("no_repeats").
 
     """
-    items, _ = require_number_array_with_count("items", items)
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
-    values = require_finite_vector("scores", scores)
+    items, _ = number_array_and_count_or_raise("items", items)
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
-    before, repeats_at = _require_positions_of_repeats(items, annotators)
+    before, repeats_at = _positions_of_repeats_and_previous_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, shift, error, correlation = _same_shift_error_correlation_by_annotator(
         old, new, repeat_annotators, n_annotators, margin
@@ -125,11 +125,11 @@ def compare_repeated_labels(
 
     The arrays are (J,), in order of time; labels 0 to K - 1. Errors as `compare_repeated_scores`.
     """
-    items, _ = require_number_array_with_count("items", items)
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
-    values, _ = require_number_array_with_count("labels", labels)
+    items, _ = number_array_and_count_or_raise("items", items)
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values, _ = number_array_and_count_or_raise("labels", labels)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=values)
-    before, repeats_at = _require_positions_of_repeats(items, annotators)
+    before, repeats_at = _positions_of_repeats_and_previous_or_raise(items, annotators)
     old, new, repeat_annotators = values[before], values[repeats_at], annotators[before]
     same, kappa = _retest_statistics_of_labels_by_annotator(old, new, repeat_annotators, n_annotators)
     pooled_same, pooled_kappa = _retest_statistics_of_labels_by_annotator(old, new, np.zeros_like(repeat_annotators), 1)
@@ -158,14 +158,14 @@ def compare_repeated_pairs(
     The arrays are (J,), in order of time; outcomes +1, 0, -1. The order in which the items are shown does not matter.
     Errors as `compare_repeated_scores`.
     """
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes)
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes)
     pair = np.minimum(first, second) * n_items + np.maximum(first, second)
     return compare_repeated_labels(
         pair, annotators, np.where(first < second, outcomes, -outcomes) + 1, n_annotators=n_annotators
     )
 
 
-def _require_positions_of_repeats(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
+def _positions_of_repeats_and_previous_or_raise(items: Integers, annotators: Integers) -> tuple[Integers, Integers]:
     """Return the positions of all repeated judgments, and of the previous judgment of each."""
     order = np.lexsort((items, annotators))  # stable: within an annotator's item, time is kept
     is_repeat = (np.diff(items[order]) == 0) & (np.diff(annotators[order]) == 0)

@@ -11,7 +11,7 @@ from app.inference.agreement.annotator_pairs import (
     MIN_SHARED_ITEMS,
     AnnotatorPairValues,
     agreement_as_mean_over_annotator_pairs,
-    require_judgments_by_annotator_pair,
+    shared_judgments_of_pairs_or_raise,
 )
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.bootstrap import BOOTSTRAP_DRAWS
@@ -67,7 +67,7 @@ def mean_annotator_correlation(
     if least_shared < 2:
         raise ValueError(f"a correlation needs at least 2 shared items, not {least_shared}")
     judgments = judgments_of_shared_items(items, annotators, scores, n_items=n_items, n_annotators=n_annotators)
-    shared = require_judgments_by_annotator_pair(judgments, least_shared)
+    shared = shared_judgments_of_pairs_or_raise(judgments, least_shared)
     x, y = judgments.values[shared.first], judgments.values[shared.second]
     first, second = (MeanRanks.from_values(values, shared.pair) for values in (x, y))
     shared_items = shared.sparse_sums_by_item_and_annotator_pair()

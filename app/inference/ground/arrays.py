@@ -32,7 +32,7 @@ def portable_log(number: Array) -> Array:
     return np.asarray(boxcox(number, 0.0), np.float64)
 
 
-def require_interval_level(level: float) -> float:
+def valid_interval_level_or_raise(level: float) -> float:
     """Return the level of an interval. Raises ValueError unless 0 < level < 1."""
     if not 0.0 < level < 1.0:
         raise ValueError(f"the level of an interval must lie between 0 and 1, not {level}")

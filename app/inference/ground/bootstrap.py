@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from app.inference.ground.arrays import Array, require_interval_level
+from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 
 BOOTSTRAP_DRAWS = 1000
 """Enough for 2.5 % tails: the ends of an interval then vary by about 5 % of its width from seed to seed."""
@@ -72,7 +72,7 @@ def bootstrap_percentile_interval(
         ValueError: The level is outside (0, 1), or there are fewer than 0 draws.
 
     """
-    require_interval_level(level)
+    valid_interval_level_or_raise(level)
     if draws < 0:
         raise ValueError(f"the number of draws must be at least 0, not {draws}")
     if draws == 0:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
-from app.inference.ground.arrays import Array, Mask, require_interval_level
+from app.inference.ground.arrays import Array, Mask, valid_interval_level_or_raise
 
 MAX_CORRELATION = 1 - 1e-9  # a correlation of 1 has no place on Fisher's scale
 
@@ -40,7 +40,7 @@ def half_width_of_student_t_band(standard_error: Array, people_count: npt.ArrayL
     level outside (0, 1).
     """
     freedom = np.maximum(np.asarray(people_count) - 1, 1)
-    half_width: Array = stdtrit(freedom, (1.0 + require_interval_level(level)) / 2.0) * standard_error
+    half_width: Array = stdtrit(freedom, (1.0 + valid_interval_level_or_raise(level)) / 2.0) * standard_error
     return half_width
 
 

@@ -78,17 +78,17 @@ def pearson(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
 
     Raises Inestimable for fewer than 2 items ("too_few") or if all scores on one side are equal ("constant").
     """
-    return _pearson_correlation(*_require_two_varying_arrays(reference, scores))
+    return _pearson_correlation(*_two_varying_arrays_or_raise(reference, scores))
 
 
 def spearman(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     """Spearman's rank correlation, ties at their mean rank. Otherwise as `pearson`."""
-    return _pearson_correlation(*map(_mean_ranks, _require_two_varying_arrays(reference, scores)))
+    return _pearson_correlation(*map(_mean_ranks, _two_varying_arrays_or_raise(reference, scores)))
 
 
 def kendall(reference: npt.ArrayLike, scores: npt.ArrayLike) -> float:
     """Kendall's tau-b, which allows for ties. Otherwise as `pearson`."""
-    x, y = _require_two_varying_arrays(reference, scores)
+    x, y = _two_varying_arrays_or_raise(reference, scores)
     if len(x) <= _MAX_ITEMS_COMPARED_PAIRWISE:
         return float(weighted_correlation.weighted_kendall(x, y, np.ones((1, len(x))))[0])
     from scipy.stats import kendalltau  # it takes longer to import than all else that a server or a command needs
@@ -123,7 +123,7 @@ def ndcg(reference: npt.ArrayLike, scores: npt.ArrayLike, *, cutoff: int | None 
         Inestimable: There are no items ("too_few"), or all gains are 0 ("constant").
 
     """
-    gain, scores = _require_two_finite_arrays(reference, scores)
+    gain, scores = _two_finite_arrays_or_raise(reference, scores)
     if gain.size and gain.min() < 0.0:
         raise ValueError("gains must be at least 0")
     if cutoff is not None and cutoff < 1:
@@ -143,8 +143,8 @@ def _discounted_gain(gains: Array, scores: Array, cutoff: int | None) -> float:
     return float(gains @ mean_weights[place])
 
 
-def _require_two_varying_arrays(reference: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
-    reference, scores = _require_two_finite_arrays(reference, scores)
+def _two_varying_arrays_or_raise(reference: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
+    reference, scores = _two_finite_arrays_or_raise(reference, scores)
     if reference.size < 2:
         raise Inestimable("A correlation needs at least two items.", code="too_few")
     for side, values in (("reference", reference), ("compared", scores)):
@@ -154,7 +154,7 @@ def _require_two_varying_arrays(reference: npt.ArrayLike, scores: npt.ArrayLike)
     return reference, scores
 
 
-def _require_two_finite_arrays(reference: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
+def _two_finite_arrays_or_raise(reference: npt.ArrayLike, scores: npt.ArrayLike) -> tuple[Array, Array]:
     reference, scores = np.asarray(reference, dtype=np.float64), np.asarray(scores, dtype=np.float64)
     if reference.ndim != 1 or reference.shape != scores.shape:
         raise ValueError(f"both must be (N,), not {reference.shape} and {scores.shape}")

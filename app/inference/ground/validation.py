@@ -8,7 +8,7 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 
 
-def require_number_array_with_count(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
+def number_array_and_count_or_raise(name: str, values: npt.ArrayLike, count: int | None = None) -> tuple[Integers, int]:
     """Return the numbers as an array (n,) of intp, and how many things are numbered.
 
     Args:
@@ -20,7 +20,7 @@ def require_number_array_with_count(name: str, values: npt.ArrayLike, count: int
         ValueError: Another shape, a value that is no whole number, or a number outside the range.
 
     """
-    numbers = _require_integer_vector(name, values)
+    numbers = _integer_vector_or_raise(name, values)
     if count is None:
         count = int(numbers.max()) + 1 if len(numbers) else 0
     if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
@@ -28,17 +28,17 @@ def require_number_array_with_count(name: str, values: npt.ArrayLike, count: int
     return numbers, count
 
 
-def require_outcome_vector(values: npt.ArrayLike) -> Integers:
+def outcome_vector_or_raise(values: npt.ArrayLike) -> Integers:
     """Return outcomes (n,) as intp: +1 the first is preferred, 0 a tie, -1 the second. ValueError for any other
     number.
     """
-    outcomes = _require_integer_vector("outcomes", values)
+    outcomes = _integer_vector_or_raise("outcomes", values)
     if len(outcomes) and (outcomes.min() < -1 or outcomes.max() > 1):
         raise ValueError(f"outcomes are -1, 0 or 1, but {outcomes.min()} to {outcomes.max()} occur")
     return outcomes
 
 
-def require_finite_vector(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
+def finite_vector_or_raise(name: str, values: npt.ArrayLike) -> npt.NDArray[np.float64]:
     """Return the values as float64 (n,). Raises ValueError for another shape, NaN or an infinity."""
     floats = np.asarray(values, dtype=np.float64)
     if floats.ndim != 1:
@@ -60,7 +60,7 @@ def sum_values_by_number(numbers: Integers, values: Array, count: int) -> Array:
     return np.bincount(numbers, weights=values, minlength=count).astype(np.float64, copy=False)
 
 
-def _require_integer_vector(name: str, values: npt.ArrayLike) -> Integers:
+def _integer_vector_or_raise(name: str, values: npt.ArrayLike) -> Integers:
     array = np.asarray(values)
     if array.ndim != 1:
         raise ValueError(f"{name} is an array of shape (n,), not {array.shape}")

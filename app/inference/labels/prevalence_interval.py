@@ -4,8 +4,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, logit, ndtri
 
-from app.inference.ground.arrays import Array, require_interval_level
-from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
+from app.inference.ground.arrays import Array, valid_interval_level_or_raise
+from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.labels import latent_classes
 from app.inference.labels.dawid_skene import DawidSkeneResult
 from app.inference.labels.latent_classes import ClassParameters, LabelMatrix, StopRule
@@ -44,9 +44,9 @@ def ends_of_bootstrap_prevalence_intervals(
         ValueError: An array is invalid or has a number that the result does not have.
 
     """
-    items, _ = require_number_array_with_count("items", items, len(result.estimable))
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators, len(result.response))
-    labels, n_labels = require_number_array_with_count("labels", labels, len(result.prevalence))
+    items, _ = number_array_and_count_or_raise("items", items, len(result.estimable))
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, len(result.response))
+    labels, n_labels = number_array_and_count_or_raise("labels", labels, len(result.prevalence))
     refuse_columns_of_unequal_length(items=items, annotators=annotators, labels=labels)
     is_used = result.estimable_annotators[annotators]
     row = (np.cumsum(result.estimable) - 1)[items[is_used]]
@@ -61,7 +61,9 @@ def ends_of_bootstrap_prevalence_intervals(
         matrix = LabelMatrix(counts, n_annotators, n_labels)
         climb = latent_classes.run_accelerated_em(start, matrix, added, _DRAW_STOP_RULE)
         drawn.append(climb.end.parameters.prevalence)
-    reach = ndtri((1.0 + require_interval_level(level)) / 2.0) * np.std(_clipped_log_odds(np.array(drawn)), axis=0)
+    reach = ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.std(
+        _clipped_log_odds(np.array(drawn)), axis=0
+    )
     middle = _clipped_log_odds(result.prevalence)
     return expit(middle - reach), expit(middle + reach)
 

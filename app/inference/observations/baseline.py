@@ -14,9 +14,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention, mention_placeholders
 from app.inference.ground.validation import (
+    number_array_and_count_or_raise,
+    outcome_vector_or_raise,
     refuse_columns_of_unequal_length,
-    require_number_array_with_count,
-    require_outcome_vector,
 )
 
 Mask = npt.NDArray[np.bool_]
@@ -55,7 +55,7 @@ def baseline_advice(outcomes: npt.ArrayLike) -> BaselineAdvice:
         ValueError: An outcome is another number.
 
     """
-    values = require_outcome_vector(outcomes)
+    values = outcome_vector_or_raise(outcomes)
     if not len(values):
         raise Inestimable("The baseline has not been compared with anything yet.", code="no_judgments")
     win_count, tie_count, loss_count = (int(np.sum(values == value)) for value in (-1, 0, 1))
@@ -96,9 +96,9 @@ def judgments_that_include_baseline(
 
     """
     (left, _), (right, _), result = (
-        require_number_array_with_count("first", first),
-        require_number_array_with_count("second", second),
-        require_outcome_vector(outcomes),
+        number_array_and_count_or_raise("first", first),
+        number_array_and_count_or_raise("second", second),
+        outcome_vector_or_raise(outcomes),
     )
     refuse_columns_of_unequal_length(first=left, second=right, outcomes=result)
     positions = np.flatnonzero((left == baseline) != (right == baseline))
@@ -126,13 +126,13 @@ class Numbering:
     count: int
 
     @property
-    def is_judged(self) -> Mask:
+    def is_judged_mask(self) -> Mask:
         """Return whether each number has a judgment, (count,)."""
         mask = np.zeros(self.count, dtype=np.bool_)
         mask[self.used] = True
         return mask
 
-    def scatter(self, used_values: Array) -> Array:
+    def values_with_nan_for_unused(self, used_values: Array) -> Array:
         """Return values of the used numbers (m, ...) as (count, ...), NaN for those without a judgment."""
         all_values = np.full((self.count, *used_values.shape[1:]), np.nan)
         all_values[self.used] = used_values
@@ -149,7 +149,7 @@ class BaselineJudgments:
     outcomes: Integers
 
 
-def require_baseline_judgments(
+def validated_baseline_judgments(
     items: npt.ArrayLike,
     annotators: npt.ArrayLike,
     segments: npt.ArrayLike,
@@ -160,10 +160,10 @@ def require_baseline_judgments(
     n_segments: int | None,
 ) -> BaselineJudgments:
     """Validate the four arrays (n,) of long form. Raises ValueError for different lengths and numbers out of range."""
-    system_numbers, n_items = require_number_array_with_count("items", items, n_items)
-    judge_numbers, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
-    segment_numbers, n_segments = require_number_array_with_count("segments", segments, n_segments)
-    outcome_values = require_outcome_vector(outcomes)
+    system_numbers, n_items = number_array_and_count_or_raise("items", items, n_items)
+    judge_numbers, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    segment_numbers, n_segments = number_array_and_count_or_raise("segments", segments, n_segments)
+    outcome_values = outcome_vector_or_raise(outcomes)
     refuse_columns_of_unequal_length(
         items=system_numbers, annotators=judge_numbers, segments=segment_numbers, outcomes=outcome_values
     )
@@ -211,7 +211,7 @@ def notes_on_limits_of_baseline_judgments(judgments: BaselineJudgments) -> list[
 
 def numbers_without_judgment_notes(noun: str, numbering: Numbering) -> list[Note]:
     """Return at most one note, on the numbers without a judgment."""
-    missing = np.flatnonzero(~numbering.is_judged)
+    missing = np.flatnonzero(~numbering.is_judged_mask)
     return (
         [Note("without_judgment", "{0} has no judgments and no estimate.", make_mention(noun, missing))]
         if len(missing)

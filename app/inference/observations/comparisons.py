@@ -11,10 +11,10 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
+    outcome_vector_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
-    require_outcome_vector,
 )
 
 BooleanArray = npt.NDArray[np.bool_]
@@ -73,7 +73,7 @@ class PairOutcomeCounts:
         )
 
 
-def require_comparison_arrays_with_count(
+def comparison_arrays_and_item_count_or_raise(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, n_items: int | None = None
 ) -> tuple[Integers, Integers, Integers, int]:
     """Return the three arrays of judgments as integers, and the number of items (default: 1 + the highest number).
@@ -81,9 +81,9 @@ def require_comparison_arrays_with_count(
     The arrays are (J,); outcomes are +1 (first preferred), 0 (tie), -1 (second preferred). Raises ValueError as the
     checks in `validation` do and for an item compared with itself; Inestimable if J is 0 (code "no_judgments").
     """
-    first, n_first = require_number_array_with_count("first", first, n_items)
-    second, n_second = require_number_array_with_count("second", second, n_items)
-    outcomes = require_outcome_vector(outcomes)
+    first, n_first = number_array_and_count_or_raise("first", first, n_items)
+    second, n_second = number_array_and_count_or_raise("second", second, n_items)
+    outcomes = outcome_vector_or_raise(outcomes)
     refuse_columns_of_unequal_length(first=first, second=second, outcomes=outcomes)
     if not first.size:
         raise Inestimable("There are no comparisons yet, so there is nothing to estimate.", code="no_judgments")
@@ -95,10 +95,10 @@ def require_comparison_arrays_with_count(
 def count_pair_outcomes(
     first: npt.ArrayLike, second: npt.ArrayLike, outcomes: npt.ArrayLike, *, n_items: int | None = None
 ) -> PairOutcomeCounts:
-    """Count long-form judgments per pair; arguments and errors as `require_comparison_arrays_with_count`. O(J log
+    """Count long-form judgments per pair; arguments and errors as `comparison_arrays_and_item_count_or_raise`. O(J log
     J), memory O(J).
     """
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, n_items)
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
     is_reversed = first > second
     low, high = np.where(is_reversed, second, first), np.where(is_reversed, first, second)
     # The outcome is the last digit of the key, so that plain integers are counted and nothing is looked up.
@@ -139,9 +139,9 @@ def pair_outcome_columns_from_hits(
         ties: If False, such pairs are left out instead, so that a best and a worst of n give 2 n - 3 pairs.
 
     """
-    hits, _ = require_number_array_with_count("hits", hits)
-    items, _ = require_number_array_with_count("items", items)
-    scores = require_finite_vector("scores", scores)
+    hits, _ = number_array_and_count_or_raise("hits", hits)
+    items, _ = number_array_and_count_or_raise("items", items)
+    scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     order = np.argsort(hits, kind="stable")
     hits, items, scores = hits[order], items[order], scores[order]
@@ -199,7 +199,7 @@ def connected_group_number_of_each_item(comparisons: PairOutcomeCounts, *, stron
     return np.where(size[label] > 1, rank[label], -1)
 
 
-def note_on_uncompared_items_if_any(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
+def at_most_one_note_on_uncompared_items(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return a note about the items that are in no pair, if there are any."""
     uncompared = np.flatnonzero(~comparisons.compared_items_mask)
     sentence = "Nothing is known about {0}: no comparisons with other items."

@@ -9,9 +9,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
 )
 
 
@@ -69,9 +69,9 @@ def judgments_of_shared_items(
     If an annotator judged an item several times, the first judgment counts. Raises ValueError as the checks in
     `validation` do, and `Inestimable` if no item has two annotators: `one_annotator`, `no_shared_items`.
     """
-    items, _ = require_number_array_with_count("items", items, n_items)
-    annotators, _ = require_number_array_with_count("annotators", annotators, n_annotators)
-    values = require_finite_vector("judgments", values)
+    items, _ = number_array_and_count_or_raise("items", items, n_items)
+    annotators, _ = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values = finite_vector_or_raise("judgments", values)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, judgments=values)
     order = np.lexsort((annotators, items))
     items, annotators, values = items[order], annotators[order], values[order]

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from app.inference.ground.arrays import Array
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
     sum_values_by_number,
 )
 
@@ -26,8 +26,8 @@ def independent_pair_weights(hits: npt.ArrayLike, scores: npt.ArrayLike) -> Arra
         scores: Scores, (R,); equal ones of a HIT are tied.
 
     """
-    hits, hit_count = require_number_array_with_count("hits", hits)
-    values = require_finite_vector("scores", scores)
+    hits, hit_count = number_array_and_count_or_raise("hits", hits)
+    values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, scores=values)
     groups, sizes = np.unique(np.column_stack([hits, values]), axis=0, return_counts=True)
     hit_of_group = groups[:, 0].astype(np.intp)

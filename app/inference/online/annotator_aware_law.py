@@ -196,24 +196,24 @@ class AwareLawBeliefs:
 
     def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """Apply HITs, one after another."""
-        for _ in self.iterate_changes(hits):
+        for _ in self.apply_hits_and_iterate_changes(hits):
             pass
 
-    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
+    def apply_hits_and_iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs, and yield what each changed."""
         for hit in hits:
-            yield self.apply_hit(hit)
+            yield self.apply_hit_and_return_change(hit)
 
-    def apply_hit(self, hit: AnsweredHit) -> HitChange:
+    def apply_hit_and_return_change(self, hit: AnsweredHit) -> HitChange:
         """Apply one HIT. Raises ValueError for what `compute_aware_hit_change` refuses, and for item numbers out of
         range or given twice.
         """
         refuse_repeated_or_unknown_hit_items(hit.items, len(self.items))
-        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._answer_query)
+        change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._state_for_query)
         self._store_change(change)
         return change
 
-    def _answer_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
+    def _state_for_query(self, query: StateQuery) -> Any:  # noqa: PLR0911  (one for each kind of question)
         match query:
             case RunInThread():
                 return None

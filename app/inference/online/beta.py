@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betaincinv, betaln, xlog1py, xlogy
 
-from app.inference.ground.arrays import Array, require_interval_level
+from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 from app.inference.online.law import PosteriorFamily
 
 AlphasAndBetas = tuple[list[float], list[float]]
@@ -51,7 +51,7 @@ def variance(alpha: npt.ArrayLike, beta: npt.ArrayLike) -> Array:
 def interval(alpha: npt.ArrayLike, beta: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: Beta quantiles at (1 - level) / 2 and (1 + level) / 2, both in [0, 1]."""
     alpha, beta = _to_beta_arrays(alpha, beta)
-    tail = (1.0 - require_interval_level(level)) / 2.0
+    tail = (1.0 - valid_interval_level_or_raise(level)) / 2.0
     low, high = betaincinv(alpha, beta, tail), betaincinv(alpha, beta, 1.0 - tail)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 

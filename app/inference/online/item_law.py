@@ -87,14 +87,14 @@ class ItemLawBeliefs:
         one.
         """
         if self.law.update_in_place and (
-            judgments := item_and_value_columns_of_valid_hits(hits, self.state.shape[1], self.law)
+            judgments := item_and_value_columns_of_hits_or_none_if_invalid(hits, self.state.shape[1], self.law)
         ):
             self.law.update_in_place(*self.state, *judgments)
             return
         for _ in self._iterate_new_columns_of_hits(hits):
             pass
 
-    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
+    def apply_hits_and_iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one; `state` includes them once all have been applied."""
         for hit, columns in zip(hits, self._iterate_new_columns_of_hits(hits), strict=True):
             yield HitChange(hit.items, columns)
@@ -144,10 +144,11 @@ def validated_copy_of_priors(law: Law, priors: Sequence[npt.ArrayLike]) -> Array
     return np.array(columns)
 
 
-def item_and_value_columns_of_valid_hits(
+def item_and_value_columns_of_hits_or_none_if_invalid(
     hits: Sequence[AnsweredHit], item_count: int, law: ItemLaw
 ) -> tuple[npt.NDArray[np.intp], Array] | None:
-    """Return items and values of all HITs, (T,) each, in order; None if `iterate_changes` would refuse one of the
+    """Return items and values of all HITs, (T,) each, in order; None if `apply_hits_and_iterate_changes` would refuse
+    one of the
     HITs.
     """
     sizes = np.fromiter((len(hit.items) for hit in hits), np.intp, len(hits))

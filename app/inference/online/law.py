@@ -104,7 +104,7 @@ class LawBeliefs(Protocol):
     def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """Apply HITs. Raises ValueError for an invalid HIT; the beliefs are then unusable."""
 
-    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
+    def apply_hits_and_iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one, and yield what each changed."""
 
     def copy(self) -> "LawBeliefs":

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, require_interval_level
+from app.inference.ground.arrays import Array, valid_interval_level_or_raise
 from app.inference.online import normal, truncated_normal
 from app.inference.online.item_law import ItemLaw
 from app.inference.online.law import Columns, LawParameters, PosteriorFamily, validated_scores_of_hit_as_floats
@@ -45,7 +45,7 @@ def variance(mu: npt.ArrayLike, sigma2: npt.ArrayLike) -> Array:
 def interval(mu: npt.ArrayLike, sigma2: npt.ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """The central interval: mu -+ z sigma, z the standard normal quantile at (1 + level) / 2."""
     mu, sigma2 = normal.to_normal_arrays(mu, sigma2)
-    reach = ndtri((1.0 + require_interval_level(level)) / 2.0) * np.sqrt(sigma2)
+    reach = ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * np.sqrt(sigma2)
     return mu - reach, mu + reach
 
 

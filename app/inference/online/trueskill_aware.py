@@ -91,14 +91,14 @@ def updated_pair_posteriors(
             else truncated_normal.surprise_v_and_w_of_win(t, 0.0)
         )
         parts.append((a / c * v, a * a / (c * c) * w))
-    return _mix_parts(i, belief, parts, 1.0), _mix_parts(j, belief, parts, -1.0)
+    return _mixture_mean_and_variance(i, belief, parts, 1.0), _mixture_mean_and_variance(j, belief, parts, -1.0)
 
 
 def _noise_of_difference(a: float, variance: float, parameters: LawParameters) -> float:
     return math.sqrt(2.0 * parameters.gamma * parameters.gamma + a * a * variance)
 
 
-def _mix_parts(
+def _mixture_mean_and_variance(
     posterior: Posterior, belief: Sequence[float], parts: Sequence[tuple[float, float]], sign: float
 ) -> Posterior:
     """Return the mean and the variance of the mixture of Normals; parts are (a / c v, (a / c)^2 w) for each a."""
@@ -110,7 +110,7 @@ def _mix_parts(
     return mu + sign * sigma2 * step, max(min(sigma2 * (kept + sigma2 * between), sigma2), _MIN_SIGMA2)
 
 
-def apply_hit(
+def posteriors_belief_and_decided_pairs_after_hit(
     posteriors: Sequence[Posterior], scores: Sequence[float], belief: Sequence[float], parameters: LawParameters
 ) -> tuple[list[Posterior], list[float], int]:
     """Apply all pairs of one HIT in presentation order; return the posteriors, the belief about a, and the number of
@@ -155,7 +155,9 @@ class AwarePairLaw(Law):
         pairs, *belief = annotators.get(hit.annotator, [0.0, *INITIAL_BELIEF])
         scores = validated_scores_of_hit_as_floats(hit.values, len(hit.items))
         mu_sigma2 = list(zip(*normal.to_normal_float_lists(*columns), strict=True))
-        posteriors, after, decided = apply_hit(mu_sigma2, scores, belief, parameters)
+        posteriors, after, decided = posteriors_belief_and_decided_pairs_after_hit(
+            mu_sigma2, scores, belief, parameters
+        )
         state = LawState(campaign_state, {hit.annotator: [pairs + decided, *after]})
         return HitChange(hit.items, ([mu for mu, _ in posteriors], [sigma2 for _, sigma2 in posteriors]), state)
 
@@ -202,19 +204,19 @@ class AwarePairBeliefs:
 
     def apply_hits(self, hits: Sequence[AnsweredHit]) -> None:
         """Apply HITs, one after another."""
-        for _ in self.iterate_changes(hits):
+        for _ in self.apply_hits_and_iterate_changes(hits):
             pass
 
-    def iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
+    def apply_hits_and_iterate_changes(self, hits: Sequence[AnsweredHit]) -> Iterator[HitChange]:
         """Apply HITs one by one, and yield what each changed. Raises ValueError for an invalid HIT."""
         for hit in hits:
             refuse_repeated_or_unknown_hit_items(hit.items, self.state.shape[1])
-            change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._answer_query)
+            change = run_law_steps(self.law.hit_change_querying_state(hit, self.parameters), self._state_for_query)
             self.state[:, change.items] = change.state
             self.annotators |= change.law_state.annotators
             yield change
 
-    def _answer_query(self, query: StateQuery) -> Any:
+    def _state_for_query(self, query: StateQuery) -> Any:
         match query:
             case ReadCampaignState():
                 return self.campaign_state

@@ -28,12 +28,12 @@ from scipy.special import expit, log_expit
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
     sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
+from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 from app.inference.preferences import bradley_terry
 from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
 from app.inference.preferences.pairwise_scores import WEAK_PRIOR
@@ -164,9 +164,9 @@ def fit(
         Inestimable: "no_judgments".
 
     """
-    one, other, results, item_count = require_comparison_arrays_with_count(first, second, outcomes, n_items)
-    people, annotator_count = require_number_array_with_count("annotators", annotators, n_annotators)
-    weight = np.ones(len(one)) if weights is None else require_finite_vector("weights", weights)
+    one, other, results, item_count = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
+    people, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    weight = np.ones(len(one)) if weights is None else finite_vector_or_raise("weights", weights)
     refuse_columns_of_unequal_length(outcomes=results, annotators=people, weights=weight)
     if (weight <= 0.0).any():
         raise ValueError("weights must be above 0")
@@ -193,11 +193,11 @@ class _ComparisonModel:
         """Repeat rounds until the scores settle, from the scores `start`, (N,)."""
         beliefs = np.tile(self.prior(), (self.votes.n_annotators, 1, 1))
         known_start = _ScoreBelief(np.nan_to_num(start), np.zeros(self.votes.n_items), np.zeros(len(self.votes.low)))
-        scores = self.update_scores(known_start, beliefs)
+        scores = self.updated_score_belief(known_start, beliefs)
         for iteration in range(1, max_iterations + 1):
             beliefs, last = self.annotator_beliefs(scores), scores.mean
-            scores = self.update_scores(scores, beliefs)
-            scores = scores.scaled(self.estimate_crowd_and_return_factor(scores, beliefs))
+            scores = self.updated_score_belief(scores, beliefs)
+            scores = scores.scaled(self.estimate_crowd_and_return_score_factor(scores, beliefs))
             if (np.abs(scores.mean - last) <= tolerance * np.sqrt(scores.variance)).all():
                 return self.result(scores, beliefs, iteration, notes, converged=True)
         sentence = f"The scores had not settled after {max_iterations} rounds; these are the nearest."
@@ -230,7 +230,7 @@ class _ComparisonModel:
         posterior = np.exp(log_likelihood)[:, None, :] * self.prior()
         return np.asarray(posterior / posterior.sum(axis=(1, 2), keepdims=True))
 
-    def update_scores(self, scores: _ScoreBelief, beliefs: Array) -> _ScoreBelief:
+    def updated_score_belief(self, scores: _ScoreBelief, beliefs: Array) -> _ScoreBelief:
         """Return the posterior of the scores after one Newton step."""
         votes, slope, bend = self.votes, np.zeros(len(self.votes.low)), np.zeros(len(self.votes.low))
         for share, slopes, bends in self.derivatives_by_grid(scores, beliefs):
@@ -308,7 +308,7 @@ class _ComparisonModel:
         means = sum_values_by_number(self.members, scores, len(self.group_sizes)) / self.group_sizes
         return np.where(self.estimable, scores - means[self.members], 0.0)
 
-    def estimate_crowd_and_return_factor(self, scores: _ScoreBelief, beliefs: Array) -> float:
+    def estimate_crowd_and_return_score_factor(self, scores: _ScoreBelief, beliefs: Array) -> float:
         """Estimate the shares, s and v, and return the factor by which the scores are multiplied: the mean of the
         careful a_k.
         """

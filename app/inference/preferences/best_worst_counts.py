@@ -9,9 +9,9 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, make_mention
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
     sum_values_by_number,
 )
 from app.inference.observations.comparisons import TIE_SLACK, BooleanArray
@@ -74,9 +74,9 @@ def fit(
         Inestimable: No HIT has two items ("nothing_side_by_side").
 
     """
-    hits, n_hits = require_number_array_with_count("hits", hits)
-    items, n_items = require_number_array_with_count("items", items, n_items)
-    scores = require_finite_vector("scores", scores)
+    hits, n_hits = number_array_and_count_or_raise("hits", hits)
+    items, n_items = number_array_and_count_or_raise("items", items, n_items)
+    scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     size = np.bincount(hits, minlength=n_hits)
     has_company = size[hits] > 1

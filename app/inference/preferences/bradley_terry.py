@@ -36,7 +36,11 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
-        comparisons, _bradley_terry_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+        comparisons,
+        _bradley_terry_derivatives,
+        prior=prior,
+        tolerance=tolerance,
+        notes=ties_count_half_notes_or_empty(comparisons),
     )
 
 
@@ -70,7 +74,7 @@ def fit_rao_kupper(
     return fit_pairwise_scores(comparisons, rao_kupper_derivatives, prior=prior, tolerance=tolerance, threshold=start)
 
 
-def tie_notes(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
+def ties_count_half_notes_or_empty(comparisons: PairOutcomeCounts) -> tuple[Note, ...]:
     """Return the note on ties where they count half, if there are any."""
     ties = int(comparisons.tied.sum())
     if not ties:

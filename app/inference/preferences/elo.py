@@ -6,10 +6,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from app.inference.ground.arrays import Array, Integers, require_interval_level
+from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.ground.notes import Note, make_mention
-from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
-from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
+from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
+from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
 _MIN_ERROR_PER_K = 1e-9  # a smaller spread of resampled ratings is rounding
 _POOLED_DEGREES_OF_FREEDOM = 4.0  # the fewest that `moderated_means` gives the variance of all items
@@ -61,15 +61,15 @@ def fit(
     of each other, such as the pairs of one HIT: a sample has all of them or none. The spread of an item in few of these
     blocks is uncertain, so it is moderated towards that of all items (see `moderated_means`), and the interval is the
     rating -+ z errors: it holds the average rating that such judgments lead to. One pass is O(J). Raises ValueError as
-    `require_comparison_arrays_with_count`, for k or scale not above 0, `dependence_blocks` of another length, and
+    `comparison_arrays_and_item_count_or_raise`, for k or scale not above 0, `dependence_blocks` of another length, and
     for resamples without rng; Inestimable without judgments.
     """
     if not (0.0 < k < np.inf and 0.0 < scale < np.inf and np.isfinite(initial)):
         raise ValueError("k and scale must be finite and above 0, and initial finite")
     if resamples and rng is None:
         raise ValueError("resamples are random: they need rng")
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, n_items)
-    block, n_blocks = require_number_array_with_count(
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
+    block, n_blocks = number_array_and_count_or_raise(
         "together", np.arange(first.size) if dependence_blocks is None else dependence_blocks
     )
     refuse_columns_of_unequal_length(first=first, together=block)
@@ -87,7 +87,7 @@ def fit(
             np.var(samples, axis=0), _block_count_of_each_item(first, second, block, n_items)
         )
         error[error <= _MIN_ERROR_PER_K * k] = np.nan
-    reach = ndtri((1.0 + require_interval_level(level)) / 2.0) * error
+    reach = ndtri((1.0 + valid_interval_level_or_raise(level)) / 2.0) * error
     notes = (
         *_elo_notes(is_judged),
         *_notes_on_items_without_interval(is_judged & np.isnan(error) if resamples else []),

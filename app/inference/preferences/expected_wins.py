@@ -13,8 +13,8 @@ from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
+    at_most_one_note_on_uncompared_items,
     count_pair_outcomes,
-    note_on_uncompared_items_if_any,
 )
 
 
@@ -53,7 +53,7 @@ def fit(
     "ignored" as in WMT13, or "half" a win for each. Opponents have equal weights, however often they met; opponents
     never met do not count (the published program counts them as lost, which works where all have met). The standard
     error has, for each opponent, the binomial variance at (wins + 1/2) / (comparisons + 1), so that an opponent beaten
-    once out of once is not certain. Raises ValueError as `require_comparison_arrays_with_count`, and Inestimable
+    once out of once is not certain. Raises ValueError as `comparison_arrays_and_item_count_or_raise`, and Inestimable
     if there are no judgments or only ties.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
@@ -92,7 +92,7 @@ def _sum_of_pair_values_of_each_item(comparisons: PairOutcomeCounts, low: Array,
 
 
 def _expected_wins_notes(comparisons: PairOutcomeCounts, opponents: Array) -> tuple[Note, ...]:
-    notes = list(note_on_uncompared_items_if_any(comparisons))
+    notes = list(at_most_one_note_on_uncompared_items(comparisons))
     only_ties = np.flatnonzero(comparisons.compared_items_mask & (opponents == 0))
     if only_ties.size:
         sentence = "There is no score for {0}: only ties, which this method does not count."

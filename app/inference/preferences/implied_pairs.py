@@ -108,16 +108,18 @@ class Implications:
         It is used only if there are two items, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
-            self.add_outcome_and_return_implied(items[0], items[1], pair_outcome_from_shares(shares))
+            self.add_outcome_and_return_implied_or_none(items[0], items[1], pair_outcome_from_shares(shares))
 
-    def add_outcome_and_return_implied(self, first: int, second: int, outcome: PairOutcome) -> PairOutcome | None:
+    def add_outcome_and_return_implied_or_none(
+        self, first_item: int, second_item: int, outcome: PairOutcome
+    ) -> PairOutcome | None:
         """Add an answer; return the outcome that was implied for its pair, if any. A pair’s second answer changes
         nothing.
         """
-        a, b = self._find_or_add_row_number(first), self._find_or_add_row_number(second)
+        a, b = self._find_or_add_row_number_or_none(first_item), self._find_or_add_row_number_or_none(second_item)
         if a is None or b is None or _is_bit_set(self._told, a, b):
             return None
-        implied = self.implied_outcome_or_none(first, second)
+        implied = self.implied_outcome_or_none(first_item, second_item)
         _set_bit(self._told, a, b)
         _set_bit(self._told, b, a)
         if implied is not None:
@@ -128,9 +130,9 @@ class Implications:
             )
         return implied
 
-    def implied_outcome_or_none(self, first: int, second: int) -> PairOutcome | None:
+    def implied_outcome_or_none(self, first_item: int, second_item: int) -> PairOutcome | None:
         """Return the implied outcome of two items, None if there is none."""
-        a, b = self._row.get(first), self._row.get(second)
+        a, b = self._row.get(first_item), self._row.get(second_item)
         if a is None or b is None:
             return None
         return 1 if _is_bit_set(self._below, a, b) else -1 if _is_bit_set(self._below, b, a) else None
@@ -178,7 +180,7 @@ class Implications:
     def _items_of_bits(self, bits: BitTable) -> Integers:
         return self._items[np.flatnonzero(np.unpackbits(bits))]
 
-    def _find_or_add_row_number(self, item: int) -> int | None:
+    def _find_or_add_row_number_or_none(self, item: int) -> int | None:
         """Return the item's row, a new one if it has none; None if there is no more room."""
         row = self._row.get(item)
         if row is None and len(self._row) < MAX_IMPLIED_ITEMS:
@@ -225,7 +227,7 @@ def implications_and_implied_outcomes(
     implied_outcomes = []
     for first_item, second_item, outcome, annotator in zip(first, second, outcomes, annotators, strict=True):
         implied_outcomes.append(
-            implications_by_annotator.setdefault(annotator, Implications()).add_outcome_and_return_implied(
+            implications_by_annotator.setdefault(annotator, Implications()).add_outcome_and_return_implied_or_none(
                 first_item, second_item, outcome
             )
         )

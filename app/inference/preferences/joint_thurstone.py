@@ -41,20 +41,20 @@ class JointScores:
     mean: Array
     difference_variance: Floats32
 
-    def learn_comparison(self, first: int, second: int, outcome: int) -> None:
+    def learn_comparison(self, first_item: int, second_item: int, outcome: int) -> None:
         """Update in place by one comparison: moments of the posterior are matched (as in TrueSkill, with covariance).
 
         Args:
-            first: Number of an item.
-            second: Number of another item.
+            first_item: Number of an item.
+            second_item: Number of another item.
             outcome: +1 if the first is preferred, -1 if the second is, 0 for a tie: half a win for each.
 
         """
         # The covariance of each score with the difference, up to a constant that differences of scores do not have.
-        covariance = (self.difference_variance[:, second] - self.difference_variance[:, first]) / 2
-        total_variance = 1.0 + self.difference_variance.item(first, second)
+        covariance = (self.difference_variance[:, second_item] - self.difference_variance[:, first_item]) / 2
+        total_variance = 1.0 + self.difference_variance.item(first_item, second_item)
         deviation = math.sqrt(total_variance)
-        distance = float(self.mean[first] - self.mean[second]) / deviation
+        distance = float(self.mean[first_item] - self.mean[second_item]) / deviation
         win_share = (1 + outcome) / 2
         win_slope, win_bend = slope_and_curvature_of_log_win_chance(distance)
         loss_slope, loss_bend = slope_and_curvature_of_log_win_chance(-distance)

@@ -14,11 +14,11 @@ from scipy.special import expit
 
 from app.inference.ground.arrays import Array, Integers, divide_or_nan
 from app.inference.ground.validation import (
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_number_array_with_count,
     sum_values_by_number,
 )
-from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
+from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 
 FLAG_DEVIATIONS = 2.0
 MIN_COMPARED_TO_FLAG = 3
@@ -67,8 +67,8 @@ def misfit_of_annotators_and_items(
 
     """
     scores = np.asarray(scores, np.float64)
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, len(scores))
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, len(scores))
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     difference = scores[first] - scores[second]
     if not np.isfinite(difference).all():

@@ -23,8 +23,8 @@ from app.inference.ground.validation import sum_values_by_number
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
+    at_most_one_note_on_uncompared_items,
     connected_group_number_of_each_item,
-    note_on_uncompared_items_if_any,
 )
 
 WEAK_PRIOR = 0.1
@@ -163,7 +163,7 @@ def fit_pairwise_scores(
         iterations=iterations,
         notes=(
             *notes,
-            *note_on_uncompared_items_if_any(comparisons),
+            *at_most_one_note_on_uncompared_items(comparisons),
             *_group_notes(comparisons, group, prior),
             *error_notes,
         ),

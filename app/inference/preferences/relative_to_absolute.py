@@ -11,8 +11,8 @@ from app.inference.ground.notes import Note, make_mention
 from app.inference.observations.comparisons import (
     BooleanArray,
     PairOutcomeCounts,
+    at_most_one_note_on_uncompared_items,
     count_pair_outcomes,
-    note_on_uncompared_items_if_any,
 )
 
 
@@ -45,11 +45,11 @@ def fit(
     annotator; where a pair was judged more than once, the majority decides, and no majority is a tie. f mirrors R (x R
     y if and only if f(x) >= f(y)) just if R is complete and transitive over the items judged. If a pair is missing or
     there is a cycle, no item has a score, and notes and cycle say so. O(J log J). Errors as
-    `require_comparison_arrays_with_count`.
+    `comparison_arrays_and_item_count_or_raise`.
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     compared_items = np.flatnonzero(comparisons.compared_items_mask)
-    notes = note_on_uncompared_items_if_any(comparisons)
+    notes = at_most_one_note_on_uncompared_items(comparisons)
     nothing = np.full(comparisons.n_items, np.nan)
     if comparisons.low.size < compared_items.size * (compared_items.size - 1) // 2:
         return AbsoluteScores(
@@ -57,7 +57,7 @@ def fit(
         )
     relation = _preference_relation_matrix(comparisons, compared_items)
     f = relation.sum(axis=1) - 1  # each item is as good as itself, which f does not count
-    cycle = tuple(int(compared_items[item]) for item in _intransitive_triple_if_any(relation, f))
+    cycle = tuple(int(compared_items[item]) for item in _intransitive_triple_or_empty(relation, f))
     if cycle:
         sentence = (
             "No scale fits these preferences: {0} is at least as good as {1}, {1} as {2}, and yet {2} "
@@ -92,7 +92,7 @@ def _preference_relation_matrix(comparisons: PairOutcomeCounts, compared_items: 
     return relation
 
 
-def _intransitive_triple_if_any(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
+def _intransitive_triple_or_empty(relation: BooleanArray, scores: Integers) -> tuple[int, ...]:
     """Return three items that break transitivity, or none; R is complete.
 
     Where f does not mirror R, there are x and y with y R x although f is no higher for y than for x (y better) or lower

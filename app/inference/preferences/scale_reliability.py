@@ -14,11 +14,11 @@ from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.metrics import pearson
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
 )
-from app.inference.observations.comparisons import BooleanArray, require_comparison_arrays_with_count
+from app.inference.observations.comparisons import BooleanArray, comparison_arrays_and_item_count_or_raise
 from app.inference.preferences import best_worst_counts, bradley_terry
 
 DEFAULT_SPLITS = 100
@@ -119,8 +119,8 @@ def split_half_by_annotators(
         Inestimable: "no_judgments", "one_judge", "halves_without_scale".
 
     """
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes, n_items)
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators)
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes, n_items)
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators)
     refuse_columns_of_unequal_length(first=first, annotators=annotators)
     people = np.unique(annotators)
     if len(people) < 2:
@@ -171,9 +171,9 @@ def best_worst_split_halves_within_tuples(
         Inestimable: "nothing_side_by_side", "halves_without_scale".
 
     """
-    hits, n_hits = require_number_array_with_count("hits", hits)
-    items, n_items = require_number_array_with_count("items", items, n_items)
-    scores = require_finite_vector("scores", scores)
+    hits, n_hits = number_array_and_count_or_raise("hits", hits)
+    items, n_items = number_array_and_count_or_raise("items", items, n_items)
+    scores = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(hits=hits, items=items, scores=scores)
     tuples = best_worst_counts.tuple_number_of_each_hit(hits, items, n_hits)
 
@@ -200,7 +200,7 @@ def random_half_of_each_tuple(tuples: Integers, rng: np.random.Generator) -> Boo
 
 
 def _correlate_halves(fit_half: Callable[[BooleanArray], Array], halves: Iterator[BooleanArray]) -> SplitHalves:
-    correlations = [r for mask in halves if (r := _correlation_of_halves(fit_half, mask)) is not None]
+    correlations = [r for mask in halves if (r := _correlation_of_halves_or_none(fit_half, mask)) is not None]
     if not correlations:
         raise Inestimable(
             f"In no split do both halves have scores of {MIN_ITEMS} or more of the same items.",
@@ -211,7 +211,7 @@ def _correlate_halves(fit_half: Callable[[BooleanArray], Array], halves: Iterato
     return SplitHalves(mean, low, high, 2.0 * mean / (1.0 + mean) if mean > -1.0 else np.nan, len(correlations))
 
 
-def _correlation_of_halves(fit_half: Callable[[BooleanArray], Array], mask: BooleanArray) -> float | None:
+def _correlation_of_halves_or_none(fit_half: Callable[[BooleanArray], Array], mask: BooleanArray) -> float | None:
     """Return Pearson's correlation of two halves; None if a half has no scores, or they cannot be compared."""
     try:
         one, other = fit_half(mask), fit_half(~mask)

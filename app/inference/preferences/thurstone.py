@@ -6,7 +6,7 @@ from scipy.special import log_ndtr
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.comparisons import PairOutcomeCounts, count_pair_outcomes
-from app.inference.preferences.bradley_terry import tie_notes
+from app.inference.preferences.bradley_terry import ties_count_half_notes_or_empty
 from app.inference.preferences.pairwise_scores import (
     WEAK_PRIOR,
     LikelihoodDerivatives,
@@ -33,7 +33,11 @@ def fit(
     """
     comparisons = count_pair_outcomes(first, second, outcomes, n_items=n_items)
     return fit_pairwise_scores(
-        comparisons, thurstone_derivatives, prior=prior, tolerance=tolerance, notes=tie_notes(comparisons)
+        comparisons,
+        thurstone_derivatives,
+        prior=prior,
+        tolerance=tolerance,
+        notes=ties_count_half_notes_or_empty(comparisons),
     )
 
 

@@ -9,12 +9,12 @@ import numpy.typing as npt
 from app.inference.ground.arrays import Array, Integers
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
-from app.inference.ground.validation import refuse_columns_of_unequal_length, require_number_array_with_count
+from app.inference.ground.validation import number_array_and_count_or_raise, refuse_columns_of_unequal_length
 from app.inference.observations.comparisons import (
     BooleanArray,
+    comparison_arrays_and_item_count_or_raise,
     equal_follower_count_of_each_key,
     follower_position_pairs,
-    require_comparison_arrays_with_count,
 )
 
 CHANCE_OF_TRANSITIVE_TRIAD = 13 / 27
@@ -71,12 +71,12 @@ def fit(
     judgment counts; `retest` is about the others. Pairs from scores in one HIT are transitive by construction, so with
     `hits` given, (J,), a triad counts only if its pairs come from three different HITs. Time grows with the judgments
     and the triads examined, not with the number of items. Raises ValueError as
-    `require_comparison_arrays_with_count`, and Inestimable
+    `comparison_arrays_and_item_count_or_raise`, and Inestimable
     if there is no triad (code "no_triads") or no judgment.
     """
-    first, second, outcomes, n_items = require_comparison_arrays_with_count(first, second, outcomes)
-    annotators, n_annotators = require_number_array_with_count("annotators", annotators, n_annotators)
-    hits, _ = (np.arange(first.size), 0) if hits is None else require_number_array_with_count("hits", hits)
+    first, second, outcomes, n_items = comparison_arrays_and_item_count_or_raise(first, second, outcomes)
+    annotators, n_annotators = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    hits, _ = (np.arange(first.size), 0) if hits is None else number_array_and_count_or_raise("hits", hits)
     refuse_columns_of_unequal_length(first=first, annotators=annotators, hits=hits)
     counts = np.zeros((4, n_annotators), dtype=np.intp)
     edges = _make_comparison_edges(

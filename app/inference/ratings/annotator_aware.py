@@ -13,9 +13,9 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
 )
 from app.inference.ratings import annotator_beliefs as learning
 from app.inference.ratings.annotator_beliefs import Crowd
@@ -127,9 +127,9 @@ def validated_scored_judgments(
     n_annotators: int | None,
 ) -> ScoredJudgments:
     """Return the judgments as arrays. Raises ValueError for invalid ones, `Inestimable` if there are none."""
-    items, item_count = require_number_array_with_count("items", items, n_items)
-    annotators, annotator_count = require_number_array_with_count("annotators", annotators, n_annotators)
-    values = require_finite_vector("scores", scores)
+    items, item_count = number_array_and_count_or_raise("items", items, n_items)
+    annotators, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     if not len(values):
         raise Inestimable("There are no judgments yet, so nothing can be estimated.", code="no_judgments")

@@ -73,18 +73,21 @@ def moments_of_answers_by_annotator(judgments: ScoredJudgments, m: Array, v: Arr
     return np.column_stack([judgments.sum_by_annotator(column) for column in columns])
 
 
-def evidence_by_annotator(judgments: ScoredJudgments, others: Array) -> Array:
+def evidence_by_annotator(judgments: ScoredJudgments, summaries_of_others: Array) -> Array:
     """Return the evidence (n_annotators, EVIDENCE) from judgments and summaries of others.
 
-    `others` comes from `summaries_of_other_judgments_of_item`; (OTHERS, J).
+    `summaries_of_others` comes from `summaries_of_other_judgments_of_item`; (OTHERS, J).
     """
     y = judgments.scores
-    columns = [(others[3] > 0.0) * 1.0]
+    columns = [(summaries_of_others[3] > 0.0) * 1.0]
     for mean_kind in range(MEAN_KIND_COUNT):
-        c, w = others[2 + 2 * mean_kind : 4 + 2 * mean_kind]
+        c, w = summaries_of_others[2 + 2 * mean_kind : 4 + 2 * mean_kind]
         columns += [w, w * y, w * y * y, w * c, w * c * c, w * y * c]
     return np.column_stack(
-        [moments_of_answers_by_annotator(judgments, *others[:2]), *map(judgments.sum_by_annotator, columns)]
+        [
+            moments_of_answers_by_annotator(judgments, *summaries_of_others[:2]),
+            *map(judgments.sum_by_annotator, columns),
+        ]
     )
 
 

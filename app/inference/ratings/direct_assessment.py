@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.arrays import Array, Integers, require_interval_level
+from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note
 from app.inference.ground.validation import (
+    finite_vector_or_raise,
+    number_array_and_count_or_raise,
     refuse_columns_of_unequal_length,
-    require_finite_vector,
-    require_number_array_with_count,
 )
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderated_means_of_tally
@@ -126,7 +126,7 @@ def mean_and_median_labels(
     level: float = 0.95,
 ) -> MeanAndMedian:
     """Mean and median label per item. labels: (T,) integers 0..n_labels - 1, from lowest to highest; else as `fit`."""
-    labels, label_count = require_number_array_with_count("labels", labels, n_labels)
+    labels, label_count = number_array_and_count_or_raise("labels", labels, n_labels)
     items, annotators, values, count, _ = _validated_assessment_arrays_and_counts(
         items, annotators, labels, n_items, n_annotators
     )
@@ -189,9 +189,9 @@ def _validated_assessment_arrays_and_counts(
     n_annotators: int | None,
 ) -> tuple[Integers, Integers, Array, int, int]:
     """Return the judgments as arrays, and the numbers of items and annotators."""
-    items, item_count = require_number_array_with_count("items", items, n_items)
-    annotators, annotator_count = require_number_array_with_count("annotators", annotators, n_annotators)
-    values = require_finite_vector("scores", scores)
+    items, item_count = number_array_and_count_or_raise("items", items, n_items)
+    annotators, annotator_count = number_array_and_count_or_raise("annotators", annotators, n_annotators)
+    values = finite_vector_or_raise("scores", scores)
     refuse_columns_of_unequal_length(items=items, annotators=annotators, scores=values)
     return items, annotators, values, item_count, annotator_count
 
@@ -206,7 +206,7 @@ def _assessment_and_moderated_means(
     level: float,
     notes: tuple[Note, ...] = (),
 ) -> tuple[DirectAssessment, ModeratedMeans]:
-    require_interval_level(level)
+    valid_interval_level_or_raise(level)
     if not len(items):
         raise Inestimable("There are no judgments yet.", code="no_judgments")
     mean, _, judgments = _group_means_deviations_and_counts(items, values, item_count)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from app.inference.ground.validation import require_finite_vector
+from app.inference.ground.validation import finite_vector_or_raise
 from app.inference.ratings import direct_assessment
 from app.inference.ratings.direct_assessment import DirectAssessment
 
@@ -31,7 +31,7 @@ def fit(
     further above the mean than below it. Raises ValueError for invalid arrays or a level outside (0, 1), `Inestimable`
     (`no_judgments`).
     """
-    values = require_finite_vector("ratios", ratios)
+    values = finite_vector_or_raise("ratios", ratios)
     if not (values > 0.0).all():
         raise ValueError("ratios must be above 0")
     log_assessment = direct_assessment.fit(

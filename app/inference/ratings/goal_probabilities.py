@@ -211,9 +211,9 @@ def _means_with_previous_value_keeping_first(at_places: Array) -> Array:
     return np.concatenate((at_places[:1], (at_places[1:] + at_places[:-1]) / 2))
 
 
-def _chance_above_all_others_by_item(believed: BelievedMeans, others: BelievedMeans, margin: float) -> Array:
+def _chance_above_all_others_by_item(believed: BelievedMeans, other_items: BelievedMeans, margin: float) -> Array:
     """Return the probability that all of the others are below each item, (n,), except for differences of `margin`."""
-    places, steps = _values_and_probabilities_of_highest(others)
+    places, steps = _values_and_probabilities_of_highest(other_items)
     chances = 1 - believed.probability_below(places[-1] - margin)  # right for those that are above all places, or below
     undecided_items = np.flatnonzero(
         (believed.probability_below(places[0] - margin) < 1 - _NEGLIGIBLE_PROBABILITY)

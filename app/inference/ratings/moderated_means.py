@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
 
-from app.inference.ground.arrays import Array, Integers, require_interval_level
+from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.observations.tally import Tally
 
 ScoreBounds = tuple[float, float]
@@ -68,7 +68,7 @@ class ModeratedMeans:
 
     def interval(self, level: float = 0.95) -> tuple[Array, Array]:
         """Return the interval (4): low and high, (N,) each."""
-        reach = stdtrit(self.freedom, (1.0 + require_interval_level(level)) / 2.0) * self.standard_error
+        reach = stdtrit(self.freedom, (1.0 + valid_interval_level_or_raise(level)) / 2.0) * self.standard_error
         low, high = self.mean - reach, self.mean + reach
         return (low, high) if self.scale is None else (np.maximum(low, self.scale[0]), np.minimum(high, self.scale[1]))
 

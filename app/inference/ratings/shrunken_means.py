@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, stdtr
 
-from app.inference.ground.arrays import Array, Integers, require_interval_level
+from app.inference.ground.arrays import Array, Integers, valid_interval_level_or_raise
 from app.inference.observations.tally import Tally
 from app.inference.ratings.moderated_means import ModeratedMeans, ScoreBounds, moderated_means_of_tally
 
@@ -58,7 +58,7 @@ class ItemPrior:
 
     def shrink(self, means: ModeratedMeans, level: float = 0.95) -> ShrunkenMeans:
         """Return (4) for these items, each by itself."""
-        require_interval_level(level)
+        valid_interval_level_or_raise(level)
         columns = np.full((3, len(means.mean)), np.nan)
         known = np.flatnonzero(np.isfinite(means.standard_error))
         for start in range(0, len(known), _ITEMS_PER_BLOCK):

@@ -23,7 +23,7 @@ from app.inference.observations.baseline import (
     Mask,
     notes_on_limits_of_baseline_judgments,
     refuse_missing_or_equal_outcomes,
-    require_baseline_judgments,
+    validated_baseline_judgments,
 )
 from app.inference.systems.graded_errors import (
     performance_errors_with_known_judges_and_segments,
@@ -128,7 +128,7 @@ def fit(
         ValueError: The arrays are not as above.
 
     """
-    columns = require_baseline_judgments(
+    columns = validated_baseline_judgments(
         items, annotators, segments, outcomes, n_items=n_items, n_annotators=n_annotators, n_segments=n_segments
     )
     refuse_missing_or_equal_outcomes(columns.outcomes)
@@ -146,13 +146,13 @@ def fit(
     unit = performance_unit_factor(theta, curvature, prior)
     sensitivity = np.exp(maximum.log_a) / unit
     return GradedResponse(
-        score=columns.items.scatter(unit * theta),
-        standard_error=columns.items.scatter(unit * errors.theta),
-        estimable=columns.items.is_judged,
-        sensitivity=columns.annotators.scatter(sensitivity),
-        sensitivity_standard_error=columns.annotators.scatter(sensitivity * errors.log_a),
-        difficulty=columns.segments.scatter(unit * maximum.b.reshape(2, -1).T),
-        difficulty_standard_error=columns.segments.scatter(unit * errors.b.reshape(2, -1).T),
+        score=columns.items.values_with_nan_for_unused(unit * theta),
+        standard_error=columns.items.values_with_nan_for_unused(unit * errors.theta),
+        estimable=columns.items.is_judged_mask,
+        sensitivity=columns.annotators.values_with_nan_for_unused(sensitivity),
+        sensitivity_standard_error=columns.annotators.values_with_nan_for_unused(sensitivity * errors.log_a),
+        difficulty=columns.segments.values_with_nan_for_unused(unit * maximum.b.reshape(2, -1).T),
+        difficulty_standard_error=columns.segments.values_with_nan_for_unused(unit * errors.b.reshape(2, -1).T),
         unit=unit,
         log_marginal=maximum.value,
         iterations=maximum.iterations,

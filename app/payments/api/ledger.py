@@ -11,12 +11,17 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.http.dependencies import Database, Now, RowId, Transaction, openapi_description_of_refusals
 from app.payments import ledger
-from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, check_bonus_line
-from app.payments.connections import ConnectionSettings, has_token, load_account, store_connection
+from app.payments.bonus_list import MAX_BONUSES_PER_LIST, BonusLine, valid_bonus_line_or_refuse
+from app.payments.connections import (
+    ConnectionSettings,
+    check_and_store_connection_or_refuse,
+    has_token,
+    load_account_or_refuse,
+)
 from app.payments.dependencies import Connector
 from app.payments.money import MAX_AMOUNT
-from app.payments.send_request import ShownPayments, request_sending
-from app.record.campaign import load_campaign_by_slug
+from app.payments.send_request import ShownPayments, request_sending_of_prepared_payments_or_refuse
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}/payments", "Payments", refusals={404: "`campaign_not_found`"})
 
@@ -61,9 +66,9 @@ class LedgerSchema(BaseModel):
     payments: list[PaymentSchema] = Field(description="Unclear payments first.")
 
     @classmethod
-    async def load(cls, connection: Transaction, campaign: Campaign) -> Self:
-        account = await load_account(connection, campaign)
-        totals = await ledger.load_totals(connection, campaign.id, account)
+    async def load_ledger_schema(cls, connection: Transaction, campaign: Campaign) -> Self:
+        account = await load_account_or_refuse(connection, campaign)
+        totals = await ledger.load_ledger_totals(connection, campaign.id, account)
         rows = await ledger.list_payments(connection, campaign.id, limit=None)
         return cls(
             currency=account.currency,
@@ -115,8 +120,8 @@ class DecisionSchema(BaseModel):
 @router.get("", responses=openapi_description_of_refusals({409: "`no_budget`"}))
 async def get_payments(connection: Transaction, slug: str) -> LedgerSchema:
     """Return a campaign's payments and what is left of its budget. They have ids of people, so this is logged."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    ledger_of_campaign = await LedgerSchema.load(connection, campaign)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    ledger_of_campaign = await LedgerSchema.load_ledger_schema(connection, campaign)
     await log_change(connection, "people.downloaded", campaign, about="payments")
     return ledger_of_campaign
 
@@ -137,10 +142,12 @@ async def set_budget_and_connection(
 ) -> LedgerSchema:
     """Set the budget of a campaign and, if it is given, the token with which Easel sends its payments."""
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-    await store_connection(database, connector, campaign, ConnectionSettings(**body.model_dump()), now=now)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await check_and_store_connection_or_refuse(
+        database, connector, campaign, ConnectionSettings(**body.model_dump()), now=now
+    )
     async with database.begin() as connection:
-        return await LedgerSchema.load(connection, campaign)
+        return await LedgerSchema.load_ledger_schema(connection, campaign)
 
 
 @router.post(
@@ -155,13 +162,15 @@ async def set_budget_and_connection(
 )
 async def post_new_bonuses(connection: Transaction, slug: str, body: NewBonuses, now: Now) -> AddedBonuses:
     """Prepare bonuses, all or none."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     lines = [
-        check_bonus_line(BonusLine(bonus.id, bonus.amount, bonus.reason), number)
+        valid_bonus_line_or_refuse(BonusLine(bonus.id, bonus.amount, bonus.reason), number)
         for number, bonus in enumerate(body.bonuses, 1)
     ]
     key = body.key or secrets.token_hex(16)
-    return AddedBonuses(added=await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now))
+    return AddedBonuses(
+        added=await ledger.add_prepared_bonuses_and_count_new(connection, campaign, lines, request_key=key, now=now)
+    )
 
 
 class SendSchema(BaseModel):
@@ -180,18 +189,18 @@ async def send_payments(connection: Transaction, slug: str, now: Now, body: Send
     """Let Easel send all prepared payments, or none if they are not those of the body. The reply comes before they are
     sent.
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     shown = None if body is None else ShownPayments(body.through, body.amount)
-    await request_sending(connection, campaign, shown=shown, now=now)
-    return await LedgerSchema.load(connection, campaign)
+    await request_sending_of_prepared_payments_or_refuse(connection, campaign, shown_payments=shown, now=now)
+    return await LedgerSchema.load_ledger_schema(connection, campaign)
 
 
 @router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
 async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
     """Prepare all failed payments once more; those that were told to be sent are sent at once."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await ledger.retry_failed_payments(connection, campaign, now=now)
-    return await LedgerSchema.load(connection, campaign)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await ledger.retry_failed_payments_and_count_them(connection, campaign, now=now)
+    return await LedgerSchema.load_ledger_schema(connection, campaign)
 
 
 @router.post(
@@ -207,6 +216,6 @@ async def decide_on_payment_from_api(
     connection: Transaction, slug: str, payment: RowId, body: DecisionSchema, now: Now
 ) -> LedgerSchema:
     """Say what became of an unclear payment, or send a failed one once more."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await ledger.decide_on_payment(connection, campaign, payment, body.decision, now=now)
-    return await LedgerSchema.load(connection, campaign)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await ledger.store_decision_on_payment_or_refuse(connection, campaign, payment, body.decision, now=now)
+    return await LedgerSchema.load_ledger_schema(connection, campaign)

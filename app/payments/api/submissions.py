@@ -17,7 +17,7 @@ from app.payments.notice_subscription import (
     list_subscriptions_of_workspace,
     subscribe_to_notices,
 )
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 router = program_router("/api/v1/campaigns/{slug}/submissions", "Payments", refusals={404: "`campaign_not_found`"})
 
@@ -69,7 +69,7 @@ class SubmissionDecisionSchema(BaseModel):
 @router.get("")
 async def get_submissions(connection: Transaction, slug: str) -> list[SubmissionSchema]:
     """Return the platform's submissions, those that differ from what is here first. This is logged, for their ids."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await log_change(connection, "people.downloaded", campaign, about="submissions")
     rows = await review.list_submissions(connection, campaign.id, limit=None)
     return [SubmissionSchema.model_validate(row) for row in rows]
@@ -86,8 +86,8 @@ async def set_review_settings(
     connection: Transaction, connector: Connector, slug: str, body: ReviewSettingsSchema, now: Now
 ) -> None:
     """Set how submissions are compared."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await review.store_review_settings(connection, connector, campaign, **body.model_dump(), now=now)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await review.store_review_settings_or_refuse(connection, connector, campaign, **body.model_dump(), now=now)
 
 
 @router.post(
@@ -107,7 +107,7 @@ async def decide_on_submission_from_api(
 ) -> None:
     """Approve or reject a submission at the platform, or ask the person to return it."""
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await decide_on_submission(database, connector, campaign, SubmissionDecision(**body.model_dump()), now=now)
 
 
@@ -129,7 +129,7 @@ class SubscriptionSchema(BaseModel):
 async def get_subscriptions(database: Database, connector: Connector, slug: str) -> list[SubscriptionSchema]:
     """Return the workspace's subscriptions to notices about submissions."""
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     found, own = await list_subscriptions_of_workspace(database, connector, campaign)
     return [
         SubscriptionSchema(id=row.id, address=row.address, is_enabled=row.is_enabled, is_of_campaign=row.id == own)
@@ -150,7 +150,7 @@ async def get_subscriptions(database: Database, connector: Connector, slug: str)
 async def subscribe_to_notices_from_api(request: Request, database: Database, connector: Connector, slug: str) -> None:
     """Let the platform tell Easel at once when a submission changes."""
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await subscribe_to_notices(database, connector, campaign, request_base_url(request))
 
 
@@ -164,5 +164,5 @@ async def subscribe_to_notices_from_api(request: Request, database: Database, co
 async def end_notices_from_api(database: Database, connector: Connector, slug: str) -> None:
     """Let the platform send no more notices."""
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await end_notices(database, connector, campaign)

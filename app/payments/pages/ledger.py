@@ -21,24 +21,28 @@ from app.http.dependencies import (
     render_page,
 )
 from app.payments import by_hand, ledger
-from app.payments.bonus_list import BonusLine, check_bonus_line, parse_bonus_list
+from app.payments.bonus_list import BonusLine, parse_bonus_list, valid_bonus_line_or_refuse
 from app.payments.connections import (
     ConnectionSettings,
+    check_and_store_connection_or_refuse,
+    forget_token_and_submissions_of_strangers,
     has_token,
-    load_account,
     load_account_or_none,
-    remove_token,
+    load_account_or_refuse,
     service_of_account,
     service_platform_name,
-    store_connection,
 )
 from app.payments.dependencies import Connector
 from app.payments.money import amount_text, parse_amount_or_refuse
 from app.payments.restored_payments import RESTORED_PROBLEM
 from app.payments.rewards import count_rewards_outside_ledger
-from app.payments.send_request import ShownPayments, load_prepared_bonuses, request_sending
+from app.payments.send_request import (
+    ShownPayments,
+    load_prepared_bonuses,
+    request_sending_of_prepared_payments_or_refuse,
+)
 from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, settle_interrupted_payments
-from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 from app.text.table_formats import format_spreadsheet_rows
 
 router = researcher_router("/admin/campaigns/{slug}")
@@ -51,10 +55,10 @@ CSV_COLUMNS = (
 
 @router.get("/payments")
 async def show_payments(request: Request, connection: Transaction, slug: str, now: Now) -> HTMLResponse:
-    return await render_ledger(request, connection, slug, now=now)
+    return await render_ledger_page(request, connection, slug, now=now)
 
 
-async def render_ledger(
+async def render_ledger_page(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -64,7 +68,7 @@ async def render_ledger(
     entered: dict[str, str] | None = None,
 ) -> HTMLResponse:
     """Show the ledger, with a refused form as it was entered, but for secrets."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     account = await load_account_or_none(connection, campaign.id)
     payments = await ledger.list_payments(connection, campaign.id)
     is_connected = account is not None and has_token(account)
@@ -73,7 +77,7 @@ async def render_ledger(
         "account": account,
         "platform": PLATFORMS[service_platform_name()],
         "is_connected": is_connected,
-        "totals": account and await ledger.load_totals(connection, campaign.id, account),
+        "totals": account and await ledger.load_ledger_totals(connection, campaign.id, account),
         "payments": payments,
         "restored_count": len([one for one in payments if one.state == "prepared" and one.problem == RESTORED_PROBLEM]),
         "rewards_outside": await count_rewards_outside_ledger(connection, campaign.id),
@@ -87,7 +91,7 @@ async def render_ledger(
         "by_hand": ledger.MADE_BY_HAND,
         "prepared": await load_prepared_bonuses(connection, campaign.id),
         "studies_by_hand": await by_hand.list_studies_to_pay_by_hand(connection, campaign.id),
-        "downloaded_lists": await by_hand.list_downloaded_lists(connection, campaign.id),
+        "downloaded_lists": await by_hand.list_downloaded_payment_lists(connection, campaign.id),
         "decide_after": ledger.TIME_UNTIL_DECISION,
         "rows_shown": ledger.PAYMENTS_SHOWN,
         "amount_text": amount_text,
@@ -99,7 +103,7 @@ async def render_ledger(
 
 
 @router.post("/payments/connection")
-async def post_connection(
+async def submit_payment_connection(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
     """Store the budget and, if they are entered, the token and its workspace."""
@@ -111,119 +115,131 @@ async def post_connection(
             budget=parse_amount_or_refuse(form.get("budget", ""), where="The budget"),
         )
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
-        await store_connection(database, connector, campaign, chosen, now=now)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        await check_and_store_connection_or_refuse(database, connector, campaign, chosen, now=now)
     except Refusal as refusal:
         entered = {name: value for name, value in form.items() if name not in ("token", "csrf")}
         async with database.begin() as connection:
-            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=entered)
+            return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=entered)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-connected", status_code=303)
 
 
 @router.post("/payments/disconnect")
-async def post_disconnect(database: Database, slug: str, now: Now) -> Response:
+async def submit_payment_disconnection(database: Database, slug: str, now: Now) -> Response:
     """Forget the token, and settle what is being sent, since no later turn does.
 
     The outcome of a call that is under way is stored all the same.
     """
     async with database.begin() as connection:
-        campaign = await load_campaign_by_slug(connection, slug)
-        await remove_token(connection, campaign, now=now)
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        await forget_token_and_submissions_of_strangers(connection, campaign, now=now)
     await settle_interrupted_payments(database, campaign.id, now=now + TIME_FOR_CALL_THAT_PAYS)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
 
 @router.post("/payments/bonuses")
-async def post_bonuses(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
+async def submit_bonus_list(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
     """Prepare the bonuses of a list."""
     try:
         lines = parse_bonus_list(form.get("bonuses", ""))
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
             key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content(lines)}"
-            added = await ledger.add_bonuses(connection, campaign, lines, request_key=key, now=now)
+            added = await ledger.add_prepared_bonuses_and_count_new(
+                connection, campaign, lines, request_key=key, now=now
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
+            return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=form)
     return redirect_after_adding(slug, added)
 
 
-def redirect_after_adding(slug: str, added: int) -> Response:
-    notice = "bonuses-added" if added else "bonuses-added-before"
+def redirect_after_adding(slug: str, added_count: int) -> Response:
+    notice = "bonuses-added" if added_count else "bonuses-added-before"
     return RedirectResponse(f"/admin/campaigns/{slug}/payments?done={notice}", status_code=303)
 
 
 @router.post("/payments/everyone")
-async def post_bonus_for_everyone(
+async def submit_bonus_for_everyone(
     request: Request, form: FormFields, database: Database, slug: str, now: Now
 ) -> Response:
     """Prepare the same bonus for everyone who finished and is neither held nor excluded."""
     try:
         amount = parse_amount_or_refuse(form.get("amount", ""))
-        reason = check_bonus_line(BonusLine("everyone", amount, form.get("reason", "").strip()), 1).reason
+        reason = valid_bonus_line_or_refuse(BonusLine("everyone", amount, form.get("reason", "").strip()), 1).reason
         key = f"{form.get('request', '') or secrets.token_hex(16)} {ledger.hash_content([amount, reason])}"
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
-            added = await ledger.add_bonus_for_everyone(connection, campaign, amount, reason, request_key=key, now=now)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+            added = await ledger.add_bonus_for_everyone_and_count_new(
+                connection, campaign, amount, reason, request_key=key, now=now
+            )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_ledger(request, connection, slug, now=now, refusal=refusal, entered=form)
+            return await render_ledger_page(request, connection, slug, now=now, refusal=refusal, entered=form)
     return redirect_after_adding(slug, added)
 
 
 @router.post("/payments/send")
-async def post_send(request: Request, form: FormFields, database: Database, slug: str, now: Now) -> Response:
+async def submit_sending_of_payments(
+    request: Request, form: FormFields, database: Database, slug: str, now: Now
+) -> Response:
     """Let the background work send the prepared payments that the page showed."""
     try:
-        shown = ShownPayments(read_number_of_form(form, "through"), read_number_of_form(form, "total"))
+        shown = ShownPayments(number_in_form_or_zero(form, "through"), number_in_form_or_zero(form, "total"))
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
-            await request_sending(connection, campaign, shown=shown, now=now)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+            await request_sending_of_prepared_payments_or_refuse(connection, campaign, shown_payments=shown, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_ledger(request, connection, slug, now=now, refusal=refusal)
+            return await render_ledger_page(request, connection, slug, now=now, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments?done=payments-sending", status_code=303)
 
 
-def read_number_of_form(form: FormFields, name: str) -> int:
+def number_in_form_or_zero(form: FormFields, name: str) -> int:
     """Return a number that the page put into its form; 0 if it is none."""
     entered = form.get(name, "")
     return int(entered) if entered.isascii() and entered.isdigit() and len(entered) < 19 else 0
 
 
 @router.post("/payments/retry")
-async def post_retry(connection: Transaction, slug: str, now: Now) -> Response:
+async def submit_retry_of_failed_payments(connection: Transaction, slug: str, now: Now) -> Response:
     """Prepare all failed payments once more."""
-    await ledger.retry_failed_payments(connection, await load_campaign_by_slug(connection, slug), now=now)
+    await ledger.retry_failed_payments_and_count_them(
+        connection, await load_campaign_by_slug_or_refuse(connection, slug), now=now
+    )
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
 
 @router.post("/payments/by-hand")
-async def post_by_hand(connection: Transaction, form: FormFields, slug: str, now: Now) -> Response:
+async def download_payments_by_hand_csv(connection: Transaction, form: FormFields, slug: str, now: Now) -> Response:
     """Download the prepared payments of a study as the platform's own page takes them, or an earlier list again."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     if batch := form.get("batch"):
-        rows = await by_hand.load_downloaded_list(connection, campaign, batch)
+        rows = await by_hand.load_payments_of_downloaded_list_or_refuse(connection, campaign, batch)
     else:
-        rows = await by_hand.take_payments_by_hand(connection, campaign, form.get("study", ""), now=now)
-    account = await load_account(connection, campaign)
+        rows = await by_hand.take_over_payments_by_hand_and_return_them(
+            connection, campaign, form.get("study", ""), now=now
+        )
+    account = await load_account_or_refuse(connection, campaign)
     text = service_of_account(account).format_bonus_list([Bonus(row.submission, row.amount) for row in rows])
     headers = content_disposition_headers(slug, "bonuses", "csv", now=now) | {"Cache-Control": "no-store"}
     return Response(text, media_type="text/csv; charset=utf-8", headers=headers)
 
 
 @router.post("/payments/{payment}/decision")
-async def post_decision(connection: Transaction, form: FormFields, slug: str, payment: RowId, now: Now) -> Response:
+async def submit_payment_decision(
+    connection: Transaction, form: FormFields, slug: str, payment: RowId, now: Now
+) -> Response:
     """Store what a person decided about a payment."""
-    campaign = await load_campaign_by_slug(connection, slug)
-    await ledger.decide_on_payment(connection, campaign, payment, form.get("decision", ""), now=now)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await ledger.store_decision_on_payment_or_refuse(connection, campaign, payment, form.get("decision", ""), now=now)
     return RedirectResponse(f"/admin/campaigns/{slug}/payments", status_code=303)
 
 
 @router.get("/payments.csv")
-async def download_ledger(connection: Transaction, slug: str, now: Now) -> Response:
+async def download_payments_csv(connection: Transaction, slug: str, now: Now) -> Response:
     """Download all payments, for the books."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     rows = [
         (
             *(payment.id, payment.name, payment.kind, amount_text(payment.amount), payment.currency, payment.state),

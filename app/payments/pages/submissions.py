@@ -14,22 +14,22 @@ from app.payments.connections import (
     load_account_or_none,
     service_of_account,
     service_platform_name,
-    studies_of_account,
+    study_ids_of_account,
 )
 from app.payments.decisions import MIN_RETURN_REASON_CHARACTERS, SubmissionDecision, decide_on_submission
 from app.payments.dependencies import Connector
 from app.payments.notice_subscription import end_notices, notice_address, subscribe_to_notices
-from app.record.campaign import load_campaign_by_slug, load_campaign_for_page
+from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
 
 @router.get("/submissions")
 async def show_submissions(request: Request, connection: Transaction, slug: str) -> HTMLResponse:
-    return await render_submissions(request, connection, slug)
+    return await render_submissions_page(request, connection, slug)
 
 
-async def render_submissions(
+async def render_submissions_page(
     request: Request,
     connection: Transaction,
     slug: str,
@@ -38,7 +38,7 @@ async def render_submissions(
     entered: dict[str, str] | None = None,
 ) -> HTMLResponse:
     """Show submissions, with a refused form as it was entered."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     account = await load_account_or_none(connection, campaign.id)
     context = {
         "campaign": campaign,
@@ -46,7 +46,7 @@ async def render_submissions(
         "is_connected": account is not None and has_token(account),
         "platform": PLATFORMS[service_platform_name()],
         "submissions": await review.list_submissions(connection, campaign.id),
-        "studies": studies_of_account(account) if account else [],
+        "studies": study_ids_of_account(account) if account else [],
         "unread_studies": await review.list_unread_studies(connection, account) if account else [],
         "sentences": review.FINDING_SENTENCES,
         "categories": service_of_account(account).rejection_categories if account else (),
@@ -60,15 +60,15 @@ async def render_submissions(
 
 
 @router.post("/submissions/settings")
-async def post_review_settings(
+async def submit_review_settings(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
     try:
         async with database.begin() as connection:
-            await review.store_review_settings(
+            await review.store_review_settings_or_refuse(
                 connection,
                 connector,
-                await load_campaign_by_slug(connection, slug),
+                await load_campaign_by_slug_or_refuse(connection, slug),
                 study=form.get("study", "").strip(),
                 approves="approves" in form,
                 hook_secret=form.get("hook_secret", "").strip(),
@@ -76,24 +76,24 @@ async def post_review_settings(
             )
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_submissions(request, connection, slug, refusal=refusal)
+            return await render_submissions_page(request, connection, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions?done=submissions-settings", status_code=303)
 
 
 @router.post("/submissions")
-async def post_submission_decision(
+async def submit_decision_on_submission(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
 ) -> Response:
     """Approve or reject a submission, or ask for its return. Its id is in the body, so no log of addresses has it."""
     try:
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         names = ("submission", "decision", "category", "message")
         decided = SubmissionDecision(**{name: form.get(name, "") for name in names})
         await decide_on_submission(database, connector, campaign, decided, now=now)
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_submissions(request, connection, slug, refusal=refusal, entered=form)
+            return await render_submissions_page(request, connection, slug, refusal=refusal, entered=form)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions?done=submission-decided", status_code=303)
 
 
@@ -104,12 +104,12 @@ async def post_subscription_to_notices(
     """Begin or end the notices of the platform."""
     try:
         async with database.begin() as connection:
-            campaign = await load_campaign_by_slug(connection, slug)
+            campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if "end" in form:
             await end_notices(database, connector, campaign)
         else:
             await subscribe_to_notices(database, connector, campaign, request_base_url(request))
     except Refusal as refusal:
         async with database.begin() as connection:
-            return await render_submissions(request, connection, slug, refusal=refusal)
+            return await render_submissions_page(request, connection, slug, refusal=refusal)
     return RedirectResponse(f"/admin/campaigns/{slug}/submissions", status_code=303)

@@ -10,10 +10,15 @@ from app.annotation.platforms.registry import PLATFORMS
 from app.errors import Invalid, Refusal
 from app.http.dependencies import Database, FormFields, Now, Transaction, content_disposition_headers, render_page
 from app.privacy.dependencies import Erasures, PersonPathName, ReceiptNumber
-from app.privacy.erasures import RULE_SENTENCES, erase_person, list_erasures, load_erasure
-from app.privacy.person_export import build_person_zip
-from app.privacy.person_search import MAX_PEOPLE_FOUND, Person, find_people, load_person_by_name
-from app.record.campaign import load_campaign_for_page
+from app.privacy.erasures import RULE_SENTENCES, erase_person_and_return_erasure, list_erasures, load_erasure_or_refuse
+from app.privacy.person_export import build_person_zip_and_log
+from app.privacy.person_search import (
+    MAX_PEOPLE_FOUND,
+    Person,
+    find_people_and_log_search,
+    load_person_by_name_or_refuse,
+)
+from app.record.campaign import load_campaign_for_page_or_refuse
 
 router = researcher_router("/admin/campaigns/{slug}")
 
@@ -26,12 +31,12 @@ async def show_privacy_page(request: Request, connection: Transaction, slug: str
 
 
 @router.post("/privacy")
-async def search_person(request: Request, form: FormFields, connection: Transaction, slug: str) -> HTMLResponse:
+async def submit_person_search(request: Request, form: FormFields, connection: Transaction, slug: str) -> HTMLResponse:
     """Show the annotators whom the term names. It is in the body of the request, so that no log of addresses has it."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     term = form.get("term", "")
     try:
-        people = await find_people(connection, campaign, term)
+        people = await find_people_and_log_search(connection, campaign, term)
     except Invalid as refusal:
         return await render_privacy_page(request, connection, slug, refusal=refusal)
     return await render_privacy_page(request, connection, slug, people=people, term=term)
@@ -47,7 +52,7 @@ async def render_privacy_page(
     refusal: Refusal | None = None,
 ) -> HTMLResponse:
     """Show the search form, and the people found; None before a search."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     context = {
         "campaign": campaign,
         "people": people,
@@ -62,30 +67,32 @@ async def render_privacy_page(
 
 
 @router.get("/privacy/{person}/export")
-async def download_person(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
+async def download_person_zip(connection: Transaction, slug: str, person: PersonPathName, now: Now) -> Response:
     """Download all data about a person as a ZIP."""
-    campaign = await load_campaign_for_page(connection, slug)
-    found = await load_person_by_name(connection, campaign, person)
-    content = await build_person_zip(connection, campaign, found, now=now)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    found = await load_person_by_name_or_refuse(connection, campaign, person)
+    content = await build_person_zip_and_log(connection, campaign, found, now=now)
     headers = content_disposition_headers(slug, f"person-{found.name}", "zip", now=now) | {"Cache-Control": "no-store"}
     return Response(content, media_type="application/zip", headers=headers)
 
 
 @router.post("/privacy/{person}/erase")
-async def erase_person_from_form(
+async def submit_person_erasure(
     form: FormFields, database: Database, erasures: Erasures, slug: str, person: PersonPathName, *, now: Now
 ) -> Response:
     """Erase a person, and show the receipt. If the scores take long to follow, they do so after the reply."""
     if not form.get("sure"):
         raise Invalid("Tick the box to confirm that you are sure. Nothing was erased.", code="not_sure")
-    erasure = await erase_person(database, slug, person, form.get("rule", ""), now=now)
+    erasure = await erase_person_and_return_erasure(database, slug, person, form.get("rule", ""), now=now)
     await erasures.start_and_wait(erasure, now=now, wait_seconds=ERASURE_WAIT_SECONDS)
     return RedirectResponse(f"/admin/campaigns/{slug}/privacy/receipts/{erasure.receipt}", status_code=303)
 
 
 @router.get("/privacy/receipts/{receipt}")
-async def show_receipt(request: Request, connection: Transaction, slug: str, receipt: ReceiptNumber) -> HTMLResponse:
+async def show_erasure_receipt_page(
+    request: Request, connection: Transaction, slug: str, receipt: ReceiptNumber
+) -> HTMLResponse:
     """Show the receipt of an erasure, to print or to send."""
-    campaign = await load_campaign_for_page(connection, slug)
-    erasure = await load_erasure(connection, campaign, receipt)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
+    erasure = await load_erasure_or_refuse(connection, campaign, receipt)
     return render_page(request, "admin/erasure_receipt.html", {"campaign": campaign, "erasure": erasure})

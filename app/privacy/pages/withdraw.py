@@ -10,7 +10,7 @@ from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_
 from app.annotation.hits.completion import load_completion_if_visit_is_over, outcome_of_finished_visit_or_none
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_replies import load_reply_after_erasure_or_none
-from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_token
+from app.annotation.hits.pages.annotator import ANNOTATOR_PATH, read_worker_token_or_refuse
 from app.annotation.hits.withdrawal_code import WithdrawalCodes
 from app.annotation.platforms.assignments import WorkerToken, refuse_outdated_token
 from app.annotation.platforms.registry import platform_with_title
@@ -27,10 +27,10 @@ from app.http.dependencies import (
     set_request_language,
 )
 from app.privacy.withdrawal import (
-    load_withdrawal_state,
-    store_withdrawal_code,
-    undo_withdrawal,
-    withdraw_annotator,
+    load_withdrawal_state_or_refuse,
+    store_withdrawal_code_hash,
+    undo_withdrawal_or_refuse,
+    withdraw_annotator_and_return_erasure,
 )
 from app.record.campaign import load_campaign
 
@@ -38,33 +38,33 @@ router = APIRouter(include_in_schema=False)
 
 WITHDRAW_PATH = ANNOTATOR_PATH + "/withdraw"
 SHOWN_REFUSALS = ("withdrawal_final", "not_withdrawn")
-WITHDRAWAL_ACTIONS = {"withdraw": withdraw_annotator, "keep": undo_withdrawal}
+WITHDRAWAL_ACTIONS = {"withdraw": withdraw_annotator_and_return_erasure, "keep": undo_withdrawal_or_refuse}
 
 
-async def read_current_token(request: Request, platform_name: str, link_key: str, token: str) -> WorkerToken:
-    """Return the content of a token that is not older than its assignment. Raises as `read_token`."""
+async def read_current_token_or_refuse(request: Request, platform_name: str, link_key: str, token: str) -> WorkerToken:
+    """Return the content of a token that is not older than its assignment. Raises as `read_worker_token_or_refuse`."""
     async with borrow_serving_connection(request) as connection:
-        worker_token = await read_token(request, connection, token, platform_name, link_key)
+        worker_token = await read_worker_token_or_refuse(request, connection, token, platform_name, link_key)
         await refuse_outdated_token(connection, worker_token)
     return worker_token
 
 
 @router.get(WITHDRAW_PATH)
-async def show_withdrawal(
+async def show_withdrawal_page(
     request: Request, database: Database, platform_name: str, link_key: str, now: Now
 ) -> HTMLResponse:
     token = request.query_params.get("t", "")
-    worker_token = await read_current_token(request, platform_name, link_key, token)
-    return await render_withdrawal(request, database, worker_token, now=now)
+    worker_token = await read_current_token_or_refuse(request, platform_name, link_key, token)
+    return await render_withdrawal_page(request, database, worker_token, now=now)
 
 
 @router.post(WITHDRAW_PATH, dependencies=[Depends(read_whole_body)])
-async def post_withdrawal(
+async def submit_withdrawal_or_its_undoing(
     request: Request, database: Database, platform_name: str, link_key: str, now: Now
 ) -> HTMLResponse:
     """Have the answers removed after a day, or take that back."""
     form = form_text_by_name_refusing_repeats(await request.form())
-    worker_token = await read_current_token(request, platform_name, link_key, form.get("token", ""))
+    worker_token = await read_current_token_or_refuse(request, platform_name, link_key, form.get("token", ""))
     action = WITHDRAWAL_ACTIONS.get(form.get("action", ""))
     if action is None:
         raise Invalid("This form is not complete. Nothing was changed.", code="invalid")
@@ -74,11 +74,11 @@ async def post_withdrawal(
             campaign = await load_campaign(connection, assignment.campaign_id)
             await action(connection, campaign, assignment.assignment_id, now=now)
     except Conflict as refusal:  # sent twice, or too late: the page says how things are
-        return await render_withdrawal(request, database, worker_token, now=now, refusal=refusal)
-    return await render_withdrawal(request, database, worker_token, now=now)
+        return await render_withdrawal_page(request, database, worker_token, now=now, refusal=refusal)
+    return await render_withdrawal_page(request, database, worker_token, now=now)
 
 
-async def render_withdrawal(
+async def render_withdrawal_page(
     request: Request,
     database: Database,
     worker_token: WorkerToken,
@@ -90,10 +90,10 @@ async def render_withdrawal(
     assignment = worker_token.assignment
     async with database.begin() as connection:
         campaign: Campaign = await load_campaign(connection, assignment.campaign_id)
-        state = await load_withdrawal_state(connection, campaign, assignment.assignment_id)
+        state = await load_withdrawal_state_or_refuse(connection, campaign, assignment.assignment_id)
         code = codes.code_of_annotator(campaign.id, state.annotator_id)
         if state.erasure is None:
-            await store_withdrawal_code(connection, campaign.id, state.annotator_id, code)
+            await store_withdrawal_code_hash(connection, campaign.id, state.annotator_id, code)
         way_back = outcome = None
         if state.can_be_undone:
             driver = await driver_of(connection)

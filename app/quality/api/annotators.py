@@ -15,7 +15,7 @@ from app.quality.decisions import MAX_REASON_CHARACTERS, BlockedState, find_anno
 from app.quality.dependencies import Comparisons, Medians, Revisions
 from app.quality.peer_agreement import AnnotatorComparison
 from app.record import law_editions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 
 ANNOTATOR_NOT_FOUND_REFUSALS = {404: "`campaign_not_found`, `annotator_not_found`"}
 
@@ -144,7 +144,7 @@ async def list_annotators(
     """Return a campaign's annotators with a summary of their work. Sorted by name, A1 comes first; otherwise the
     largest value does.
     """
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     lines = await annotators.load_annotator_lines(
         connection, campaign, sorting=sort, rising=rising, limit=limit, offset=offset, median_seconds=medians
     )
@@ -161,7 +161,7 @@ async def get_annotator(
     connection: Transaction, comparisons: Comparisons, slug: str, annotator: AnnotatorNameOrPseudonym
 ) -> Annotator:
     """Return one annotator."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     (line,) = await annotators.load_annotator_lines(connection, campaign, limit=1, annotator_id=annotator_id)
     return Annotator.from_line(
@@ -178,7 +178,7 @@ async def list_answers(
     offset: AnnotatorOffset = 0,
 ) -> list[AnswerOfAnnotator]:
     """Return an annotator's answers, newest first; if there are several criteria, with the values of the first."""
-    campaign = await load_campaign_by_slug(connection, slug)
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     annotator_id = await find_annotator_id_or_refuse(connection, campaign, annotator)
     lines = await annotator_answers.load_answer_lines_of_annotator(
         connection, campaign, annotator_id, limit=limit, offset=offset
@@ -257,7 +257,7 @@ class CampaignLawEdition(BaseModel):
 @router.get("/law-edition", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_law_edition(connection: Transaction, slug: str) -> CampaignLawEdition:
     """Return the edition of the campaign's update law."""
-    edition = await law_editions.load_law_edition(connection, await load_campaign_by_slug(connection, slug))
+    edition = await law_editions.load_law_edition(connection, await load_campaign_by_slug_or_refuse(connection, slug))
     return CampaignLawEdition(**asdict(edition))
 
 

@@ -15,11 +15,11 @@ from app.quality.bulk_decisions import (
     MAX_ANNOTATORS_AT_ONCE,
     AnnotatorState,
     BulkAction,
-    apply_bulk_decision_to_annotators,
+    apply_bulk_decision_and_return_outcome,
 )
 from app.quality.decisions import MAX_REASON_CHARACTERS
 from app.quality.dependencies import Revisions
-from app.record.campaign import load_campaign_for_page
+from app.record.campaign import load_campaign_for_page_or_refuse
 
 MAX_MATRIX_ROWS = 200
 
@@ -69,7 +69,7 @@ async def decide_on_several_annotators(
 
     Each annotator is decided about separately. The reply comes when the posteriors include the decisions.
     """
-    outcome = await apply_bulk_decision_to_annotators(
+    outcome = await apply_bulk_decision_and_return_outcome(
         database,
         slug,
         list(decision.states_before) if decision.action == "undo" else list(dict.fromkeys(decision.annotators)),
@@ -129,7 +129,7 @@ async def get_quality_matrix(
     offset: Annotated[int, Query(ge=0, le=10_000_000)] = 0,
 ) -> QualityMatrix:
     """Return what each rule can say about each annotator, as on the page Quality."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     matrix = await inbox.load_page_of_quality_inbox(
         connection, campaign, item_count=campaign.item_count, limit=limit, offset=offset
     )
@@ -186,7 +186,7 @@ class CheckItemSummary(BaseModel):
 @router.get("/findings", responses=openapi_description_of_refusals({404: "`campaign_not_found`"}))
 async def get_findings(connection: Transaction, slug: str) -> list[FindingOfRule]:
     """Return the newest 200 findings, newest first."""
-    campaign = await load_campaign_for_page(connection, slug)
+    campaign = await load_campaign_for_page_or_refuse(connection, slug)
     rows = await listings.load_newest_findings(connection, campaign.id)
     return [FindingOfRule(annotator=row.name, **row._asdict()) for row in rows]
 
@@ -201,6 +201,6 @@ async def get_checks(connection: Transaction, slug: str) -> list[CheckItemSummar
             **{name: value for name, value in asdict(line).items() if name != "histograms"},
         )
         for line in await listings.load_check_lines_with_outcome_counts(
-            connection, await load_campaign_for_page(connection, slug)
+            connection, await load_campaign_for_page_or_refuse(connection, slug)
         )
     ]

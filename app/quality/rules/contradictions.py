@@ -102,5 +102,5 @@ def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple
         if first is not None:
             contradictions, implied_pairs = contradictions + (first[1] == -first[0]), implied_pairs + 1
         for pair in pairs:
-            implications.add_outcome_and_return_implied(*pair)
+            implications.add_outcome_and_return_implied_or_none(*pair)
     return contradictions, implied_pairs

@@ -160,9 +160,9 @@ class PooledSigns(QualityRule):
         return min(max(self.least_percent / 100, (1.0 + 2.0 * usual_share) / 3.0), 0.99)
 
 
-def log_bayes_factor_or_zero(events: int, cases: int, max_share: float) -> float:
+def log_bayes_factor_or_zero(event_count: int, case_count: int, max_share: float) -> float:
     """Logarithm of the Bayes factor against a careful annotator, 0 without a case."""
-    return log_bayes_factor(events, cases, max_share) if cases else 0.0
+    return log_bayes_factor(event_count, case_count, max_share) if case_count else 0.0
 
 
 def log_of_mean_given_logs(first: float, second: float) -> float:

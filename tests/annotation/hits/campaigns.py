@@ -96,7 +96,7 @@ async def submit_scores(
     chosen = scores or [float(10 * (i + 1) % 101) for i in hit.items]
     async with borrow_autocommit_driver(engine) as connection:
         answer = Answer(dict(zip(hit.items, chosen, strict=True)))
-        return await submission.store_answer_of_hit(connection, assignment, hit.id, answer, now=now)
+        return await submission.store_answer_of_hit_and_return_receipt(connection, assignment, hit.id, answer, now=now)
 
 
 def form_fields(html: str) -> dict[str, str]:

@@ -44,12 +44,14 @@ async def submit_by_criterion(
     """By the name of each criterion, the values of the HIT's items."""
     answers = {name: Answer(dict(zip(hit.items, values, strict=True)), **more) for name, values in said.items()}
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.store_answer_of_hit(connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW)
+        return await submission.store_answer_of_hit_and_return_receipt(
+            connection, assignment, hit.id, AnswerByCriterion(answers), now=NOW
+        )
 
 
 def simulate_answers(campaign: Any, items: Sequence[int], rng: np.random.Generator) -> dict[str, Sequence[float]]:
     """An answer by each criterion, each another."""
-    given = [view.design.simulate_answer(rng.random(len(items)).tolist()) for view in campaign.criteria]
+    given = [view.design.simulate_answer_values(rng.random(len(items)).tolist()) for view in campaign.criteria]
     return dict(zip(campaign.criterion_names, given, strict=True))
 
 

@@ -39,5 +39,5 @@ async def answer_hits_of_systems(engine: AsyncEngine, campaign: Campaign, *, by:
             if (await find_or_lease_next_hit(engine, me, cache=cache)).hit is None:
                 break
             hit = await try_to_lease_hit(engine, me, cache=cache)
-            seen = campaign.design.simulate_answer([item / 10 for item in hit.items])
+            seen = campaign.design.simulate_answer_values([item / 10 for item in hit.items])
             await submit_scores(engine, me, hit, scores=seen)

@@ -17,7 +17,7 @@ from app.database.bulk import open_snapshot
 from app.database.session import ServingConnections, begin_transaction, borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
 from app.errors import Gone, Invalid, NotFound
-from app.record.replay import verify_by_replay
+from app.record.replay import verify_by_replay_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     begin_session_with_short_lock_timeout,
@@ -48,7 +48,7 @@ def answer_to(leased: tuple[AssignmentId, HitOnPage], score: float = 50.0) -> Su
 
 async def store(engine, campaign, answers):
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.store_answers(connection, campaign.id, answers)
+        return await submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
 
 
 @pytest.mark.parametrize("law", SCORE_LAWS)
@@ -66,7 +66,7 @@ async def test_answers_stored_together_change_posteriors_like_one_after_another(
         assert [receipt.seq for receipt in receipts] == sorted(receipt.seq for receipt in receipts)
     assert await fetch_value(engine, "SELECT count(DISTINCT transaction_id) FROM responses") == 3
     async with open_snapshot(engine) as connection:
-        verification = await verify_by_replay(connection, campaign)
+        verification = await verify_by_replay_or_refuse(connection, campaign)
     assert (verification.responses, verification.has_no_mismatches) == (13, True)
 
 
@@ -83,7 +83,7 @@ async def test_several_criteria_learn_from_all_answers_of_a_batch(engine):
     receipts = await store(engine, campaign, answers)
     assert all(isinstance(receipt, AnswerReceipt) for receipt in receipts)
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_a_bad_answer_fails_alone(engine):
@@ -105,7 +105,7 @@ async def test_a_bad_answer_fails_alone(engine):
     (refusal,) = await store(engine, campaign, [stranger])
     assert refusal.code == "hit_not_found"
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
@@ -114,10 +114,11 @@ async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
     good, bad, last = await lease_to_each(engine, campaign, 3)
     await execute_sql(engine, f"ALTER TABLE responses ADD CONSTRAINT unlucky CHECK (hit_id <> {bad[1].id})")
     connections = ServingConnections(engine, 1)
-    queue = BatchQueue(connections, submission.store_answers)
+    queue = BatchQueue(connections, submission.store_answers_and_return_outcomes)
     try:
         outcomes = await asyncio.gather(
-            *(queue.submit(campaign.id, answer_to(one)) for one in (good, bad, last)), return_exceptions=True
+            *(queue.submit_and_await_reply(campaign.id, answer_to(one)) for one in (good, bad, last)),
+            return_exceptions=True,
         )
     finally:
         await connections.close()
@@ -126,7 +127,7 @@ async def test_an_answer_that_postgresql_cannot_store_fails_alone(engine):
     assert "unlucky" in str(outcomes[1])
     assert await fetch_rows(engine, "SELECT id FROM hits WHERE closed_at IS NULL") == [(bad[1].id,)]
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_of_two_answers_to_a_hit_in_one_batch_the_first_counts(engine):
@@ -157,7 +158,9 @@ async def test_answers_keep_their_receipts_if_the_connection_is_lost_before_a_la
         items = {*late[1].items} - {*in_time[1].items}
         await holding.execute("SELECT FROM posteriors WHERE subject = ANY($1) FOR NO KEY UPDATE", items)
         async with borrow_autocommit_driver(engine) as connection:
-            storing = asyncio.create_task(submission.store_answers(connection, campaign.id, answers))
+            storing = asyncio.create_task(
+                submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
+            )
             await wait_until(engine, requests_are_waiting_sql(1))
             connection.terminate()
             receipt, problem, unserved = await storing
@@ -213,7 +216,7 @@ async def test_a_person_who_cannot_judge_an_item_counts_once_however_many_answer
     assert await fetch_value(engine, "SELECT count(DISTINCT transaction_id) FROM responses") == 1
     assert await fetch_value(engine, "SELECT unjudged FROM posteriors WHERE subject = :item", item=unclear) == 1
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_deadlock(engine):
@@ -230,7 +233,7 @@ async def test_two_batches_that_share_hits_and_items_in_opposite_order_do_not_de
     assert sum(not outcome.repeated for outcome in outcomes) == len(answers)
     assert len({(outcome.hit_id, outcome.seq) for outcome in outcomes}) == len(answers)
     async with open_snapshot(engine) as connection:
-        assert (await verify_by_replay(connection, campaign)).has_no_mismatches
+        assert (await verify_by_replay_or_refuse(connection, campaign)).has_no_mismatches
 
 
 async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):
@@ -241,7 +244,7 @@ async def test_a_late_answer_that_waits_for_a_lock_too_long_fails_alone(engine):
     async with begin_transaction(engine) as holding:
         await holding.execute(f"SELECT FROM posteriors WHERE subject = {late[1].items[0]} FOR NO KEY UPDATE")
         async with begin_session_with_short_lock_timeout(engine) as connection:
-            receipt, problem = await submission.store_answers(connection, campaign.id, answers)
+            receipt, problem = await submission.store_answers_and_return_outcomes(connection, campaign.id, answers)
     assert isinstance(receipt, AnswerReceipt)
     assert isinstance(problem, LockNotAvailableError)
     again = await store(engine, campaign, answers)

@@ -31,7 +31,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Gone, NotFound
 from app.quality import decisions
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.responses import COUNTING_RESPONSES_CONDITION
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -115,7 +115,7 @@ class AnyOrder(RuleBasedStateMachine):
         async def change() -> None:
             async with self.engine.begin() as connection:
                 text = {"consent": f"Version {self.texts + 1}"}
-                await settings_edits.store_changed_settings(
+                await settings_edits.store_changed_settings_or_refuse(
                     connection, self.campaign.slug, lambda before: before.model_copy(update=text)
                 )
 
@@ -168,7 +168,9 @@ class AnyOrder(RuleBasedStateMachine):
     async def submit(self, who: int, hit: HitOnPage, said: list[float]) -> AnswerReceipt:
         answer = Answer(dict(zip(hit.items, said, strict=False)))
         async with borrow_autocommit_driver(self.engine) as connection:
-            return await submission.store_answer_of_hit(connection, self.people[who], hit.id, answer, now=NOW)
+            return await submission.store_answer_of_hit_and_return_receipt(
+                connection, self.people[who], hit.id, answer, now=NOW
+            )
 
     def changes_the_last_answer(self, who: int, said: list[float]) -> None:
         try:
@@ -182,9 +184,11 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def change(self, who: int, said: list[float]) -> tuple[undo.ReopenedAnswer, AnswerReceipt]:
         async with borrow_autocommit_driver(self.engine) as connection:
-            last = await undo.load_last_answer_for_change(connection, self.people[who], now=NOW)
+            last = await undo.load_last_answer_for_change_or_refuse(connection, self.people[who], now=NOW)
             answer = Answer(dict(zip(last.hit.items, said, strict=False)))
-            receipt = await undo.replace_answer(connection, self.people[who], last.hit.id, last.seq, answer, now=NOW)
+            receipt = await undo.replace_answer_and_return_receipt_or_refuse(
+                connection, self.people[who], last.hit.id, last.seq, answer, now=NOW
+            )
         return last, receipt
 
     def leases_end(self) -> None:
@@ -208,7 +212,7 @@ class AnyOrder(RuleBasedStateMachine):
             self.barred.pop(who)
 
     def decisions_are_acted_on(self) -> None:
-        self.run(revisions.revise_posteriors(self.engine, self.campaign.id, now=NOW))
+        self.run(revisions.revise_posteriors_if_decision_missing(self.engine, self.campaign.id, now=NOW))
         newest = {hit.id: seq for who, given in self.answers.items() if not self.excluded(who) for seq, hit, _ in given}
         counted = f"SELECT hit_id, seq FROM responses WHERE campaign_id = :campaign AND {COUNTING_RESPONSES_CONDITION}"
         assert dict(self.run(fetch_rows(self.engine, counted, campaign=self.campaign.id))) == newest
@@ -282,8 +286,8 @@ class AnyOrder(RuleBasedStateMachine):
 
     async def replayed(self) -> None:
         async with open_snapshot(self.engine) as connection:
-            row: Campaign = await load_campaign_by_slug(connection, self.campaign.slug)
-            assert (await replay.verify_by_replay(connection, row)).has_no_mismatches
+            row: Campaign = await load_campaign_by_slug_or_refuse(connection, self.campaign.slug)
+            assert (await replay.verify_by_replay_or_refuse(connection, row)).has_no_mismatches
 
     async def check_record(self) -> None:
         stored = await fetch_rows(

@@ -13,7 +13,7 @@ from app.annotation.onboarding import participant_lists, personal_links
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict, Invalid
-from app.privacy.erasures import erase_person
+from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -57,7 +57,9 @@ async def launch(engine, draft):
 
 async def add_to_group(engine, campaign, group, *people):
     async with engine.begin() as connection:
-        await participant_lists.change_participant_list(connection, campaign, group, people, "add", now=NOW)
+        await participant_lists.change_participant_list_and_count_changes(
+            connection, campaign, group, people, "add", now=NOW
+        )
 
 
 async def judge_until_nothing_is_left(engine, assignment, cache=None):
@@ -142,7 +144,7 @@ async def test_an_erased_person_is_in_no_group(engine):
     campaign = await create_campaign_with_assigned_items(engine, dict.fromkeys(range(6), "experts"))
     await create_annotator(engine, campaign, "ann", "api")
     await add_to_group(engine, campaign, "experts", "ann", "bea")
-    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=NOW)
     assert await fetch_rows(engine, "SELECT list, worker_id FROM participant_lists") == [("experts", "bea")]
 
 

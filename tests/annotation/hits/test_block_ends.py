@@ -43,7 +43,7 @@ LATER = NOW + timedelta(hours=2)
 
 async def change_settings(engine, campaign, **changes):
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda settings: settings.model_copy(update=changes)
         )
 
@@ -98,7 +98,7 @@ async def test_a_launch_with_fewer_conditions_after_a_return_to_draft_gives_new_
     for one in people:
         await try_to_lease_hit(engine, one, cache=cache)
     async with engine.begin() as connection:
-        await empty_campaigns.revert_to_draft_if_unanswered(connection, campaign.slug)
+        await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
     two_voices = "UPDATE items SET fields = json_build_object('voice', number % 2) WHERE campaign_id = :campaign"
     await execute_sql(engine, two_voices, campaign=campaign.id)
     campaign = await launch(engine, campaign)

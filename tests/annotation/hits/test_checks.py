@@ -114,8 +114,8 @@ async def test_a_changed_answer_is_shown_again_as_it_was_changed_also_of_a_check
     told = await submit_scores(engine, me, hit, scores=[42.0] * 5)
     changed = Answer(dict.fromkeys(hit.items, 90.0))
     async with borrow_autocommit_driver(engine) as connection:
-        await undo.replace_answer(connection, me, hit.id, told.seq, changed, now=NOW)
-        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(connection, me, hit.id, told.seq, changed, now=NOW)
+        again = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
     shown = {value for name, value in again.form.items() if name.startswith("score-")}
     assert shown == {"90"}
     assert await fetch_rows(engine, "SELECT value FROM check_answers") == [(42.0,)]  # what counts is what came first
@@ -270,7 +270,7 @@ async def test_checks_that_the_way_of_asking_chosen_since_cannot_meet_are_refuse
     await import_items(engine, campaign, ITEMS + GOLD)
     chosen = {"design": "ordinal", "design_settings": {"labels": ["low", "high"]}}
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update=chosen)
         )
     with pytest.raises(Conflict, match="No answer can meet the check “g1”: 80 is not a possible") as refused:

@@ -10,7 +10,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, AnswerByCriterion
 from app.errors import Conflict, Invalid
 from app.quality import checks
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import NOW, create_annotator, fetch_rows, fetch_value, try_to_lease_hit
 from tests.annotation.hits.criteria import criteria_settings, submit_by_criterion
 from tests.api.conftest import api_client  # noqa: F401  (a fixture)
@@ -44,7 +44,7 @@ def values_by_name(values):
 
 async def outcomes(engine, campaign):
     async with engine.connect() as connection:
-        loaded = await load_campaign_by_slug(connection, campaign.slug)
+        loaded = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         return [(one.kind, one.met) for one in await checks.load_check_outcomes(connection, loaded)]
 
 
@@ -84,8 +84,10 @@ async def test_a_changed_answer_is_kept_apart_and_shown_again(engine):
         name: Answer(dict(zip(hit.items, values, strict=True))) for name, values in values_by_name(changed).items()
     }
     async with borrow_autocommit_driver(engine) as connection:
-        await undo.replace_answer(connection, me, hit.id, receipt.seq, AnswerByCriterion(answers), now=NOW)
-        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(
+            connection, me, hit.id, receipt.seq, AnswerByCriterion(answers), now=NOW
+        )
+        again = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
     place = hit.ids.index("g1")
     assert (again.form[f"c0-score-{place:02}"], again.form[f"c1-score-{place:02}"]) == ("10", "11")
     assert await fetch_rows(engine, ANSWERS) == [(75.0, [30.0], 10.0, [11.0])]
@@ -130,7 +132,7 @@ async def test_criteria_that_were_renamed_since_are_told_at_the_launch(engine):
         return settings.model_copy(update={"criteria": renamed})
 
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(connection, campaign.slug, with_new_names)
+        await settings_edits.store_changed_settings_or_refuse(connection, campaign.slug, with_new_names)
     with pytest.raises(Conflict, match="about the criterion “fluency”, but the campaign asks the criteria new ade"):
         await apply_action(engine, campaign)
 

@@ -20,9 +20,9 @@ from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.dashboard.square_counts import RecentSquareCounts
 from app.errors import Conflict
-from app.imports.items import import_items
+from app.imports.items import import_items_and_return_receipt
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds, create_or_find_rehearsal_and_led_crowd
+from app.simulation.rehearsals import RehearsalCrowd, RehearsalCrowds, create_or_find_rehearsal_and_take_crowd_lead
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -477,7 +477,9 @@ async def import_or_code(engine, campaign, table):
     """None if the items were imported, else the code of the refusal."""
     try:
         async with engine.begin() as connection:
-            await import_items(connection, campaign.slug, io.BytesIO(table.encode()), "more.csv", max_mb=1)
+            await import_items_and_return_receipt(
+                connection, campaign.slug, io.BytesIO(table.encode()), "more.csv", max_mb=1
+            )
     except Conflict as refusal:
         return refusal.code
     return None
@@ -557,7 +559,7 @@ async def test_a_rehearsal_keeps_to_the_blocks_and_lists(engine):
     population = population_with_random_bias_only(0.1, 0.25)
     crowd = RehearsalCrowd(annotators=6, population=population, truth_column=None)
     async with engine.begin() as connection:
-        copy, _ = await create_or_find_rehearsal_and_led_crowd(connection, campaign.slug, crowd, now=NOW)
+        copy, _ = await create_or_find_rehearsal_and_take_crowd_lead(connection, campaign.slug, crowd, now=NOW)
     crowds = RehearsalCrowds(engine, lambda: NOW, pause=0)
     crowds.start_crowd_of_rehearsal(copy, crowd)
     await wait_until(

@@ -13,8 +13,8 @@ from sqlalchemy import text
 from app.database import embedded
 from app.database.bulk import open_snapshot
 from app.database.session import create_engine
-from app.record.campaign import load_campaign_by_slug
-from app.record.replay import verify_by_replay
+from app.record.campaign import load_campaign_by_slug_or_refuse
+from app.record.replay import verify_by_replay_or_refuse
 from tests.database.test_embedded import postmaster_pid
 from tests.servers import easel_serving
 from tests.test_server import answers, assert_ended_in_order
@@ -86,7 +86,9 @@ async def check_what_is_stored(data, acknowledged):
         engine = create_engine(url, pool_size=1)
         async with open_snapshot(engine) as connection:
             hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))
-            found = await verify_by_replay(connection, await load_campaign_by_slug(connection, "lexical-frequency"))
+            found = await verify_by_replay_or_refuse(
+                connection, await load_campaign_by_slug_or_refuse(connection, "lexical-frequency")
+            )
         await engine.dispose()
     assert len(hits) == len(set(hits)) == found.responses
     assert set(acknowledged) <= set(hits)

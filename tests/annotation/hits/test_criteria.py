@@ -15,7 +15,7 @@ from app.designs.registry import DESIGNS
 from app.errors import Invalid
 from app.inference.online.laws import ONLINE_LAWS
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.campaign_law import convert_response_to_hit_of_law as read_by_law
 from app.record.responses import Response
 from tests.annotation.hits.campaigns import (
@@ -46,7 +46,9 @@ BROKEN = "It is broken or incomplete"
 
 async def verified(engine, campaign) -> replay.Verification:
     async with open_snapshot(engine) as connection:
-        return await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        return await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )
 
 
 async def states_of(engine, criterion):
@@ -123,7 +125,7 @@ async def test_an_excluded_annotator_is_left_out_by_every_criterion(engine, law)
             await revisions.store_decision_and_return_number(
                 connection, campaign, kind, "annotator", somebody, reason="", actor="ada", now=NOW
             )
-        await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
         assert (await verified(engine, campaign)).has_no_mismatches
         after = [await states_of(engine, criterion) for criterion in (0, 1)]
         assert [one == other for one, other in zip(before, after, strict=True)] == [kind == "include"] * 2
@@ -138,7 +140,7 @@ async def test_who_is_left_out_changes_no_posterior_by_any_criterion(engine):
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", somebody, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     before = [await states_of(engine, criterion) for criterion in (0, 1)]
     hit = await try_to_lease_hit(engine, me)
     await submit_by_criterion(engine, me, hit, simulate_answers(campaign, hit.items, np.random.default_rng(1)))
@@ -163,7 +165,7 @@ async def test_an_answer_that_does_not_say_all_is_refused_and_nothing_is_stored(
     answers = {name: Answer(dict.fromkeys(hit.items, 50.0)) for name in NAMES[:2]}
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.store_answer_of_hit(connection, me, hit.id, sent(answers), now=NOW)
+            await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, sent(answers), now=NOW)
     assert refused.value.code == code
     assert await responses(engine) == []
     assert (await verified(engine, campaign)).has_no_mismatches
@@ -187,7 +189,7 @@ async def test_a_field_of_no_criterion_says_nothing_by_any(engine):
     bare = Form({f"score-{item}": "40" for item in hit.items}, source="form")
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid) as refused:
-            await submission.store_answer_of_hit(connection, me, hit.id, bare, now=NOW)
+            await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, bare, now=NOW)
     assert refused.value.code == "scores_missing"
     assert await responses(engine) == []
 
@@ -199,7 +201,7 @@ async def test_the_fields_of_a_form_are_read_by_their_criterion(engine):
     fields = {f"c{k}-score-{item}": str(10 * item + k) for k in (0, 1) for item in hit.items}
     fields |= {f"c1-changes-{hit.items[1]}": "4", f"unjudged-{hit.items[0]}": BROKEN, "viewport": "390x844"}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Form(fields, "form"), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, Form(fields, "form"), now=NOW)
     ((_, _, items, stored, extra),) = await responses(engine)
     count = len(items)
     assert [math.isnan(number) for number in stored] == [k % count == 0 for k in range(2 * count)]
@@ -234,7 +236,9 @@ async def test_an_item_that_nobody_can_judge_leaves_the_pool_for_all_criteria(en
                 for view in campaign.criteria
             }
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.store_answer_of_hit(connection, me, hit.id, AnswerByCriterion(said), now=NOW)
+                await submission.store_answer_of_hit_and_return_receipt(
+                    connection, me, hit.id, AnswerByCriterion(said), now=NOW
+                )
             asked += 3 in hit.items
     assert asked == 2
     assert await fetch_value(engine, "SELECT status FROM campaigns") == "finished"
@@ -295,7 +299,8 @@ async def test_answers_go_on_while_somebody_is_left_out(engine):
     hit = await try_to_lease_hit(engine, other)
     said = simulate_answers(campaign, hit.items, np.random.default_rng(5))
     await asyncio.gather(
-        revisions.revise_posteriors(engine, campaign.id, now=NOW), submit_by_criterion(engine, other, hit, said)
+        revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW),
+        submit_by_criterion(engine, other, hit, said),
     )
     assert (await verified(engine, campaign)).has_no_mismatches
     assert await fetch_value(engine, "SELECT count(*) FROM responses") == 7
@@ -363,7 +368,9 @@ async def test_systems_are_scored_by_each_criterion_and_equal_outputs_count_for_
                 for name in NAMES[:2]
             }
             async with borrow_autocommit_driver(engine) as connection:
-                await submission.store_answer_of_hit(connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW)
+                await submission.store_answer_of_hit_and_return_receipt(
+                    connection, me, work.hit.id, AnswerByCriterion(answers), now=NOW
+                )
     lengths = "SELECT DISTINCT cardinality(values) / cardinality(items) FROM responses"
     assert await fetch_rows(engine, lengths) == [(2,)]
     assert (await verified(engine, campaign)).has_no_mismatches

@@ -12,7 +12,7 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import lifecycle
 from app.campaigns.settings import CampaignSettings
 from app.errors import Conflict
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -163,7 +163,7 @@ async def test_agreement_is_also_estimated_on_the_set_alone(engine):
     for name in ("ann", "bea", "cat"):
         await judge(engine, campaign, name, 3)
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         table = AGREEMENT_TABLE.fit(await load_campaign_answers(connection, row.criteria[0]), Options())
     names = [column.name for column in table.columns]
     rows = {row[0]: dict(zip(names, row, strict=True)) for row in table.rows}
@@ -178,7 +178,7 @@ async def test_agreement_of_preferences_is_also_estimated_on_the_set_alone(engin
     for name in ("ann", "bea", "cat"):
         assert (await judge(engine, campaign, name, 2, scores=[1, 2]))[0] == {3, 7}
     async with engine.connect() as connection:
-        row = await load_campaign_by_slug(connection, campaign.slug)
+        row = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
         table = AGREEMENT_TABLE.fit(await load_campaign_answers(connection, row.criteria[0]), Options())
     pairs = {row[0]: row for row in table.rows}
     assert pairs["pair_agreement_fixed_set"][[column.name for column in table.columns].index("pairs")] == 3

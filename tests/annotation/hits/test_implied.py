@@ -8,7 +8,7 @@ import pytest
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.database.session import create_engine
 from app.inference.preferences.implied_pairs import Implications
-from app.record.revisions import revise_posteriors, store_decision_and_return_number
+from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
 from app.selection.implied_pairs import mask_of_implied_pairs_asked_anyway
 from tests.annotation.hits.campaigns import (
     NOW,
@@ -60,7 +60,10 @@ async def test_what_an_annotators_answers_imply_is_not_asked_but_for_the_set_sha
     known = Implications()
     for who, (first, second), given in await answers_of(engine, campaign):
         anyway = mask_of_implied_pairs_asked_anyway(campaign.seed, who, first, [second], 10).item()
-        assert known.add_outcome_and_return_implied(first, second, 1 if given[0] < given[1] else -1) is None or anyway
+        assert (
+            known.add_outcome_and_return_implied_or_none(first, second, 1 if given[0] < given[1] else -1) is None
+            or anyway
+        )
     assert known.tally.answered + known.tally.not_asked == PAIRS
     assert known.tally.not_asked > PAIRS // 3
     assert known.tally.answered_otherwise == 0
@@ -136,7 +139,7 @@ async def test_an_answer_that_was_withdrawn_implies_nothing_any_more(engine):
         await store_decision_and_return_number(
             connection, campaign, "withdraw", "response", first, reason="a slip", actor="ada", now=NOW
         )
-    await revise_posteriors(engine, campaign.id, now=NOW)
+    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     await judge(engine, me, cache)
     again = (await answers_of(engine, campaign))[len(before) :]
     assert tuple(sorted(before[0][1])) in {tuple(sorted(pair)) for _, pair, _ in again}

@@ -22,17 +22,17 @@ class ObservedPieces(PagePiecesCache):
     are_from_pieces: list[bool] = field(default_factory=list)
     renders_with_marks: list[PageKey] = field(default_factory=list)
 
-    def page_or_none(self, key, values):
-        page = super().page_or_none(key, values)
+    def approximate_bytes_of_pieces(self, key, values):
+        page = super().approximate_bytes_of_pieces(key, values)
         self.are_from_pieces.append(page is not None)
         return page
 
-    def learn_from_rendered_page(self, key, context, values, page, render):
+    def page_html_or_none(self, key, context, values, page, render):
         def render_and_note(variables):
             self.renders_with_marks.append(key)
             return render(variables)
 
-        super().learn_from_rendered_page(key, context, values, page, render_and_note)
+        super().page_html_or_none(key, context, values, page, render_and_note)
 
 
 FETCH = {"x-easel": "fetch"}

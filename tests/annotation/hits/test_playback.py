@@ -32,7 +32,9 @@ async def answer(engine, campaign, fields, name="ann", source="page"):
     me = await create_annotator(engine, campaign, name)
     hit = await try_to_lease_hit(engine, me)
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Form(SCORES | fields, source), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(
+            connection, me, hit.id, Form(SCORES | fields, source), now=NOW
+        )
     return hit
 
 
@@ -106,8 +108,10 @@ async def test_a_changed_answer_needs_no_new_play(engine):
     me = await create_annotator(engine, campaign, "ann")
     changed = SCORES | {"score-00": "40", "plays-00": "0", "plays-01": "0"}
     async with borrow_autocommit_driver(engine) as connection:
-        last = await undo.load_last_answer_for_change(connection, me, now=NOW)
-        await undo.replace_answer(connection, me, hit.id, last.seq, Form(changed, "page"), now=NOW)
+        last = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(
+            connection, me, hit.id, last.seq, Form(changed, "page"), now=NOW
+        )
     assert await played_shares(engine, campaign) == [[1.0, 1.0]]
 
 

@@ -84,7 +84,7 @@ async def test_an_answer_that_commits_after_a_later_one_is_not_missed(engine):
         open_transaction = driver.transaction()
         await open_transaction.start()
         answer = Answer(dict.fromkeys(slow_hit.items, 50.0))
-        await submission.store_answer_of_hit(driver, slow, slow_hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(driver, slow, slow_hit.id, answer, now=NOW)
         await submit_scores(engine, quick, quick_hit)
         before = await judgment_counts(engine, campaign, copy)
         assert [before[item] for item in slow_hit.items] == [0] * 5

@@ -14,7 +14,7 @@ from app.designs.item_names import item_names
 from app.designs.remarks import Remark
 from app.quality import decisions
 from app.record import replay
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -58,7 +58,7 @@ async def flag(engine, campaign, name, item=2, *, reason=BROKEN, about=None):
     await execute_sql(engine, "UPDATE hits SET items = :items WHERE id = :hit", items=[0, 1, item], hit=hit.id)
     given = Answer({0: 1.0, 1: 2.0, item: 3.0}, remarks={about or str(item): Remark(flag=reason)}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.store_answer_of_hit(connection, me, hit.id, given, now=NOW)
+        return await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, given, now=NOW)
 
 
 async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_posterior(client, engine):
@@ -78,7 +78,9 @@ async def test_what_a_page_says_is_stored_beside_the_answer_and_changes_no_poste
         assert extra == stored
         async with open_snapshot(engine) as connection:
             assert (
-                await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+                await replay.verify_by_replay_or_refuse(
+                    connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+                )
             ).has_no_mismatches
     assert posteriors[0] == posteriors[1]
 
@@ -127,7 +129,7 @@ async def statements_of(engine, campaign):
     async with borrow_autocommit_driver(engine) as connection:
         with connection.query_logger(lambda query: sent.append(query.query)):
             answer = Answer(dict.fromkeys(hit.items, 50.0), source="page")
-            await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
+            await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     return sent
 
 
@@ -196,8 +198,10 @@ async def test_a_flag_that_was_taken_back_counts_for_nobody(client, engine):
     hit = await try_to_lease_hit(engine, me)
     flagged = Answer(dict.fromkeys(hit.items, 5.0), remarks={str(hit.items[0]): Remark(flag=BROKEN)}, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        told = await submission.store_answer_of_hit(connection, me, hit.id, flagged, now=NOW)
-        await undo.replace_answer(connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW)
+        told = await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, flagged, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(
+            connection, me, hit.id, told.seq, Answer(flagged.values), now=NOW
+        )
     await flag(engine, campaign, "bob", item=hit.items[0] if hit.items[0] > 1 else 2)
     assert await fetch_rows(engine, ALERTS) == []
 
@@ -213,13 +217,13 @@ async def test_a_remark_on_a_check_is_kept_as_that_and_its_alert_names_the_check
     said = {str(hit.items[place]): Remark("Why?", BROKEN)}
     answer = Answer(dict.fromkeys(hit.items, 5.0), remarks=said, source="page")
     async with borrow_autocommit_driver(engine) as connection:
-        told = await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
+        told = await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     stored = await fetch_value(engine, "SELECT extra FROM responses WHERE seq = :seq", seq=told.seq)
     number = await fetch_value(engine, "SELECT check_number FROM check_answers")
     assert stored == {"remarks": {f"check {number}": {"comment": "Why?", "flag": BROKEN}}}
     assert await fetch_rows(engine, ALERTS) == [(f"item {hit.ids[place]}", f"1 annotator: {BROKEN}")]
     async with borrow_autocommit_driver(engine) as connection:
-        shown = await undo.load_last_answer_for_change(connection, me, now=NOW)
+        shown = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
     assert shown.form[f"comment-0{place}"] == "Why?"
 
 
@@ -233,7 +237,7 @@ async def test_an_output_is_flagged_for_its_segment_alone(engine):
         )
         given = Answer({0: 1.0, 1: 2.0}, remarks={"0": Remark(flag="wrong")}, source="page")
         async with borrow_autocommit_driver(engine) as connection:
-            await submission.store_answer_of_hit(connection, me, hit.id, given, now=NOW)
+            await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, given, now=NOW)
     assert await fetch_rows(engine, ALERTS) == [("item ape for s0", "2 annotators")]
 
 
@@ -263,8 +267,8 @@ async def test_a_flag_on_an_output_that_two_systems_have_is_on_both(engine):
     same = names[[text.startswith("same") for text in hit.texts].index(True)]
     form = {f"score-{name}": "50" for name in names} | {f"flag-{same}": "wrong", "comment-hit": "Hm."}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Form(form, "form"), now=NOW)
-        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, Form(form, "form"), now=NOW)
+        again = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
     extra = await fetch_value(engine, "SELECT extra FROM responses")
     assert extra == {"remarks": {"0": {"flag": ""}, "1": {"flag": ""}, "hit": {"comment": "Hm."}}}
     assert {name: again.form[name] for name in form} == form

@@ -54,7 +54,7 @@ async def test_a_hit_and_its_answer_through_the_api_send_eight_statements(app, c
     campaign = await create_running_campaign(app.state.database)
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
-        token = await tokens.issue_api_token(connection, admin.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
     client.headers["authorization"] = f"Bearer {token}"
     who = {"annotator": "ann"}
 

@@ -69,7 +69,7 @@ async def test_touches_are_stored_in_the_order_of_the_items(engine):
     touches = {hit.items[1]: Touch(1200, 3, "keyboard")}
     async with begin_transaction(engine) as connection:
         answer = Answer(dict.fromkeys(hit.items, 50.0), touches, "390x844", "page")
-        await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     ((telemetry, *rest),) = await fetch_rows(engine, "SELECT telemetry::text, source, items FROM responses")
     assert json.loads(telemetry) == {
         "first_touch_ms": [None, 1200],
@@ -94,7 +94,7 @@ async def test_a_bad_answer_leaves_the_lease_open(engine, scores, code):
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     with pytest.raises(Invalid) as refusal:
         async with begin_transaction(engine) as connection:
-            await submission.store_answer_of_hit(
+            await submission.store_answer_of_hit_and_return_receipt(
                 connection, me, hit.id, Answer(dict(zip(hit.items, scores, strict=False))), now=NOW
             )
     assert refusal.value.code == code
@@ -107,7 +107,7 @@ async def test_scores_for_items_of_another_hit_are_refused(engine):
     hit = await try_to_lease_hit(engine, me := await create_annotator(engine, campaign))
     with pytest.raises(Invalid, match="not in this HIT"):
         async with begin_transaction(engine) as connection:
-            await submission.store_answer_of_hit(
+            await submission.store_answer_of_hit_and_return_receipt(
                 connection, me, hit.id, Answer(dict.fromkeys([*hit.items, 99], 1.0)), now=NOW
             )
 

@@ -13,7 +13,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import law_storage, unjudged
-from app.record.revisions import revise_posteriors, store_decision_and_return_number
+from app.record.revisions import revise_posteriors_if_decision_missing, store_decision_and_return_number
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -150,10 +150,10 @@ async def test_a_form_answers_about_what_is_shown(engine):
     fields = {f"score-{item}": "50" for item in hit.items}
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Invalid):
-            await submission.store_answer_of_hit(
+            await submission.store_answer_of_hit_and_return_receipt(
                 connection, me, hit.id, Form(fields | {f"score-{hidden}": "1"}, "form"), now=NOW
             )
-        await submission.store_answer_of_hit(connection, me, hit.id, Form(fields, "form"), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, Form(fields, "form"), now=NOW)
 
 
 async def test_systems_that_are_the_same_are_not_compared_with_each_other(engine):
@@ -230,7 +230,7 @@ async def test_a_system_joins_a_campaign_without_the_answers_that_are_left_out(e
         await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
         )
-    await revise_posteriors(engine, campaign.id, now=NOW)
+    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     await import_items(engine, campaign, outputs_table(("elk",)))
     assert await fetch_value(engine, "SELECT sum(judgments) FROM current_posteriors") == 8
     assert await replay_is_clean(engine, campaign.slug)
@@ -244,7 +244,7 @@ async def test_answers_that_are_left_out_use_no_segment(engine):
         await store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", out, reason="bot", actor="me", now=NOW
         )
-    await revise_posteriors(engine, campaign.id, now=NOW)
+    await revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     cache, me = PosteriorCache(), await create_annotator(engine, campaign, "one more")
     hit = await try_to_lease_hit(engine, me, cache=cache)
     assert uses(cache, campaign) == 4  # as they were loaded
@@ -280,7 +280,7 @@ async def test_an_output_that_cannot_be_judged_counts_for_nobody_and_its_system_
     async with borrow_autocommit_driver(engine) as connection:
         reason = campaign.unjudged_reasons[0] if campaign.unjudged_reasons else ""
         answer = Answer({other: 30.0}, unjudged={same: reason})
-        await submission.store_answer_of_hit(connection, me, hit.id, answer, now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, answer, now=NOW)
     assert await fetch_rows(engine, "SELECT number, judgments FROM current_posteriors ORDER BY number") == [
         (0, 0),
         (1, 0),
@@ -310,7 +310,9 @@ async def test_nobody_is_asked_again_about_outputs_that_they_could_not_judge(eng
         seen.append(hit.segment)
         scores, unjudged = ({}, dict.fromkeys(hit.items, reason)) if broken else (dict.fromkeys(hit.items, 50.0), {})
         async with borrow_autocommit_driver(engine) as connection:
-            await submission.store_answer_of_hit(connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW)
+            await submission.store_answer_of_hit_and_return_receipt(
+                connection, me, hit.id, Answer(scores, unjudged=unjudged), now=NOW
+            )
     assert {*seen[:3]} == {0, 1, 2}
     assert {*seen[3:]} == {seen[2]}
     assert (await find_or_lease_next_hit(engine, me)).reason == "seen_all"
@@ -325,7 +327,7 @@ def in_pairs(*outputs):
 
 def in_order(campaign, hit):
     """The system with the higher number is better."""
-    return campaign.design.simulate_answer([item / 10 for item in hit.items])
+    return campaign.design.simulate_answer_values([item / 10 for item in hit.items])
 
 
 async def judged_until(engine, campaign, people):

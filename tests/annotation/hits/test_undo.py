@@ -12,7 +12,7 @@ from app.designs.answer import Answer, Form
 from app.errors import Conflict, NotFound
 from app.quality import decisions
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -48,7 +48,9 @@ async def change(engine, statement):
 async def replaced(engine, someone, hit, answer, scores):
     sent = Answer(dict(zip(hit.items, scores, strict=True)))
     async with borrow_autocommit_driver(engine) as connection:
-        return await undo.replace_answer(connection, someone, hit.id, answer, sent, now=NOW)
+        return await undo.replace_answer_and_return_receipt_or_refuse(
+            connection, someone, hit.id, answer, sent, now=NOW
+        )
 
 
 async def scores_of(engine, campaign):
@@ -62,8 +64,8 @@ async def scores_of(engine, campaign):
 
 async def verified(engine, campaign):
     async with engine.connect() as connection:
-        now = await load_campaign_by_slug(connection, campaign.slug)
-        return (await replay.verify_by_replay(connection, now)).has_no_mismatches
+        now = await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        return (await replay.verify_by_replay_or_refuse(connection, now)).has_no_mismatches
 
 
 def again(html):
@@ -96,7 +98,7 @@ async def test_both_answers_stay_and_the_newer_one_counts(client, engine):
     reply = (await client.post(address, data=again(page) | dict.fromkeys(scores, "90"))).text
     assert form_fields(reply)["hit"] == form_fields(following)["hit"]  # the HIT that they hold stays theirs
     assert "1 set done" in reply
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     assert len(await rows(engine, "SELECT 1 FROM responses WHERE campaign_id = :id", id=campaign.id)) == 2
     judged = [score for _, score, judgments in await scores_of(engine, campaign) if judgments == 1]
@@ -131,7 +133,7 @@ async def test_the_posteriors_are_those_of_a_campaign_that_got_the_newer_answer_
                 await replaced(engine, someone, hit, told.seq, meant)
             else:
                 await submit_scores(engine, someone, hit, scores=meant)
-        await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+        await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
         scores[way] = await scores_of(engine, campaign)
     assert scores["changed"] == scores["plain"]
 
@@ -154,7 +156,7 @@ async def test_a_change_can_be_changed(engine):
     told = await submit_scores(engine, ann, hit)
     for score in (20.0, 70.0):
         told = await replaced(engine, ann, hit, told.seq, [score] * 5)
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     counting = [row for row in await scores_of(engine, campaign) if row[2]]
     assert [row[2] for row in counting] == [1] * 5
@@ -246,7 +248,7 @@ async def test_a_campaign_whose_items_have_all_judgments_still_takes_a_change_be
     hit, others = await try_to_lease_hit(engine, ann), await try_to_lease_hit(engine, bob)
     told = await submit_scores(engine, ann, hit)
     await replaced(engine, ann, hit, told.seq, [90.0] * 5)
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert [row[2] for row in await scores_of(engine, campaign)].count(1) == 5
     await submit_scores(engine, bob, others)
     ((status,),) = await rows(engine, "SELECT status FROM campaigns")
@@ -276,9 +278,9 @@ async def test_a_form_of_another_campaigns_answer_changes_nothing(engine):
     sent = Form({f"score-{item}": "3" for item in hit.items}, source="form")
     async with borrow_autocommit_driver(engine) as connection:
         with pytest.raises(Conflict):
-            await undo.replace_answer(connection, ann, hit.id, told.seq, sent, now=NOW)
+            await undo.replace_answer_and_return_receipt_or_refuse(connection, ann, hit.id, told.seq, sent, now=NOW)
         with pytest.raises(NotFound):
-            await undo.replace_answer(connection, ann, theirs.id, told.seq, sent, now=NOW)
+            await undo.replace_answer_and_return_receipt_or_refuse(connection, ann, theirs.id, told.seq, sent, now=NOW)
 
 
 async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_given_last(client, engine):
@@ -294,9 +296,9 @@ async def test_an_answer_is_changed_twenty_times_and_then_it_stays_as_it_was_giv
     assert (await replaced(engine, ann, hit, told[-2], [19.0] * 5)).repeated  # its reply was lost, and it is sent again
     with pytest.raises(Conflict, match="many times"):
         async with borrow_autocommit_driver(engine) as connection:
-            await undo.load_last_answer_for_change(connection, ann, now=NOW)
+            await undo.load_last_answer_for_change_or_refuse(connection, ann, now=NOW)
     assert len(await rows(engine, "SELECT 1 FROM responses")) == 21
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await verified(engine, campaign)
     after = await try_to_lease_hit(engine, ann)
     seq = (await submit_scores(engine, ann, after)).seq

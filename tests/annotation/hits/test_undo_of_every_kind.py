@@ -12,7 +12,7 @@ from app.designs.answer import Answer, Form
 from app.designs.item_names import item_names
 from app.designs.registry import DESIGNS
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -32,8 +32,8 @@ ITEM = "It is broken or incomplete"
 async def sent_back(engine, someone):
     """Reopen the last answer and send the form as it is filled in; what was reopened."""
     async with borrow_autocommit_driver(engine) as connection:
-        last = await undo.load_last_answer_for_change(connection, someone, now=NOW)
-        told = await undo.replace_answer(
+        last = await undo.load_last_answer_for_change_or_refuse(connection, someone, now=NOW)
+        told = await undo.replace_answer_and_return_receipt_or_refuse(
             connection, someone, last.hit.id, last.seq, Form(last.form, source="form"), now=NOW
         )
     assert told.seq > last.seq
@@ -43,16 +43,18 @@ async def sent_back(engine, someone):
 async def says_the_same(engine, campaign):
     newer, older = await fetch_rows(engine, SAID)
     assert repr(newer) == repr(older)  # NaN stands for what nobody judged
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     async with open_snapshot(engine) as connection:
-        verified = await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+        verified = await replay.verify_by_replay_or_refuse(
+            connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+        )
     assert (verified.responses, verified.has_no_mismatches) == (1, True)
 
 
 async def give_answer(engine, someone, answer):
     hit = await try_to_lease_hit(engine, someone)
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, someone, hit.id, answer(hit), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, someone, hit.id, answer(hit), now=NOW)
     return hit
 
 
@@ -73,7 +75,7 @@ async def test_of_every_design(engine, name, shares):
 
 
 def answer_of(design, items, shares):
-    return Answer(dict(zip(items, design.simulate_answer(shares[: len(items)]), strict=True)))
+    return Answer(dict(zip(items, design.simulate_answer_values(shares[: len(items)]), strict=True)))
 
 
 async def test_of_several_criteria(engine):
@@ -120,8 +122,8 @@ async def test_of_a_hit_with_checks_and_what_was_said_of_these_stays_as_it_was_f
     changed = Form({**last.form, **{f"score-{name}": "1" for name in names}}, source="form")
     before = await fetch_rows(engine, "SELECT check_number, value FROM check_answers")
     async with borrow_autocommit_driver(engine) as connection:
-        again = await undo.load_last_answer_for_change(connection, me, now=NOW)
-        await undo.replace_answer(connection, me, hit.id, again.seq, changed, now=NOW)
+        again = await undo.load_last_answer_for_change_or_refuse(connection, me, now=NOW)
+        await undo.replace_answer_and_return_receipt_or_refuse(connection, me, hit.id, again.seq, changed, now=NOW)
     assert await fetch_rows(engine, "SELECT check_number, value FROM check_answers") == before
     ((stored,),) = await fetch_rows(engine, "SELECT values FROM responses ORDER BY seq DESC LIMIT 1")
     assert stored == [1.0] * 4

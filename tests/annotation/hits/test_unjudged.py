@@ -12,7 +12,7 @@ from app.database.session import borrow_autocommit_driver
 from app.designs.answer import Answer, Form
 from app.errors import Invalid
 from app.record import replay, revisions
-from app.record.campaign import load_campaign_by_slug
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -40,13 +40,15 @@ async def answer(engine, assignment, hit, unjudged, reason=BROKEN):
     others = [item for item in hit.items if item not in unjudged]
     given = Answer({item: float(1 + k) for k, item in enumerate(others)}, unjudged=dict.fromkeys(unjudged, reason))
     async with borrow_autocommit_driver(engine) as connection:
-        return await submission.store_answer_of_hit(connection, assignment, hit.id, given, now=NOW)
+        return await submission.store_answer_of_hit_and_return_receipt(connection, assignment, hit.id, given, now=NOW)
 
 
 async def is_clean(engine, campaign) -> bool:
     async with open_snapshot(engine) as connection:
         return (
-            await replay.verify_by_replay(connection, await load_campaign_by_slug(connection, campaign.slug))
+            await replay.verify_by_replay_or_refuse(
+                connection, await load_campaign_by_slug_or_refuse(connection, campaign.slug)
+            )
         ).has_no_mismatches
 
 
@@ -98,7 +100,7 @@ async def test_an_excluded_annotators_word_no_longer_counts_and_the_item_is_aske
         await revisions.store_decision_and_return_number(
             connection, campaign, "exclude", "annotator", first, reason="", actor="ada", now=NOW
         )
-    await revisions.revise_posteriors(engine, campaign.id, now=NOW)
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
     assert await people(engine) == {0: 1, 1: 1}
     assert await is_clean(engine, campaign)
     hit = await try_to_lease_hit(engine, them[2])
@@ -192,9 +194,11 @@ async def test_an_item_that_leaves_the_pool_between_draw_and_lease_is_not_asked_
         if not drawn:
             await execute_sql(engine, "UPDATE posteriors SET unjudged = 2 WHERE subject = :item", item=leader)
         drawn.append(leader)
-        return await lease_functions_sql.try_to_lease_hits(connection, campaign_id, proposed, **more)
+        return await lease_functions_sql.try_to_lease_hits_and_return_them_by_place(
+            connection, campaign_id, proposed, **more
+        )
 
-    monkeypatch.setattr(leases, "try_to_lease_hits", leaving)
+    monkeypatch.setattr(leases, "try_to_lease_hits_and_return_them_by_place", leaving)
     work = await find_or_lease_next_hit(engine, me)
     assert work.hit is None or drawn[0] not in work.hit.items
     assert await fetch_value(engine, "SELECT count(*) FROM hits WHERE :item = ANY(items)", item=drawn[0]) == 0
@@ -204,7 +208,7 @@ async def test_judgments_beyond_those_wanted_of_an_item_that_left_the_pool_are_n
     campaign = await asking(engine, items=2, judgments_per_item=3)
     await execute_sql(engine, "UPDATE posteriors SET unjudged = 2, judgments = 5 WHERE subject = 0")
     async with engine.begin() as connection:
-        assert (await summaries.load_campaign_with_progress(connection, campaign.slug)).judgments_wanted == 6
+        assert (await summaries.load_campaign_with_progress_or_refuse(connection, campaign.slug)).judgments_wanted == 6
 
 
 @pytest.mark.parametrize("design", ["pairwise", "baseline"])
@@ -266,7 +270,7 @@ async def test_of_a_ranking_the_others_keep_their_order(engine):
     a, b, c, d = hit.items
     form = {f"score-{a}": "4", f"score-{b}": "1", f"score-{c}": "3", f"score-{d}": "2", f"unjudged-{b}": BROKEN}
     async with borrow_autocommit_driver(engine) as connection:
-        await submission.store_answer_of_hit(connection, me, hit.id, Form(form, "form"), now=NOW)
+        await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, Form(form, "form"), now=NOW)
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{3,NaN,2,1}"
     assert await is_clean(engine, campaign)
 
@@ -281,10 +285,10 @@ async def test_of_best_and_worst_the_others_have_theirs(engine):
             form = Form({"best": best, "worst": str(c), f"unjudged-{b}": BROKEN}, "form")
             if refused:
                 with pytest.raises(Invalid) as problem:
-                    await submission.store_answer_of_hit(connection, me, hit.id, form, now=NOW)
+                    await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, form, now=NOW)
                 assert problem.value.code == "answer_impossible"
             else:
-                await submission.store_answer_of_hit(connection, me, hit.id, form, now=NOW)
+                await submission.store_answer_of_hit_and_return_receipt(connection, me, hit.id, form, now=NOW)
     assert await fetch_value(engine, "SELECT values::text FROM responses") == "{1,NaN,3,2}"
     assert await is_clean(engine, campaign)
 

@@ -131,7 +131,7 @@ async def test_a_hit_that_cannot_be_leased_for_one_annotator_is_leased_for_other
     async with begin_transaction(impatient) as holding:
         second = await holding.fetchval("SELECT annotator_id FROM assignments WHERE id = $1", people[1].assignment_id)
         await holding.execute("SELECT FROM annotators WHERE id = $1 FOR NO KEY UPDATE", second)
-        requests = [queue.submit(campaign.id, VisitRequest(next_hit=next_of(one))) for one in people]
+        requests = [queue.submit_and_await_reply(campaign.id, VisitRequest(next_hit=next_of(one))) for one in people]
         first, waiting, third = await asyncio.gather(*requests, return_exceptions=True)
     assert isinstance(first, VisitReply)
     assert first.next_hit_or_raise_refusal().hit
@@ -182,7 +182,7 @@ async def test_an_answer_keeps_its_receipt_if_its_annotator_alone_gets_no_next_h
         requests = [
             VisitRequest(answer_of(one, hit), next_of(one)) for one, hit in ((page, held), (other, held_by_other))
         ]
-        stored, served = await asyncio.gather(*(queue.submit(campaign.id, one) for one in requests))
+        stored, served = await asyncio.gather(*(queue.submit_and_await_reply(campaign.id, one) for one in requests))
     assert (stored.receipt_or_raise_refusal().hit_id, stored.receipt_or_raise_refusal().repeated) == (held.id, False)
     assert isinstance(stored.problem, Exception)
     assert sqlstate_of_error_or_empty(stored.problem) == "55P03"

@@ -14,9 +14,9 @@ from app.annotation.hits.assignment import AssignmentQuery
 from app.annotation.hits.campaign_index import PosteriorCache
 from app.campaigns import settings_edits
 from app.database.session import borrow_autocommit_driver
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from app.simulation.annotators import population_with_random_bias_only
-from app.simulation.crowd import answer_hits_by_simulated_annotators
+from app.simulation.crowd import answer_hits_by_simulated_annotators_and_count
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -45,7 +45,7 @@ async def campaign(engine):
 
 async def change_text(engine, campaign, text):
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda before: before.model_copy(update={"consent": text})
         )
 
@@ -211,7 +211,7 @@ async def test_consent_asked_for_after_the_launch_is_asked_of_who_works_already(
 
 
 async def test_simulated_annotators_agree_to_nothing(engine, campaign):
-    made = await answer_hits_by_simulated_annotators(
+    made = await answer_hits_by_simulated_annotators_and_count(
         engine,
         campaign,
         hits=3,
@@ -249,7 +249,7 @@ async def test_after_admission_the_way_to_a_hit_is_that_of_a_campaign_without_st
 async def test_the_export_of_visits_tells_who_agreed_to_which_text_and_when(client, engine, campaign):
     page, address = await open_campaign_link(client, campaign)
     await send_form(client, address, page, answer="yes")
-    file = await open_export(engine, campaign.slug, "visits")
+    file = await open_export_or_refuse(engine, campaign.slug, "visits")
     (row,) = csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks])))
     told = {name: row[name] for name in ("name", "platform", "step", "version", "outcome", "sha256")}
     assert told == {

@@ -112,7 +112,7 @@ async def test_with_the_links_of_platforms_closed_nobody_new_comes_by_one_and_wh
     begun = f"/prolific/{campaign.link_key}?PROLIFIC_PID=p1&STUDY_ID=s&SESSION_ID="
     assert form_fields((await client.get(f"{begun}t")).text)["hit"]
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: it.model_copy(update={"open_platforms": False})
         )
     assert form_fields((await client.get(f"{begun}another")).text)["hit"]
@@ -133,7 +133,7 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
     address = f"/link/{campaign.link_key}"
     begun = (await client.post(address)).headers["location"]
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: it.model_copy(update={"open_link": False})
         )
     for reply in (await client.get(address), await client.post(address)):
@@ -145,7 +145,7 @@ async def test_a_closed_link_lets_nobody_in_and_who_has_begun_go_on(client, engi
 
 async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campaign):
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(
+        await settings_edits.store_changed_settings_or_refuse(
             connection, campaign.slug, lambda it: it.model_copy(update={"passphrase": "Pears"})
         )
     told = await fetch_rows(engine, "SELECT before, after FROM audit_log WHERE action = 'settings.changed'")
@@ -154,7 +154,9 @@ async def test_the_log_says_that_it_was_changed_and_not_what_it_is(engine, campa
 
 async def settings_change(engine, campaign, **changes):
     async with engine.begin() as connection:
-        await settings_edits.store_changed_settings(connection, campaign.slug, lambda it: it.model_copy(update=changes))
+        await settings_edits.store_changed_settings_or_refuse(
+            connection, campaign.slug, lambda it: it.model_copy(update=changes)
+        )
 
 
 PLATFORM_LINKS = [

@@ -12,8 +12,8 @@ from app.annotation.platforms.visit_limit import Visitor
 from app.campaigns import lifecycle
 from app.database.session import borrow_autocommit_driver
 from app.errors import Conflict, Forbidden, TooLarge, TooManyVisits
-from app.privacy.erasures import erase_person
-from app.record.campaign import load_campaign_by_slug
+from app.privacy.erasures import erase_person_and_return_erasure
+from app.record.campaign import load_campaign_by_slug_or_refuse
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -41,7 +41,7 @@ def arrival_url(campaign, person, session="s1"):
 
 async def change_list(engine, campaign, list_name, *people, action="add", may_open_to_everyone=False):
     async with engine.begin() as connection:
-        return await participant_lists.change_participant_list(
+        return await participant_lists.change_participant_list_and_count_changes(
             connection, campaign, list_name, people, action, now=NOW, may_open_to_everyone=may_open_to_everyone
         )
 
@@ -192,7 +192,7 @@ async def test_the_settings_name_the_campaigns(engine):
     earlier = await create_running_campaign(engine, name="Pilot")
     campaign = await create_running_campaign(engine, exclude_campaigns=f"{earlier.slug}\n\n")
     async with engine.begin() as connection:
-        assert (await load_campaign_by_slug(connection, campaign.slug)).exclude_campaigns == [earlier.slug]
+        assert (await load_campaign_by_slug_or_refuse(connection, campaign.slug)).exclude_campaigns == [earlier.slug]
 
 
 async def test_a_page_changes_the_lists_and_shows_them_to_researchers(researcher, engine):
@@ -269,7 +269,7 @@ async def test_an_erased_person_leaves_the_allow_list_and_stays_blocked(client, 
     await create_annotator(engine, campaign, "p1", "prolific")
     for list_name in ("allow", "block"):
         await change_list(engine, campaign, list_name, "p1", "p2")
-    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=NOW)
     lists = "SELECT list, worker_id FROM participant_lists ORDER BY list, worker_id"
     assert await fetch_rows(engine, lists) == [("allow", "p2"), ("allow", None), ("block", "p2"), ("block", None)]
     assert await statuses_of_arrivals(client, campaign, "p1") == [403]
@@ -283,7 +283,7 @@ async def test_erasing_the_last_person_of_the_allow_list_lets_no_one_else_in(cli
     await change_list(engine, campaign, "allow", "p1")
     hash_of_id = "SELECT person_hash FROM participant_lists"
     before = await fetch_value(engine, hash_of_id)
-    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=NOW)
     assert await statuses_of_arrivals(client, campaign, "p1", "p2") == [403, 403]
     assert await fetch_value(engine, hash_of_id) != before
     await change_list(engine, campaign, "allow", "p3", action="replace")
@@ -327,7 +327,7 @@ async def test_a_replaced_block_list_keeps_the_blocks_of_erased_people(engine):
     campaign = await create_running_campaign(engine)
     await create_annotator(engine, campaign, "p1", "prolific")
     await change_list(engine, campaign, "block", "p1")
-    await erase_person(engine, campaign.slug, "A1", "anonymise", now=NOW)
+    await erase_person_and_return_erasure(engine, campaign.slug, "A1", "anonymise", now=NOW)
     await change_list(engine, campaign, "block", "p2", action="replace")
     assert await fetch_value(engine, "SELECT count(*) FROM participant_lists") == 2
 
@@ -336,7 +336,7 @@ async def test_settings_name_only_campaigns_whose_people_the_researcher_may_see(
     secret = await create_running_campaign(engine, name="Secret")
     async with engine.begin() as connection:
         user = await users.insert_and_return_user_or_refuse(connection, "bea", now=NOW, role="member")
-        token = await tokens.issue_api_token(connection, user.id, "program", now=NOW)
+        token = await tokens.issue_token_or_refuse(connection, user.id, "program", now=NOW)
     headers = {"authorization": f"Bearer {token}", "accept": "application/json"}
     mine = {"name": "Mine", "question": "How?"}
     created = await client.post(f"{API}/campaigns", json=mine | {"exclude_campaigns": [secret.slug]}, headers=headers)

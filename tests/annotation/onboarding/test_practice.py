@@ -64,7 +64,7 @@ def test_of_several_criteria_each_has_its_own_expectation():
 def test_every_way_of_asking_takes_sets_with_what_somebody_expects(design):
     made = design()
     shares = [place / design.default_items for place in range(design.default_items)]
-    expected = [made.classes[int(one)] if made.classes else f"{one:g}" for one in made.simulate_answer(shares)]
+    expected = [made.classes[int(one)] if made.classes else f"{one:g}" for one in made.simulate_answer_values(shares)]
     table = "text\texpected\n" + "".join(f"item {k}\t{one}\n" for k, one in enumerate(expected))
     settings = CampaignSettings(name="A", question="B?", design=design.name, qualification=table)
     (one,) = parse_practice_sets(table, settings.practice_format)

@@ -19,10 +19,10 @@ from app.annotation.onboarding.entry_questions import (
     parse_question_line,
 )
 from app.annotation.onboarding.profile_answers import load_entry_answers_by_annotator
-from app.annotation.platforms.easel_results import refuse_unread_columns_and_detect_export
+from app.annotation.platforms.easel_results import refuse_unread_columns_and_tell_if_export
 from app.campaigns.settings import CampaignSettings
 from app.database.bulk import open_snapshot
-from app.exports.registry import open_export
+from app.exports.registry import open_export_or_refuse
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, form_fields
 from tests.annotation.onboarding.visits import leases_of, open_campaign_link, send_form, step_of
 
@@ -246,9 +246,9 @@ async def test_what_they_chose_is_in_the_table_of_annotators(client, engine, cam
 
 async def test_the_answers_are_in_the_export_of_responses_which_can_be_imported(client, engine, campaign):
     await two_who_answer(client, engine, campaign)
-    file = await open_export(engine, campaign.slug, "responses")
+    file = await open_export_or_refuse(engine, campaign.slug, "responses")
     rows = list(csv.DictReader(io.StringIO("".join([piece async for piece in file.chunks]))))
     assert {(row["name"], row["asked_language"], row["asked_job"]) for row in rows} == {
         ("A1", "German", "'=nurse"), ("A2", "English", ""),
     }  # fmt: skip
-    assert refuse_unread_columns_and_detect_export(1, list(rows[0]))
+    assert refuse_unread_columns_and_tell_if_export(1, list(rows[0]))

@@ -141,7 +141,7 @@ async def test_a_request_that_read_the_passed_step_before_the_place_was_lost_adm
     await execute_sql(engine, "UPDATE annotators SET admitted = 0")
     async with borrow_autocommit_driver(engine) as connection:
         visit = await load_visit_or_refuse(connection, AssignmentId(campaign.id, assignment_id))
-        assert visit.next_step is None
+        assert visit.next_step_or_none is None
         await let_people_be_away(engine, 31)
         assert form_fields((await answer_questions(client, campaign, "p2"))[0])["hit"]
         await admit_to_visit_version(connection, visit)

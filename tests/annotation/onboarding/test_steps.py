@@ -85,7 +85,7 @@ def test_who_says_no_may_still_say_yes():
     facts = VisitHistory(1, results=[*passed("welcome"), StepResult("consent", 1, "declined")])
     assert named(ALL, "prolific", facts) == "consent"
     assert consent.consent_template_context(ALL, facts) == {"introduces": False, "declined": True, "changed": False}
-    assert consent.step_result_of_consent_form({"version": "1", "answer": "yes"}, ALL, facts) == StepResult(
+    assert consent.step_result_of_consent_form_or_refuse({"version": "1", "answer": "yes"}, ALL, facts) == StepResult(
         "consent", 1, "passed"
     )
 
@@ -99,7 +99,7 @@ def test_nobody_agrees_to_a_text_that_they_have_not_seen(subtests):
     ):
         with subtests.test(sent=sent, code=code):
             with pytest.raises(Invalid) as refusal:
-                consent.step_result_of_consent_form(sent, ALL, VisitHistory(2))
+                consent.step_result_of_consent_form_or_refuse(sent, ALL, VisitHistory(2))
             assert refusal.value.code == code
 
 

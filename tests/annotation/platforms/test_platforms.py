@@ -17,7 +17,7 @@ PROLIFIC = {"PROLIFIC_PID": "p1", "STUDY_ID": "s1", "SESSION_ID": "x1"}
 def read(platform, parameters, *extra):
     """`parameters` as a mapping, or as the pairs of a query in which a name may occur twice."""
     query = list(parameters.items()) if isinstance(parameters, dict) else parameters
-    return PLATFORMS[platform].parse_arrival(query, Settings(mturk_submit_origins=extra))
+    return PLATFORMS[platform].parse_arrival_or_none(query, Settings(mturk_submit_origins=extra))
 
 
 def refusal_of(platform, parameters):

@@ -10,7 +10,7 @@ from app.annotation.platforms.registry import (
     PLATFORMS,
     annotator_url_by_platform,
     detect_platform_and_result_format,
-    open_link_of_campaign,
+    open_link_url_of_campaign,
     platforms_and_formats_of_result_files,
     platforms_with_pages,
 )
@@ -31,7 +31,7 @@ def somebody(platform: Platform) -> dict[str, str]:
 
 
 def arrival_of(platform: Platform, parameters: dict[str, str]) -> Arrival | None:
-    return platform.parse_arrival(list(parameters.items()), SETTINGS)
+    return platform.parse_arrival_or_none(list(parameters.items()), SETTINGS)
 
 
 def refusal_of(platform: Platform, parameters: dict[str, str]) -> Invalid | None:
@@ -115,7 +115,7 @@ def test_who_has_not_done_the_work_gets_no_code_of_those_who_have(platform, outc
 
 def test_anybody_can_start_by_the_public_link():
     links = annotator_url_by_platform("http://easel.test", "key", platforms_with_pages())
-    assert open_link_of_campaign("http://easel.test", "key") in links.values()
+    assert open_link_url_of_campaign("http://easel.test", "key") in links.values()
 
 
 def test_no_result_file_is_of_two_platforms():

@@ -21,7 +21,7 @@ from app.annotation.hits.leases import NextHitRequest
 from app.annotation.hits.locked_answers import SubmittedAnswer
 from app.annotation.hits.next_hit import is_last_hit_as_far_as_known
 from app.annotation.hits.pages.hit_page import (
-    page_from_pieces_or_none,
+    page_part_from_pieces_or_none,
     render_next_page,
     render_page_without_next_hit,
     show_last_answer_to_change_it,
@@ -51,7 +51,7 @@ from app.annotation.platforms.registry import PLATFORMS, platforms_with_pages
 from app.database.session import Driver
 from app.designs.answer import Form
 from app.designs.field_flags import InputModel
-from app.designs.item_names import reported_item_number
+from app.designs.item_names import reported_item_number_or_refuse
 from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     MAX_ROW_ID,
@@ -106,7 +106,9 @@ def parse_hit_id(form_value: str | None) -> int:
     return hit_id
 
 
-async def read_token(request: Request, connection: Driver, token: str, platform: str, link_key: str) -> WorkerToken:
+async def read_worker_token_or_refuse(
+    request: Request, connection: Driver, token: str, platform: str, link_key: str
+) -> WorkerToken:
     """Return the content of a token. `await_reply_or_refuse_old_token` checks whether it is older than its assignment.
 
     Raises:
@@ -127,11 +129,11 @@ async def show_annotator_page(
     """Show the HIT of the arriving annotator, or a welcome or preview, which stores nothing, if none is known yet."""
     platform = PLATFORMS[platform_name]
     if token := request.query_params.get("t"):
-        worker_token = await read_token(request, connection, token, platform.name, link_key)
+        worker_token = await read_worker_token_or_refuse(request, connection, token, platform.name, link_key)
         reply = show_next_hit(request, connection, worker_token.assignment, PageState(), now=now)
         return await await_reply_or_refuse_old_token(connection, worker_token, reply)
     platform = await load_platform_of_campaign_or_refuse(connection, platform, link_key)
-    arrival = platform.parse_arrival(request.query_params.multi_items(), request.app.state.settings)
+    arrival = platform.parse_arrival_or_none(request.query_params.multi_items(), request.app.state.settings)
     if arrival is None and platform.has_start_button:
         return await check_passphrase_and_show_welcome(request, platform, link_key, connection, now=now)
     campaign = await load_campaign_by_link_or_refuse(connection, link_key)
@@ -141,7 +143,7 @@ async def show_annotator_page(
     if arrival is None:
         return await render_welcome(request, platform, campaign, connection)
     if platform.has_personal_links:
-        arrival = await personal_links.load_arrival_with_person_number(connection, campaign.id, arrival)
+        arrival = await personal_links.load_arrival_with_person_number_or_refuse(connection, campaign.id, arrival)
     try:
         assignment = await find_or_create_assignment(
             connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
@@ -191,7 +193,7 @@ async def store_answer_and_show_next_hit(
     refusal: Refusal | None = None
     try:
         answer = SubmittedAnswer(
-            assignment, parse_hit_id(form.get("hit")), checked_form_of_annotator(request, form), now
+            assignment, parse_hit_id(form.get("hit")), annotator_form_with_source(request, form), now
         )
     except Invalid as problem:
         if is_script:
@@ -199,7 +201,7 @@ async def store_answer_and_show_next_hit(
         refusal = problem
     wanted = NextHitRequest(AssignmentQuery(assignment, visitor_of_request(request)), now)
     visit_request = VisitRequest(answer, wanted, shows_invalid_answer=is_script)
-    reply: VisitReply = await state.visit_requests.submit(assignment.campaign_id, visit_request)
+    reply: VisitReply = await state.visit_requests.submit_and_await_reply(assignment.campaign_id, visit_request)
     if reply.receipt is not None:
         state.campaign_monitor.request_scan(assignment.campaign_id)
     if reply.problem is not None:
@@ -209,13 +211,13 @@ async def store_answer_and_show_next_hit(
     if reply.receipt is not None:
         page_state = PageState(receipt=reply.receipt, answered_hit_id=reply.receipt.hit_id)
     is_last = is_last_hit_as_far_as_known(state.posterior_cache, next_hit)
-    if (page := page_from_pieces_or_none(request, next_hit, page_state, is_last=is_last)) is not None:
+    if (page := page_part_from_pieces_or_none(request, next_hit, page_state, is_last=is_last)) is not None:
         return page
     async with borrow_serving_connection(request) as connection:
         return await render_next_page(request, connection, next_hit, page_state, is_last=is_last)
 
 
-def checked_form_of_annotator(request: Request, form: Mapping[str, str]) -> Form:
+def annotator_form_with_source(request: Request, form: Mapping[str, str]) -> Form:
     return Form(form, source="page" if is_script_request(request) else "form")
 
 
@@ -241,8 +243,8 @@ async def replace_answer_and_show_next_hit(
     """Store the changed answer and show the HIT that the annotator holds, or the refusal with the values entered."""
     try:
         hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
-        receipt = await undo.replace_answer(
-            connection, assignment, hit_id, replaced_seq, checked_form_of_annotator(request, form), now=now
+        receipt = await undo.replace_answer_and_return_receipt_or_refuse(
+            connection, assignment, hit_id, replaced_seq, annotator_form_with_source(request, form), now=now
         )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
@@ -262,7 +264,7 @@ async def store_media_report_and_show_hit(
     """Store a report of media that do not load, and show the same HIT with the values entered so far."""
     assignment, hit = token.assignment, parse_hit_id(form.get("hit"))
     try:
-        item = reported_item_number(form, await load_item_numbers_shown_on_page(connection, assignment, hit))
+        item = reported_item_number_or_refuse(form, await load_item_numbers_shown_on_page(connection, assignment, hit))
     except Invalid as refusal:
         await refuse_outdated_token(connection, token)
         if is_script_request(request):
@@ -293,7 +295,7 @@ async def store_step_result_and_redirect(
 
 
 @router.put(ANNOTATOR_PATH, status_code=204)
-async def store_draft(
+async def store_draft_of_open_hit(
     request: Request,
     platform_name: str,
     link_key: str,
@@ -301,9 +303,11 @@ async def store_draft(
     draft: Annotated[DraftRequest, Body()],
 ) -> None:
     """Store the values entered so far, so that a reload shows them again."""
-    token = await read_token(request, connection, draft.token, platform_name, link_key)
+    token = await read_worker_token_or_refuse(request, connection, draft.token, platform_name, link_key)
     too_large = len(str(draft.entries)) > MAX_DRAFT_CHARACTERS
-    if too_large or not await drafts.save_draft_if_hit_is_open(connection, token.assignment, draft.hit, draft.entries):
+    if too_large or not await drafts.save_draft_and_tell_if_hit_is_open(
+        connection, token.assignment, draft.hit, draft.entries
+    ):
         await refuse_outdated_token(connection, token)
     if too_large:
         raise Invalid("This draft is too large to keep.", code="draft_too_large")

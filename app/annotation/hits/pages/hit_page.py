@@ -14,10 +14,15 @@ from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, loa
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
 from app.annotation.hits.no_hit_reasons import NoHitReason
-from app.annotation.hits.pages.page_pieces import PagePiecesCache, build_page_key, has_page_of_pieces, values_of_hit
+from app.annotation.hits.pages.page_pieces import (
+    PagePiecesCache,
+    build_page_key,
+    has_page_of_pieces,
+    page_values_by_mark_name,
+)
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens, render_onboarding_step
 from app.annotation.hits.pages.welcome import visitor_of_request
-from app.annotation.hits.withdrawal_code import load_withdrawal_offer_at_end
+from app.annotation.hits.withdrawal_code import load_withdrawal_offer_and_store_code_hash_or_none
 from app.annotation.platforms.assignments import AssignmentId
 from app.annotation.platforms.registry import platform_with_title
 from app.database.session import Driver, is_database_away
@@ -84,7 +89,7 @@ async def show_last_answer_to_change_it(
 ) -> HTMLResponse:
     """Show the annotator's last answer so that they can change it; they keep the HIT that they hold."""
     try:
-        reopened = await undo.load_last_answer_for_change(connection, assignment, now=now)
+        reopened = await undo.load_last_answer_for_change_or_refuse(connection, assignment, now=now)
     except Conflict as conflict:
         return await show_next_hit(request, connection, assignment, PageState(notice=conflict), now=now)
     assignment_state = await load_assignment_and_update_cache(
@@ -130,20 +135,22 @@ async def render_next_hit(
         "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
         "last": is_last,
-        "gold": await gold_feedback.load_gold_feedback_if_any(connection, assignment, page_state.answered_hit_id),
+        "gold": await gold_feedback.load_gold_feedback_or_none(connection, assignment, page_state.answered_hit_id),
         "shown": page_state,
         "look_again_seconds": POLL_SECONDS.get(next_hit.reason),
-        "withdrawal": await load_withdrawal_offer_at_end(
+        "withdrawal": await load_withdrawal_offer_and_store_code_hash_or_none(
             connection, request.app.state.withdrawal_codes, next_hit, token
         ),
     }
     if is_script_request(request):
         page = render_page(request, "_work.html", context)
         if next_hit.hit is not None and has_page_of_pieces(next_hit, page_state):
-            request.app.state.page_pieces.learn_from_rendered_page(
+            request.app.state.page_pieces.page_html_or_none(
                 build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last),
                 context,
-                values_of_hit(issue_page_token(request, assignment), render_progress(request, next_hit), next_hit.hit),
+                page_values_by_mark_name(
+                    issue_page_token(request, assignment), render_progress_html(request, next_hit), next_hit.hit
+                ),
                 bytes(page.body).decode(),
                 partial(render_template, request, "_work.html"),
             )
@@ -162,7 +169,7 @@ def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLRe
     return render_page(request, "_stored.html" if is_script_request(request) else "stored.html", context)
 
 
-def page_from_pieces_or_none(
+def page_part_from_pieces_or_none(
     request: Request, next_hit: NextHit, page_state: PageState, *, is_last: bool
 ) -> HTMLResponse | None:
     """Return the part of the page that changes, if the pieces of pages like it are known; it needs no connection."""
@@ -172,14 +179,14 @@ def page_from_pieces_or_none(
     set_request_language(request, next_hit.assignment)
     key = build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last)
     page_pieces: PagePiecesCache = request.app.state.page_pieces
-    values = values_of_hit(
-        issue_page_token(request, next_hit.assignment), render_progress(request, next_hit), next_hit.hit
+    values = page_values_by_mark_name(
+        issue_page_token(request, next_hit.assignment), render_progress_html(request, next_hit), next_hit.hit
     )
-    page = page_pieces.page_or_none(key, values)
+    page = page_pieces.approximate_bytes_of_pieces(key, values)
     return None if page is None else HTMLResponse(page)
 
 
-def render_progress(request: Request, next_hit: NextHit) -> str:
+def render_progress_html(request: Request, next_hit: NextHit) -> str:
     """Return the progress of the annotator as HTML."""
     return render_template(request, "_progress.html", {"campaign": next_hit.assignment, "next_hit": next_hit})
 

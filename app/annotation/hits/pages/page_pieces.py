@@ -62,7 +62,7 @@ class PagePieces:
         texts_and_names = MARK_PATTERN.split(page)
         return cls(texts_and_names[::2], texts_and_names[1::2])
 
-    def fill(self, values: Mapping[str, str]) -> str:
+    def page_html_with_values(self, values: Mapping[str, str]) -> str:
         """Return the page with these values, which are escaped as a template does."""
         escaped = {name: str(escape(value)) for name, value in values.items()}
         filled = (escaped[name] for name in self.names)
@@ -88,12 +88,12 @@ class PagePiecesCache:
     )
     missed: LRUCache[PageKey, None] = field(default_factory=lambda: LRUCache(MAX_MISSED_KEYS), repr=False)
 
-    def page_or_none(self, key: PageKey, values: Mapping[str, str]) -> str | None:
+    def approximate_bytes_of_pieces(self, key: PageKey, values: Mapping[str, str]) -> str | None:
         """Return the page with these values, or None if it must be rendered."""
         pieces = self.pieces.get(key)
-        return None if pieces is None else pieces.fill(values)
+        return None if pieces is None else pieces.page_html_with_values(values)
 
-    def learn_from_rendered_page(
+    def page_html_or_none(
         self,
         key: PageKey,
         context: Mapping[str, Any],
@@ -106,7 +106,7 @@ class PagePiecesCache:
         Args:
             key: Key of the page.
             context: The variables of its template.
-            values: Its values, as `values_of_hit` returns them.
+            values: Its values, as `page_values_by_mark_name` returns them.
             page: The page.
             render: Renders the template with other variables.
 
@@ -117,8 +117,8 @@ class PagePiecesCache:
             self.missed[key] = None
             return
         del self.missed[key]
-        pieces = PagePieces.from_marked_page(render({**context, **variables_with_marks(context)}))
-        is_usable = pieces.fill(values) == page and size_of_pieces(pieces) <= self.pieces.maxsize
+        pieces = PagePieces.from_marked_page(render({**context, **template_variables_with_marks(context)}))
+        is_usable = pieces.page_html_with_values(values) == page and size_of_pieces(pieces) <= self.pieces.maxsize
         self.pieces[key] = pieces if is_usable else None
 
 
@@ -195,7 +195,7 @@ def has_plain_pages(campaign: ServedCampaign) -> bool:
     )
 
 
-def values_of_hit(token: str, progress: str, hit: HitOnPage) -> dict[str, str]:
+def page_values_by_mark_name(token: str, progress: str, hit: HitOnPage) -> dict[str, str]:
     """Return the values that differ between pages with the same key, by the names of their marks.
 
     Args:
@@ -208,11 +208,11 @@ def values_of_hit(token: str, progress: str, hit: HitOnPage) -> dict[str, str]:
     return {TOKEN: token, PROGRESS: Markup(progress), HIT_ID: str(hit.id), **texts}  # noqa: S704  (from a template)
 
 
-def variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
+def template_variables_with_marks(context: Mapping[str, Any]) -> dict[str, Any]:
     """Return the variables of a page that depend on more than its key, with marks for what differs."""
     next_hit: NextHit = context["next_hit"]
     rendered: RenderedItems = context["rendered"]
-    marks = {name: f"{MARK_PREFIX}{name};" for name in values_of_hit("", "", next_hit.hit)}  # type: ignore[arg-type]
+    marks = {name: f"{MARK_PREFIX}{name};" for name in page_values_by_mark_name("", "", next_hit.hit)}  # type: ignore[arg-type]
     texts = [marks[str(place)] for place in range(len(rendered.items))]
     return {
         "token": marks[TOKEN],

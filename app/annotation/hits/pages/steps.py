@@ -65,7 +65,7 @@ async def render_onboarding_step(
     """Return the page of the onboarding step that the annotator must pass before the work."""
     platform = platform_with_title(assignment.platform, assignment.panel_title)
     visit = await visit_progress.load_visit_or_refuse(connection, assignment.key)
-    step = visit.next_step or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
+    step = visit.next_step_or_none or VISIT_STEPS[0]  # if all were passed in another tab meanwhile, its form is ignored
     allow_campaign_sources_and_frames(request, assignment)
     set_request_language(request, assignment)
     instructions, consent = await markdown_texts_to_safe_html(

@@ -15,7 +15,7 @@ from app.annotation.hits.landing import LinkedCampaign, load_campaign_by_link_or
 from app.annotation.hits.pages.steps import PageState, get_worker_tokens
 from app.annotation.hits.served_campaign import ServedCampaign
 from app.annotation.onboarding import passphrase, start_form, visit_progress
-from app.annotation.onboarding.consent import CONSENT_STEP, step_result_of_consent_form
+from app.annotation.onboarding.consent import CONSENT_STEP, step_result_of_consent_form_or_refuse
 from app.annotation.onboarding.step import VisitHistory
 from app.annotation.onboarding.steps import has_consent_on_start_page, place_of_step_among_pages
 from app.annotation.onboarding.visit_progress import VisitedCampaign
@@ -51,7 +51,7 @@ async def check_passphrase_and_show_welcome(
     """Show the welcome page to a new visitor, or the refusal of their passphrase."""
     visited = await visit_progress.load_visited_campaign_or_refuse(connection, link_key)
     try:
-        await passphrase.check_passphrase_and_charge_guess(
+        await passphrase.check_passphrase_and_charge_guess_or_refuse(
             connection, visited, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
@@ -145,7 +145,7 @@ async def start_visit_and_redirect(
         )
     campaign = await visit_progress.load_visited_campaign_or_refuse(connection, link_key)
     try:
-        await passphrase.check_passphrase_and_charge_guess(
+        await passphrase.check_passphrase_and_charge_guess_or_refuse(
             connection, campaign, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
@@ -155,7 +155,7 @@ async def start_visit_and_redirect(
     answers_consent = "answer" in form and has_consent_on_start_page(campaign.settings, platform)
     if answers_consent:
         try:
-            step_result_of_consent_form(form, campaign.settings, VisitHistory(campaign.visit_version))
+            step_result_of_consent_form_or_refuse(form, campaign.settings, VisitHistory(campaign.visit_version))
         except Invalid as refusal:
             return await check_passphrase_and_show_welcome(
                 request, platform, link_key, connection, passphrase_text, now=now, notice=refusal
@@ -172,7 +172,7 @@ async def start_visit_and_redirect(
             token,
             now=now,
             visitor=visitor_of_request(request),
-            admitted=admitted,
+            admitted_visit_version=admitted,
         )
     except Forbidden as refusal:
         linked_campaign = await load_campaign_by_link_or_refuse(connection, link_key)

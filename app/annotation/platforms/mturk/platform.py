@@ -12,7 +12,7 @@ from app.annotation.platforms.platform import (
     VisitOutcome,
 )
 from app.errors import Invalid
-from app.http.languages.catalogue import mark_message
+from app.http.languages.catalogue import message_marked_for_translation
 from app.settings import Settings
 
 MTURK_PREVIEW_ASSIGNMENT_ID = "ASSIGNMENT_ID_NOT_AVAILABLE"
@@ -31,7 +31,7 @@ def mturk_submit_origins(settings: Settings) -> tuple[str, ...]:
     return (*MTURK_ORIGINS, *settings.mturk_submit_origins)
 
 
-def submit_origin_or_refusal(origin: str, settings: Settings) -> str:
+def submit_origin_or_refuse(origin: str, settings: Settings) -> str:
     """Return `origin` without a trailing slash. Raises `Invalid` (`submit_url_not_allowed`) for any other host."""
     bare_origin = origin.rstrip("/")
     if bare_origin not in mturk_submit_origins(settings):
@@ -43,12 +43,12 @@ def submit_origin_or_refusal(origin: str, settings: Settings) -> str:
     return bare_origin
 
 
-def mturk_arrival_unless_preview(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
+def mturk_arrival_or_none_if_preview(parameters: Mapping[str, str], settings: Settings) -> Arrival | None:
     """Return the arriving worker; None for a preview, which has no usable assignment and stores nothing."""
     if parameters.get("assignmentId", MTURK_PREVIEW_ASSIGNMENT_ID) == MTURK_PREVIEW_ASSIGNMENT_ID:
         return None
     assignment_id, hit_id, worker_id = MTURK_IDENTIFIERS.read_values(parameters)
-    submit_to = submit_origin_or_refusal(parameters.get("turkSubmitTo") or MTURK_ORIGINS[0], settings)
+    submit_to = submit_origin_or_refuse(parameters.get("turkSubmitTo") or MTURK_ORIGINS[0], settings)
     return Arrival(
         worker_id, assignment_id, {"hitId": hit_id, "assignmentId": assignment_id, "turkSubmitTo": submit_to}
     )
@@ -64,14 +64,14 @@ def build_mturk_completion(
     return Completion(
         url=details["turkSubmitTo"] + "/mturk/externalSubmit",
         fields=fields,
-        label=mark_message("Submit to Mechanical Turk"),
+        label=message_marked_for_translation("Submit to Mechanical Turk"),
     )
 
 
 PLATFORM = Platform(
     "mturk",
     "Mechanical Turk",
-    mturk_arrival_unless_preview,
+    mturk_arrival_or_none_if_preview,
     build_mturk_completion,
     MTURK_IDENTIFIERS,
     has_preview_page=True,

@@ -144,8 +144,8 @@ def parse_mturk_row(
 
     """
     cells = {name: format_cell(value).strip() for name, value in record.values.items()}
-    worker_id = mturk_id_or_empty(cells, "WorkerId", record.line)
-    items = mturk_item_ids_or_refusal(record.line, [cells.get(columns.item, "") for columns in item_columns])
+    worker_id = mturk_id_or_empty_refusing_long(cells, "WorkerId", record.line)
+    items = mturk_item_ids_or_refuse(record.line, [cells.get(columns.item, "") for columns in item_columns])
     scores: dict[str, float | None] = {}
     for item, columns in zip(items, item_columns, strict=True):
         if is_marked_not_applicable(record.line, columns, cells):
@@ -165,7 +165,7 @@ def parse_mturk_row(
     return ResultRow(
         line=record.line,
         worker_id=worker_id or f"{ANONYMOUS_ID_PREFIX}{digest}",
-        assignment_id=mturk_id_or_empty(cells, "AssignmentId", record.line)
+        assignment_id=mturk_id_or_empty_refusing_long(cells, "AssignmentId", record.line)
         or f"{ANONYMOUS_ID_PREFIX}{digest}-{record.line}",
         items=tuple(scores_by_item),
         scores=tuple(scores_by_item.values()),
@@ -176,7 +176,7 @@ def parse_mturk_row(
     )
 
 
-def mturk_id_or_empty(cells: Mapping[str, str], column: str, line: int) -> str:
+def mturk_id_or_empty_refusing_long(cells: Mapping[str, str], column: str, line: int) -> str:
     external_id = cells.get(column, "")
     if len(external_id) > MAX_PLATFORM_ID_CHARACTERS:
         raise_upload_refusal_at_line(
@@ -185,7 +185,7 @@ def mturk_id_or_empty(cells: Mapping[str, str], column: str, line: int) -> str:
     return external_id
 
 
-def mturk_item_ids_or_refusal(line: int, ids: list[str]) -> tuple[str, ...]:
+def mturk_item_ids_or_refuse(line: int, ids: list[str]) -> tuple[str, ...]:
     for place, external_id in enumerate(ids, start=1):
         if not external_id:
             raise_upload_refusal_at_line("item_missing", line, f"Input.id{place} is empty.")

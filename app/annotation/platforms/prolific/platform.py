@@ -11,10 +11,10 @@ from app.annotation.platforms.platform import (
     ReturnSettings,
     VisitOutcome,
     build_completion_by_code_or_url,
-    code_or_url_for_outcome,
+    code_or_url_or_none_for_outcome,
 )
 from app.annotation.platforms.prolific.service import SERVICE
-from app.http.languages.catalogue import mark_message
+from app.http.languages.catalogue import message_marked_for_translation
 from app.settings import Settings
 
 PROLIFIC_CODE_SETTING = "prolific_completion_code"
@@ -40,13 +40,13 @@ def build_prolific_completion(
     details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the way back: Prolific's page with a code of the study, or the campaign's own address."""
-    code = (return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None) or code_or_url_for_outcome(
-        return_settings, outcome
-    )
+    code = (
+        return_settings[PROLIFIC_CODE_SETTING] if outcome == "completed" else None
+    ) or code_or_url_or_none_for_outcome(return_settings, outcome)
     if code is None or code.startswith("https://"):
         return build_completion_by_code_or_url(details, return_settings, outcome)
     url = "https://app.prolific.com/submissions/complete?" + urlencode({"cc": code})
-    return Completion(url=url, label=mark_message("Return to Prolific"), code=code)
+    return Completion(url=url, label=message_marked_for_translation("Return to Prolific"), code=code)
 
 
 PLATFORM = Platform(

@@ -155,7 +155,8 @@ def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
         raise CallRefused("Prolific does not accept the token. Enter a new one.", status)
     if 400 <= status < 500 and status != 408:
         raise CallRefused(
-            f"Prolific refused this ({status}): {mask_ids(error_detail(reply), ids)[:MAX_DETAIL_CHARACTERS]}", status
+            f"Prolific refused this ({status}): {mask_ids(error_detail_text(reply), ids)[:MAX_DETAIL_CHARACTERS]}",
+            status,
         )
     if not 200 <= status < 300:
         raise CallOutcomeUnknown(f"Prolific failed with status {status}.", status)
@@ -165,7 +166,7 @@ def read_document(reply: httpx.Response, ids: Sequence[str] = ()) -> Any:
         raise CallOutcomeUnknown("Prolific sent a reply that is not JSON.", status) from None
 
 
-def error_detail(reply: httpx.Response) -> str:
+def error_detail_text(reply: httpx.Response) -> str:
     """Return the reason in a reply, which is in one of three shapes: an error object, a message, or plain text."""
     try:
         document = reply.json()

@@ -121,34 +121,42 @@ class ProlificService(PlatformService):
             transport=self._transport, verify=verify, trust_env=False, timeout=CALL_TIMEOUT_SECONDS
         )
 
-    async def check_token(self) -> None:
-        await self._call("GET", "/users/me/")
+    async def require_accepted_token(self) -> None:
+        await self._call_api_for_json("GET", "/users/me/")
 
     async def load_balance(self, workspace: str) -> Balance:
-        reply = read_reply(BalanceReply, await self._call("GET", f"/workspaces/{path_part(workspace)}/balance/"))
+        reply = read_reply(
+            BalanceReply, await self._call_api_for_json("GET", f"/workspaces/{path_part(workspace)}/balance/")
+        )
         return Balance(reply.available_balance, reply.currency_code)
 
     async def load_hourly_recommendation(self, workspace: str, currency: str) -> HourlyRecommendation:
         query = {"workspace_id": workspace, "currency": currency}
-        reply = read_reply(RecommendationReply, await self._call("GET", "/reward-recommendations/", query=query))
+        reply = read_reply(
+            RecommendationReply, await self._call_api_for_json("GET", "/reward-recommendations/", query=query)
+        )
         return HourlyRecommendation(reply.min_reward_per_hour, reply.recommended_reward_per_hour)
 
-    async def create_study(self, draft: StudyDraft) -> str:
-        return read_reply(CreatedReply, await self._call("POST", "/studies/", study_body(draft))).id
+    async def create_study_and_return_id(self, draft: StudyDraft) -> str:
+        return read_reply(
+            CreatedReply, await self._call_api_for_json("POST", "/studies/", api_body_of_study_draft(draft))
+        ).id
 
     async def load_study(self, study: str) -> StudyState:
-        reply = read_reply(StudyReply, await self._call("GET", f"/studies/{path_part(study)}/"))
+        reply = read_reply(StudyReply, await self._call_api_for_json("GET", f"/studies/{path_part(study)}/"))
         return StudyState(reply.status.lower().replace("_", " "), reply.reward, reply.total_available_places)
 
-    async def change_study(self, study: str, action: str) -> None:
+    async def publish_pause_or_resume_study(self, study: str, action: str) -> None:
         body = {"action": TRANSITION_BY_ACTION[action]}
-        await self._call("POST", f"/studies/{path_part(study)}/transition/", body)
+        await self._call_api_for_json("POST", f"/studies/{path_part(study)}/transition/", body)
 
-    async def set_places(self, study: str, places: int) -> None:
-        await self._call("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
+    async def set_study_places(self, study: str, places: int) -> None:
+        await self._call_api_for_json("PATCH", f"/studies/{path_part(study)}/", {"total_available_places": places})
 
     async def load_study_cost(self, study: str) -> StudyCost:
-        document = await self._call("GET", f"/studies/{path_part(study)}/cost/", query={"is_projected": "true"})
+        document = await self._call_api_for_json(
+            "GET", f"/studies/{path_part(study)}/cost/", query={"is_projected": "true"}
+        )
         cost = read_reply(CostReply, document).rewards
         return StudyCost(
             rewards=round(cost.rewards.amount),
@@ -158,24 +166,28 @@ class ProlificService(PlatformService):
         )
 
     async def add_test_participant(self, email: str) -> None:
-        await self._call("POST", "/researchers/participants/", {"email": email})
+        await self._call_api_for_json("POST", "/researchers/participants/", {"email": email})
 
     async def create_test_study(self, study: str) -> TestStudy:
-        reply = read_reply(TestStudyReply, await self._call("POST", f"/studies/{path_part(study)}/test-study/"))
+        reply = read_reply(
+            TestStudyReply, await self._call_api_for_json("POST", f"/studies/{path_part(study)}/test-study/")
+        )
         return TestStudy(reply.study_id, reply.study_url)
 
     async def load_or_create_notice_secret(self, workspace: str) -> str:
         """Return the workspace's secret. A new one would end the signatures of its other subscriptions."""
-        document = await self._call("GET", "/hooks/secrets/", query={"workspace_id": workspace})
+        document = await self._call_api_for_json("GET", "/hooks/secrets/", query={"workspace_id": workspace})
         if secrets := read_reply(SecretsReply, document).results:
             return secrets[0].value
-        return read_reply(SecretReply, await self._call("POST", "/hooks/secrets/", {"workspace_id": workspace})).value
+        return read_reply(
+            SecretReply, await self._call_api_for_json("POST", "/hooks/secrets/", {"workspace_id": workspace})
+        ).value
 
     async def list_subscriptions(self, workspace: str) -> list[Subscription]:
         found = []
         for is_enabled in (True, False):
             query = {"workspace_id": workspace, "is_enabled": str(is_enabled).lower(), "limit": SUBSCRIPTIONS_PER_PAGE}
-            document = await self._call("GET", "/hooks/subscriptions/", query=query)
+            document = await self._call_api_for_json("GET", "/hooks/subscriptions/", query=query)
             found += [
                 Subscription(row.id, row.target_url, row.is_enabled)
                 for row in read_reply(SubscriptionsReply, document).results
@@ -188,11 +200,11 @@ class ProlificService(PlatformService):
         reply = await self._request("POST", "/hooks/subscriptions/", body)
         subscription = read_reply(SubscriptionReply, read_document(reply)).id
         secret = reply.headers.get(CONFIRMATION_HEADER, "")
-        await self._call("POST", f"/hooks/subscriptions/{path_part(subscription)}/", {"secret": secret})
+        await self._call_api_for_json("POST", f"/hooks/subscriptions/{path_part(subscription)}/", {"secret": secret})
         return subscription
 
     async def end_subscription(self, subscription: str) -> None:
-        await self._call("DELETE", f"/hooks/subscriptions/{path_part(subscription)}/")
+        await self._call_api_for_json("DELETE", f"/hooks/subscriptions/{path_part(subscription)}/")
 
     async def iterate_submissions(self, study: str) -> AsyncIterator[Submission]:
         """Yield all submissions of a study. A page past the end is 404, and so is a study that was deleted."""
@@ -200,7 +212,9 @@ class ProlificService(PlatformService):
         while True:
             query = {"limit": SUBMISSIONS_PER_PAGE, "offset": offset}
             try:
-                document = await self._call("GET", f"/studies/{path_part(study)}/submissions/", query=query)
+                document = await self._call_api_for_json(
+                    "GET", f"/studies/{path_part(study)}/submissions/", query=query
+                )
             except CallRefused as refused:
                 if refused.status == 404 and offset:
                     return
@@ -213,31 +227,37 @@ class ProlificService(PlatformService):
             offset += len(page.results)
 
     async def load_submission(self, submission: str) -> Submission:
-        document = await self._call("GET", f"/submissions/{path_part(submission)}/", ids=[submission])
+        document = await self._call_api_for_json("GET", f"/submissions/{path_part(submission)}/", ids=[submission])
         return read_reply(SubmissionReply, document).to_submission()
 
-    async def prepare_bonuses(self, study: str, bonuses: Sequence[Bonus]) -> str:
+    async def register_bonuses_and_return_bulk_id(self, study: str, bonuses: Sequence[Bonus]) -> str:
         body = {"study_id": study, "csv_bonuses": format_bonus_list(bonuses)}
         ids = [bonus.submission for bonus in bonuses]
-        return read_reply(CreatedReply, await self._call("POST", "/submissions/bonus-payments/", body, ids=ids)).id
+        return read_reply(
+            CreatedReply, await self._call_api_for_json("POST", "/submissions/bonus-payments/", body, ids=ids)
+        ).id
 
     async def pay_bonuses(self, bulk_id: str) -> None:
         """Pay on a connection of its own: one that the service is just closing would leave the outcome unknown."""
-        await self._call("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/", keeps_connection=False)
+        await self._call_api_for_json("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/", keeps_connection=False)
 
     async def approve_submission(self, submission: str) -> None:
         path = f"/submissions/{path_part(submission)}/transition/"
-        await self._call("POST", path, {"action": "APPROVE"}, ids=[submission])
+        await self._call_api_for_json("POST", path, {"action": "APPROVE"}, ids=[submission])
 
     async def reject_submission(self, submission: str, category: str, message: str) -> None:
         body = {"action": "REJECT", "rejection_category": category, "message": message}
-        await self._call("POST", f"/submissions/{path_part(submission)}/transition/", body, ids=[submission])
+        await self._call_api_for_json(
+            "POST", f"/submissions/{path_part(submission)}/transition/", body, ids=[submission]
+        )
 
     async def request_return(self, submission: str, reason: str) -> None:
         body = {"request_return_reasons": [reason]}
-        await self._call("POST", f"/submissions/{path_part(submission)}/request-return/", body, ids=[submission])
+        await self._call_api_for_json(
+            "POST", f"/submissions/{path_part(submission)}/request-return/", body, ids=[submission]
+        )
 
-    async def _call(
+    async def _call_api_for_json(
         self,
         method: str,
         path: str,
@@ -310,7 +330,7 @@ class ProlificService(PlatformService):
             raise CallOutcomeUnknown(f"Prolific did not reply ({type(problem).__name__}).") from None
 
 
-def study_body(draft: StudyDraft) -> dict[str, Any]:
+def api_body_of_study_draft(draft: StudyDraft) -> dict[str, Any]:
     """Return a draft as the API takes it. People have three times the estimated time."""
     body: dict[str, Any] = {
         "name": draft.name,
@@ -357,11 +377,11 @@ def format_hundredths(amount: int) -> str:
     return f"{amount // 100}.{amount % 100:02d}"
 
 
-def study_of_prolific_arrival(details: Mapping[str, str]) -> str:
+def study_id_of_prolific_arrival_or_empty(details: Mapping[str, str]) -> str:
     return details.get("STUDY_ID", "")
 
 
-def read_prolific_notice(secret: str, headers: Mapping[str, str], body: bytes) -> Notice | None:
+def prolific_notice_or_none_if_unsigned(secret: str, headers: Mapping[str, str], body: bytes) -> Notice | None:
     """Return the notice if its signature holds: HMAC-SHA256 of the timestamp and the body as it came.
 
     Its age does not matter: Prolific repeats a notice for up to 48 hours, and each counts once, by its id.
@@ -384,9 +404,9 @@ def connect_to_prolific(settings: Settings, token: str) -> PlatformService:
 
 SERVICE = ServiceOfPlatform(
     connect_to_prolific,
-    study_of_prolific_arrival,
+    study_id_of_prolific_arrival_or_empty,
     MAX_BONUSES_PER_CALL,
     REJECTION_CATEGORIES,
-    read_prolific_notice,
+    prolific_notice_or_none_if_unsigned,
     format_bonus_list,
 )
