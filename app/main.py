@@ -51,7 +51,7 @@ from app.background.readiness import (
     ReadinessChecks,
     build_readiness_report_body,
     make_database_check,
-    process_end_check_result,
+    server_stopping_check_result,
 )
 from app.background.tasks import KeyedTasks
 from app.campaigns.api import campaigns as campaigns_api
@@ -194,7 +194,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
     state.readiness = ReadinessChecks()
-    state.readiness.register_check("accepting", process_end_check_result)
+    state.readiness.register_check("accepting", server_stopping_check_result)
     state.readiness.register_check("database", make_database_check(state.serving_connections))
     loops = start_and_register_background_loops(state, settings)
     with state.live.ending_streams_on_signals():

@@ -104,7 +104,10 @@ def main() -> None:
     parser.add_argument("--campaigns", type=int, default=2)
     parser.add_argument("--items", type=int, default=1_000_000)
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="easel-bench-") as folder, embedded.start_postgres(Path(folder)) as url:
+    with (
+        tempfile.TemporaryDirectory(prefix="easel-bench-") as folder,
+        embedded.run_postgres_and_yield_url(Path(folder)) as url,
+    ):
         upgrade_schema(url)
         asyncio.run(measure(url, options.campaigns, options.items))
 

@@ -291,7 +291,7 @@ async def run(app: FastAPI, seeds: Sequence[int], *, with_those_alone: bool) -> 
 def main(first: int, seeds: int, *, with_those_alone: bool) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         # They all come from one address, some at once.

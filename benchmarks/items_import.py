@@ -81,7 +81,7 @@ def main() -> None:
     print("| what | wall s | own CPU s | items a second | peak MB | growth MB |\n|---|---|---|---|---|---|")
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         for count in options.items:

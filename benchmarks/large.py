@@ -253,7 +253,7 @@ def main() -> None:
     os.environ["EASEL_MAX_UPLOAD_MB"] = "256"
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         with server(url, options.port, 1):

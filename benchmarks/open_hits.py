@@ -92,7 +92,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         asyncio.run(measure(url))

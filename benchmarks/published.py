@@ -91,7 +91,7 @@ async def measure(url: str) -> None:
 def main() -> None:
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         asyncio.run(measure(url))

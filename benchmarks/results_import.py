@@ -120,7 +120,7 @@ def main() -> None:
     print("| what | own CPU s | PostgreSQL's CPU s | wall s | a CPU second | peak MB |\n|---|---|---|---|---|---|")
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         asyncio.run(run(url, options))

@@ -78,7 +78,7 @@ def main() -> None:
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory(prefix="easel-bench-") as directory,
-        embedded.start_postgres(Path(directory)) as url,
+        embedded.run_postgres_and_yield_url(Path(directory)) as url,
     ):
         upgrade_schema(url)
         postgresql = ProcessGroup(int((Path(directory) / "postgresql" / "postmaster.pid").read_text().split()[0]))

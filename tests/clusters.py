@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import NullPool, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from app.database.embedded import start_postgres
+from app.database.embedded import run_postgres_and_yield_url
 
 
 def make_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
@@ -32,7 +32,7 @@ def slim(data: Path) -> None:
 
     Nothing is made from the template databases here, which are two thirds of its files. No test cuts the power.
     """
-    with start_postgres(data, {"fsync": "off", "autovacuum": "off"}) as url:
+    with run_postgres_and_yield_url(data, {"fsync": "off", "autovacuum": "off"}) as url:
         asyncio.run(_slimmed(url))
 
 

@@ -82,7 +82,7 @@ def _server() -> Iterator[str]:
         server = Settings().database_url
         if server is None:
             directory = stack.enter_context(tempfile.TemporaryDirectory(prefix="easel-tests-", dir="/tmp"))
-            server = stack.enter_context(embedded.start_postgres(Path(directory), FAST_POSTGRES_OPTIONS))
+            server = stack.enter_context(embedded.run_postgres_and_yield_url(Path(directory), FAST_POSTGRES_OPTIONS))
         template = f"easel_template_{secrets.token_hex(4)}"
         asyncio.run(_command(server, f"CREATE DATABASE {template}"))
         stack.callback(lambda: asyncio.run(_command(server, f"DROP DATABASE {template} WITH (FORCE)")))

@@ -146,7 +146,7 @@ class Outbox:
         if not deliverable_addresses([message.receiver]):
             raise DeliveryFailed("This is not a valid e-mail address. Replace it in the settings.")
         sentence = alert_sentence(message.kind, message.about)
-        page = self.campaign_url(message.slug)
+        page = self.campaign_url_or_path(message.slug)
         lines = [sentence, message.because, f"{message.raised_at:%Y-%m-%d %H:%M} UTC", page]
         assert self.settings.smtp_url is not None  # noqa: S101  (without it, `start_sending_due_messages_and_count` takes no mails)
         server = self.settings.smtp_url.get_secret_value()
@@ -165,7 +165,7 @@ class Outbox:
             "because": message.because,
             "said": alert_sentence(message.kind, message.about),
             "raised_at": message.raised_at.isoformat(),
-            "page": self.campaign_url(message.slug),
+            "page": self.campaign_url_or_path(message.slug),
         }
         key = webhook.signing_key_of_campaign_webhook(self.secret, message.campaign_id)
         allow_private = self.settings.webhooks_inside
@@ -173,6 +173,6 @@ class Outbox:
             message.alert_webhook, document, key, int(now.timestamp()), allow_private=allow_private
         )
 
-    def campaign_url(self, slug: str) -> str:
+    def campaign_url_or_path(self, slug: str) -> str:
         """Return the URL of the campaign's page; only its path if the server does not know its own address."""
         return f"{self.settings.public_url or ''}/admin/campaigns/{slug}"

@@ -120,7 +120,7 @@ def preference_consistency_columns(answers: Answers) -> AnnotatorTablePart:
     """Return how consistent each annotator's preferences are and, where annotators give nothing but preferences, how
     well these agree with those of the others.
     """
-    columns, notes = transitivity_figures_and_notes(answers)
+    columns, notes = kappa_and_triad_columns_and_notes(answers)
     if answers.value_kind != "order":
         return TRANSITIVITY_COLUMNS, columns, (*notes_on_reading_as_kind(answers, "order"), *notes)
     agreement, agreement_notes = discrimination_columns_and_notes(answers)
@@ -176,7 +176,7 @@ def annotator_model_columns_and_notes(answers: Answers) -> tuple[tuple[Array, ..
     return columns, fit.notes
 
 
-def transitivity_figures_and_notes(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
+def kappa_and_triad_columns_and_notes(answers: Answers) -> tuple[tuple[AnyArray, ...], tuple[Note, ...]]:
     """Return kappa and number of triads, with ties and without, (A,) each, with notes."""
     try:
         fit = fit_transitivity(answers)

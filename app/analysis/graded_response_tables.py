@@ -157,10 +157,10 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
     """
     refuse_without_answers(answers)
     always_shown = answers.always_shown
-    systems, system = distinct_names_and_index_of_each(
+    systems, system = distinct_names_and_index_or_minus_one(
         names_with_replacements_for_none(answers.systems, answers.ids) if always_shown else answers.systems
     )
-    segments, segment = distinct_names_and_index_of_each(
+    segments, segment = distinct_names_and_index_or_minus_one(
         segments_or_none_for_always_shown(answers) if always_shown else answers.segments
     )
     comparisons = (
@@ -195,7 +195,7 @@ def fit_graded_response(answers: Answers, baseline: str | None) -> GradedFit:
         for column, size in zip((compared_system, judge, judged_segment), sizes, strict=True)
     )
     notes = (
-        *notes_on_baseline_and_its_choice(baseline, outcomes),
+        *notes_naming_baseline_and_advising_on_it(baseline, outcomes),
         *notes_on_reading_as_kind(answers, "order"),
         *notes_with_names(fit.notes, names),
     )
@@ -270,7 +270,7 @@ def judged_pairs_within_segments(
     )
 
 
-def notes_on_baseline_and_its_choice(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
+def notes_naming_baseline_and_advising_on_it(baseline: str, outcomes: Integers) -> tuple[Note, Note]:
     """Return notes that name the baseline and say whether it is a good choice."""
     sentence = (
         f"The baseline is “{shorten_echo(baseline)}”, which has no score. A performance of 0 is what the "
@@ -285,7 +285,7 @@ def mask_of_items_with_system_and_segment(answers: Answers) -> Mask:
     return np.array([system is not None and segment is not None for system, segment in both], np.bool_)
 
 
-def distinct_names_and_index_of_each(names: Sequence[str | None]) -> tuple[list[str], Integers]:
+def distinct_names_and_index_or_minus_one(names: Sequence[str | None]) -> tuple[list[str], Integers]:
     """Return the distinct names in order, and the number of each entry's name; -1 for None."""
     distinct = sorted({name for name in names if name is not None}, key=natural_sort_key)
     number = {name: k for k, name in enumerate(distinct)}

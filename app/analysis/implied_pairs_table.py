@@ -52,7 +52,7 @@ class AnsweredPairs(NamedTuple):
 
 
 @cache_last_result
-def derive_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPairs:
+def answered_pairs_with_transitive_implications(answers: Answers, _: None) -> AnsweredPairs:
     """Return the answered pairs with their implications.
 
     Raises:
@@ -73,7 +73,7 @@ def derive_answered_and_implied_pairs(answers: Answers, _: None) -> AnsweredPair
 
 def build_table_of_implied_pair_counts(answers: Answers, _options: Options) -> ResultTable:
     """Return a row for all annotators together, then one for each of them."""
-    implications = derive_answered_and_implied_pairs(answers, None).implications_by_annotator
+    implications = answered_pairs_with_transitive_implications(answers, None).implications_by_annotator
     tallies = {answers.names[annotator]: order.tally for annotator, order in sorted(implications.items())}
     total = {ALL_ANNOTATORS_LABEL: sum(tallies.values(), ImpliedCounts())} if len(tallies) > 1 else {}
     return ResultTable(
@@ -88,7 +88,7 @@ def implied_pairs_row(name: str, tally: ImpliedCounts) -> tuple[Cell, ...]:
 
 def lazy_answered_and_implied_pair_table(answers: Answers, _options: Options) -> LazyTable:
     """Return the answered pairs in the order of time, then the implied pairs without an answer, by annotator."""
-    rows = PairExportRows(answers, derive_answered_and_implied_pairs(answers, None))
+    rows = PairExportRows(answers, answered_pairs_with_transitive_implications(answers, None))
     return LazyTable(PAIR_EXPORT_COLUMNS, rows.count, rows.make_rows)
 
 

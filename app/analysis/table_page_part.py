@@ -25,10 +25,10 @@ from app.analysis.view import (
     column_values,
     constant_count_texts,
     decimals_for_values,
-    empty_column_names,
     finite_number_or_none,
     format_interval,
     format_table_cell,
+    names_of_figure_columns_without_figures,
     searched_and_sorted_table_page,
 )
 from app.errors import Conflict
@@ -203,7 +203,7 @@ def build_table_part(name: str, method: TableMethod, table: ResultTable, view: A
     omitted_columns = (
         column_names_shown_elsewhere(table)
         | set(counts_by_column)
-        | (empty_column_names(table) - {dot_plot.name if dot_plot else ""})
+        | (names_of_figure_columns_without_figures(table) - {dot_plot.name if dot_plot else ""})
     )
     columns = tuple(column for column in table.columns if column.name not in omitted_columns)
     decimals_by_column = {

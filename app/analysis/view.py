@@ -137,7 +137,7 @@ def column_values(table: ResultTable, name: str) -> list[Cell]:
     return [row[place] for row in table.rows]
 
 
-def empty_column_names(table: ResultTable) -> set[str]:
+def names_of_figure_columns_without_figures(table: ResultTable) -> set[str]:
     """Return columns without any figure; the notes say why."""
     figures = [column.name for column in table.columns if column.kind in ("count", "number")]
     return {name for name in figures if set(column_values(table, name)) == {None}}

@@ -92,7 +92,7 @@ def make_database_check(connections: ServingConnections, *, seconds: float = CHE
     return check
 
 
-async def process_end_check_result() -> CheckResult:
+async def server_stopping_check_result() -> CheckResult:
     return CheckResult(ok=False, detail="The server stops.") if PROCESS_IS_ENDING.is_set() else CheckResult(ok=True)
 
 

@@ -125,7 +125,7 @@ async def load_known_answers_offers(connection: AsyncConnection, campaign: Campa
     return [offer for offer in offers if offer.answers and not offer.suspicion]
 
 
-def refuse_known_answers_by_several_criteria(campaign: Campaign) -> None:
+def refuse_known_answer_column_if_several_criteria(campaign: Campaign) -> None:
     """Raise `Conflict` (`known_answers_by_criteria`) if a known answer would have to name a criterion."""
     if campaign.has_criteria:
         raise Conflict(

@@ -25,7 +25,7 @@ from app.errors import Refusal
 from app.goals.settings import hint_that_design_has_no_goal_or_empty
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty, reason_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
-from app.quality.rule_reach import sentence_on_check_counts_of_campaign
+from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage
 
 FIXED_SETTINGS = CampaignSettings.model_fields.keys() - SETTINGS_EDITABLE_AFTER_LAUNCH.keys()
@@ -214,6 +214,6 @@ async def load_check_counts_context(
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)
     return {
-        "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
+        "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "known_answers": await load_known_answers_offers(connection, campaign),
     }

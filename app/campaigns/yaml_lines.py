@@ -71,7 +71,7 @@ def parse_yaml(content: bytes, *, data_names: Collection[str] = ()) -> YamlDocum
         return YamlReader(decode_yaml_text_or_refuse(content), data_names).read_document()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        raise_yaml_refusal_at_line(mark.line + 1 if mark else 1, yaml_error_message(error, content))
+        raise_yaml_refusal_at_line(mark.line + 1 if mark else 1, yaml_error_cause_clause(error, content))
     except yaml.reader.ReaderError as error:
         raise_yaml_refusal_at_line(
             content[: error.position].count(b"\n") + 1, "it contains a character that is not allowed in text files."
@@ -97,7 +97,7 @@ def raise_yaml_refusal_at_line(line: int, problem: str) -> NoReturn:
     raise Invalid(f"Line {line}: {problem} {NOTHING_CREATED_SENTENCE}", code="yaml_unreadable", line=line)
 
 
-def yaml_error_message(error: yaml.MarkedYAMLError, content: bytes) -> str:
+def yaml_error_cause_clause(error: yaml.MarkedYAMLError, content: bytes) -> str:
     if error.problem_mark:
         lines = content.splitlines()
         line = lines[error.problem_mark.line] if error.problem_mark.line < len(lines) else b""

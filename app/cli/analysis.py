@@ -14,7 +14,7 @@ from app.analysis.fit_cache import FitCache
 from app.analysis.methods import SCORE_METHODS, TABLE_METHODS
 from app.analysis.result_types import Cell, Column, Figure, Options, ResultTable
 from app.analysis.score_tables import build_all_scores_table, build_comparison_table, build_method_score_table
-from app.analysis.view import constant_count_texts, decimals_for_values, empty_column_names
+from app.analysis.view import constant_count_texts, decimals_for_values, names_of_figure_columns_without_figures
 from app.cli.exports import classes_option, criterion_option
 from app.cli.run_command import output_option, run_with_engine, write_chunks_to_file_or_print
 from app.cli.text_table import (
@@ -182,7 +182,7 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
         COLUMNS_SHOWN_ELSEWHERE
         | ({"measure"} if "title" in names else set())
         | constant_count_texts(table).keys()
-        | empty_column_names(table)
+        | names_of_figure_columns_without_figures(table)
     )
     columns = [k for k, name in enumerate(names) if name not in omitted_columns]
     decimals_of_cell = function_giving_decimals_of_cell(table)

@@ -11,7 +11,7 @@ from app.database.migrate import upgrade_schema
 from app.database.server_database import database_url_in_any_state
 from app.database.session import create_engine
 from app.errors import pluralize
-from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_backup_to_folder
+from app.maintenance.backup import delete_old_backups_and_return_their_dumps, write_dump_and_manifest_to_folder
 from app.maintenance.manifest import Manifest
 from app.maintenance.restore import (
     list_differences_from_manifest,
@@ -54,7 +54,7 @@ def backup(folder: Path | None, *, keep: int | None) -> None:
     if folder is None:
         raise click.UsageError("Name a folder, or set EASEL_BACKUP_DIR.")
     with database_url_in_any_state(settings) as url:
-        made = asyncio.run(write_backup_to_folder(url, folder, now=current_utc_time()))
+        made = asyncio.run(write_dump_and_manifest_to_folder(url, folder, now=current_utc_time()))
         asyncio.run(write_erasure_list(url, folder / ERASURE_LIST_NAME))
     responses = sum(counts.responses for counts in made.manifest.campaigns)
     click.echo(

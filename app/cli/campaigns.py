@@ -18,7 +18,7 @@ from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_url_of_campaign,
     platforms_of_campaign,
-    platforms_of_experiment,
+    platforms_offered_for_experiments,
 )
 from app.background.progress_stream import ReportRowCount
 from app.campaigns import empty_campaigns, experiment_arms, hints, lifecycle, settings_edits, summaries
@@ -221,7 +221,7 @@ def print_campaign_state(slug: str, *, as_json: bool) -> None:
     settings = lifecycle.unchecked_settings_of_campaign(row).model_dump()
     addresses = annotator_url_by_platform(
         *annotator_link_base_url_and_key(given_or_likely_server_url(), row.link_key, row.experiment_key),
-        platforms_of_experiment() if row.experiment_key else platforms_of_campaign(settings),
+        platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(settings),
     )
     if as_json:
         print_json(summaries.campaign_progress_as_dict(row) | {"settings": settings, "links": addresses})

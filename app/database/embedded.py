@@ -52,7 +52,7 @@ NOBODY_IDENTITY = ServerIdentity(
 
 
 @contextmanager
-def start_postgres(
+def run_postgres_and_yield_url(
     data_dir: Path, options: Mapping[str, str] | None = None, *, on_lost: Callable[[], None] = lambda: None
 ) -> Iterator[str]:
     """Run PostgreSQL on `data_dir` while the block lasts, and yield its SQLAlchemy URL.
@@ -87,7 +87,7 @@ def attach_or_start_postgres(data_dir: Path) -> Iterator[str]:
     if url := running_server_url_or_none(data_dir):
         yield url
     else:
-        with start_postgres(data_dir) as url:
+        with run_postgres_and_yield_url(data_dir) as url:
             yield url
 
 

@@ -71,7 +71,7 @@ def database_url_for_server(settings: Settings, on_lost: Callable[[], None] = la
 
     """
     if settings.database_url is None:
-        with embedded.start_postgres(settings.data_dir, on_lost=on_lost) as url:
+        with embedded.run_postgres_and_yield_url(settings.data_dir, on_lost=on_lost) as url:
             yield url
     else:
         if not asyncio.run(load_database_state_or_raise(settings.database_url)).takes_writes:

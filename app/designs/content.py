@@ -21,7 +21,7 @@ from app.designs.field_flags import is_blank
 from app.designs.item_names import ItemName, item_names
 from app.designs.word_differences import mark_differing_words_or_none
 from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
-from app.text.markdown import markdown_parser
+from app.text.markdown import make_markdown_parser
 from app.text.result_cache import cache_results_by_size
 
 MAX_FILE_NAME_CHARS = 200
@@ -375,7 +375,7 @@ def build_media_content_kind(kind: str, title: str, plural: str) -> ContentKind:
     return ContentKind(title, plural, draw, files, is_file=True)
 
 
-ITEM_MARKDOWN = markdown_parser("table", "strikethrough")
+ITEM_MARKDOWN = make_markdown_parser("table", "strikethrough")
 
 
 @cache_results_by_size

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import RedirectResponse
 
 from app.annotation.hits.pages.annotator import ANNOTATOR_PATH
-from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, PLATFORMS, platforms_of_experiment
+from app.annotation.platforms.registry import EXPERIMENT_PATH_PREFIX, PLATFORMS, platforms_offered_for_experiments
 from app.errors import NotFound
 from app.experiments.arm_assignment import choose_visited_or_running_arm, load_arm_candidates_by_link
 from app.http.dependencies import ServingConnection
@@ -20,7 +20,7 @@ async def redirect_to_arm(
 ) -> RedirectResponse:
     """Redirect to the campaign of one arm with the platform's parameters. A visitor without an id gets a random arm."""
     platform = PLATFORMS[platform_name]
-    if platform not in platforms_of_experiment():
+    if platform not in platforms_offered_for_experiments():
         message = "This link belongs to a campaign, not to an experiment. Use a campaign’s link instead."
         raise NotFound(message, code="campaign_not_found")
     arrival = platform.parse_arrival_or_none(request.query_params.multi_items(), request.app.state.settings)

@@ -76,7 +76,7 @@ async def scan_goal_and_act_unless_overtaken(
         progress = await load_goal_progress_or_none(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)
         )
-        settled_change = await release.load_settled_change_since_last_scan(connection, campaign, progress)
+        settled_change = await release.load_items_settled_or_unsettled_since_last_scan(connection, campaign, progress)
     if progress is not None and progress.is_reached and campaign.goal_reached != text_that_identifies_goal(campaign):
         await raise_goal_alert_and_stop_if_chosen(engine, campaign, progress, now=now)
     if len(settled_change.items):

@@ -61,7 +61,7 @@ class SettledChange(NamedTuple):
     settled: Mask
 
 
-async def load_settled_change_since_last_scan(
+async def load_items_settled_or_unsettled_since_last_scan(
     connection: AsyncConnection, campaign: Campaign, progress: Progress | None
 ) -> SettledChange:
     """Return which items changed since the last scan."""

@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from app.settings import project_folder
 from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas
-from app.text.markdown import markdown_parser
+from app.text.markdown import make_markdown_parser
 
 HELP_PATH = "/admin/help"
 DOCUMENTATION_FOLDER = project_folder() / "docs"
@@ -22,7 +22,7 @@ NAVIGATION_FILE = project_folder() / ".mkdocs.yml"
 HOME_PAGE = "index"
 PICTURE_SUFFIXES = {".png", ".svg"}
 COMMENT_LINE = re.compile(r"^ *<!--.*?-->\n", re.MULTILINE)  # only the site's Markdown knows HTML
-MARKDOWN_RENDERER = markdown_parser("table")
+MARKDOWN_RENDERER = make_markdown_parser("table")
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ from app.settings import easel_command_to_type, project_folder
 from app.text.ages import describe_age
 from app.text.durations import format_duration
 from app.text.latex import html_with_formulas_put_back, markdown_with_placeholders_and_formulas, with_marked_formulas
-from app.text.markdown import markdown_parser
+from app.text.markdown import make_markdown_parser
 from app.text.numbers import format_with_places, use_minus_sign
 from app.text.result_cache import cache_results_by_size
 
@@ -152,7 +152,7 @@ def item_noun(campaign: SegmentedCampaign) -> str:
     return "system" if campaign.segment_count else "item"
 
 
-MARKDOWN_RENDERER = markdown_parser("table")
+MARKDOWN_RENDERER = make_markdown_parser("table")
 
 
 @cache_results_by_size

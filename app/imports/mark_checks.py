@@ -11,7 +11,7 @@ from app.campaigns.known_answers import (
     KnownAnswersChoice,
     choose_gold_ids_and_cells_or_refuse,
     load_known_answers,
-    refuse_known_answers_by_several_criteria,
+    refuse_known_answer_column_if_several_criteria,
 )
 from app.campaigns.lifecycle import lock_and_load_draft_or_refuse
 from app.database.audit_log import log_change
@@ -112,7 +112,7 @@ async def use_known_answers_as_gold_and_return_ids(
     """
     campaign = await lock_and_load_draft_or_refuse(connection, slug, CHECKS_ARE_FIXED_MESSAGE)
     refuse_if_hits_cannot_show_checks(campaign)
-    refuse_known_answers_by_several_criteria(campaign)
+    refuse_known_answer_column_if_several_criteria(campaign)
     known = await load_known_answers(connection, campaign, choice.column)
     checks = [
         CheckToMark(item_id, {EXPECTED_COLUMN: expected, TOLERANCE_COLUMN: choice.tolerance_cell})

@@ -30,7 +30,7 @@ class Backup:
     manifest: Manifest
 
 
-async def write_backup_to_folder(database_url: str, folder: Path, *, now: datetime) -> Backup:
+async def write_dump_and_manifest_to_folder(database_url: str, folder: Path, *, now: datetime) -> Backup:
     """Dump the whole database as it is now, and return the finished backup.
 
     Both files are written under other names first, the manifest last: a dump that has a manifest is complete. Dump and

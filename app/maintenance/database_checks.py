@@ -85,7 +85,7 @@ async def list_findings_about_database(
     async with engine.connect() as connection:
         before = now
         facts = (await connection.execute(SELECT_SERVER_FACTS)).one()
-        findings = [*iterate_findings_about_server(facts, settings), finding_about_clock(facts.now, before)]
+        findings = [*iterate_server_check_results(facts, settings), finding_about_clock(facts.now, before)]
         schema = await load_finding_about_schema(connection)
         findings.append(schema)
         if schema.severity is not Severity.OK:
@@ -99,7 +99,7 @@ async def list_findings_about_database(
     return findings
 
 
-def iterate_findings_about_server(facts: Row[Any], settings: Settings) -> Iterator[InstallationFinding]:
+def iterate_server_check_results(facts: Row[Any], settings: Settings) -> Iterator[InstallationFinding]:
     """Check the server's version and settings, and the number of connections that it allows."""
     yield finding_or_ok_without_severity(
         "PostgreSQL version",

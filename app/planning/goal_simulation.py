@@ -38,7 +38,7 @@ from app.planning.crowd_model import (
 from app.planning.participation import (
     DEFAULT_ANNOTATORS_IN_TOTAL,
     Participation,
-    estimate_participation,
+    annotators_with_hits_left,
     items_seen_by_annotator_place,
 )
 from app.selection.pairs_rule import PairsIndex
@@ -217,7 +217,7 @@ def prepare_start_of_forecast(
 
     """
     by_law_estimates = is_forecast_measured_by_law(campaign, evidence)
-    participation = estimate_participation(
+    participation = annotators_with_hits_left(
         campaign, evidence.tally, annotator_count, identities_matter=by_law_estimates
     )
     seen_items = items_seen_by_annotator_place(participation, evidence.tally)

@@ -48,7 +48,7 @@ def annotator_numbers_and_hits_done(tally: Tally, items_per_hit: int) -> tuple[I
     return annotators, -(-np.bincount(annotator_index, pairs.counts, len(annotators)).astype(np.intp) // items_per_hit)
 
 
-def estimate_participation(
+def annotators_with_hits_left(
     campaign: Campaign, tally: Tally, annotator_count: int, *, identities_matter: bool
 ) -> Participation:
     """Return who may answer a campaign that has `annotator_count` annotators in all.

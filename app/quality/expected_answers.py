@@ -167,7 +167,7 @@ def feedback_on_order(
     }
     unjudged = any(values[position] != values[position] for position in positions)
     met = not unjudged and not any(
-        do_values_rank_worse_item_higher(design, values, better, worse)
+        do_values_contradict_known_order(design, values, better, worse)
         for better, worse in permutations(positions, 2)
         if place_by_position[better] < place_by_position[worse]
     )
@@ -178,7 +178,7 @@ def feedback_on_order(
     return Feedback("order", positions[0], met, unjudged, order=groups)
 
 
-def do_values_rank_worse_item_higher(
+def do_values_contradict_known_order(
     design: Design, values: Sequence[float], better_position: int, worse_position: int
 ) -> bool:
     """Return whether the values contradict that one item is better than another. Values that say nothing about two

@@ -151,7 +151,8 @@ async def load_page_of_quality_inbox(
     largest = (await connection.execute(LIST_LARGEST_WORK, key | {"limit": 1 + MIN_OTHER_ANNOTATORS})).all()
     rate = campaign.false_alarms / 1000
     requirements = {
-        name: choice.rule.least_work_required(campaign.design.value_kind, rate) for name, choice in applicable.items()
+        name: choice.rule.least_work_requirement(campaign.design.value_kind, rate)
+        for name, choice in applicable.items()
     }
     return QualityInbox(
         [

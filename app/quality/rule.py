@@ -80,7 +80,7 @@ class QualityRule(InputModel, ABC):
         return True
 
     @abstractmethod
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the smallest amount of an annotator's work that the rule needs; `false_alarm_rate` is as in
         `finding_about_annotator_or_none`.
         """

@@ -128,7 +128,9 @@ def sentence_on_checks_met_by_one_person_or_empty(workload: AnnotatorWorkload) -
     return f"With {hits} per person, one person meets {' and '.join(meets)} on average."
 
 
-def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, check_counts: Mapping[str, int]) -> str:
+def sentences_on_check_counts_and_failures_needed(
+    campaign: Campaign, item_count: int, check_counts: Mapping[str, int]
+) -> str:
     """Return how many checks of each kind a campaign has, how many one annotator meets, and how many failures the rule
     about them needs. Attention items are left out if there are none.
     """
@@ -143,7 +145,7 @@ def sentence_on_check_counts_of_campaign(campaign: Campaign, item_count: int, ch
             met_by_one_person = text_on_number_of_checks_one_person_meets(workload, kind) if count else ""
             sentences.append(f"{pluralize(count, f'{kind} item')}{met_by_one_person}.")
         if kind in rules and (count or kind == "gold"):
-            need = rules[kind].rule.least_work_required(campaign.design.value_kind, campaign.false_alarms / 1000)
+            need = rules[kind].rule.least_work_requirement(campaign.design.value_kind, campaign.false_alarms / 1000)
             sentences.append(f"The rule “{rules[kind].rule.title}” flags no one before {need.count} failed ones.")
     return " ".join(sentences)
 
@@ -202,7 +204,7 @@ def rule_reach_in_campaign(
 ) -> RuleReach:
     """Return the reach of a rule; `false_alarm_rate` is the share of careful people that the rule may find."""
     design, law = campaign.design, campaign.law
-    requirement = rule.least_work_required(design.value_kind, false_alarm_rate)
+    requirement = rule.least_work_requirement(design.value_kind, false_alarm_rate)
     if not rule.supports_answers(design.value_kind, len(design.classes)):
         return RuleReach("", "This rule does not apply to this design.")
     if rule.name == "played" and not campaign.plays_media:
@@ -236,7 +238,7 @@ def hint_on_failed_checks_that_rules_need(
 
     """
     requirements = {
-        name: rule_choices[name].rule.least_work_required("points", false_alarms / 1000)
+        name: rule_choices[name].rule.least_work_requirement("points", false_alarms / 1000)
         for name in CHECK_KINDS
         if name in rule_choices
     }

@@ -241,7 +241,7 @@ async def load_whole_law_state(connection: Driver, revision: Revision) -> LawSta
     )
 
 
-def split_law_state_into_storable_parts(law_state: LawState) -> Iterator[LawState]:
+def iterate_law_state_in_item_batches(law_state: LawState) -> Iterator[LawState]:
     """Split law state into parts small enough for one statement each; the campaign's is in the first."""
     numbers = list(law_state.items)
     yield LawState(

@@ -100,7 +100,7 @@ async def store_revision_with_posteriors_and_law_state(
     )
     if law.layout:
         law_state = await asyncio.to_thread(beliefs.law_state_besides_posteriors)
-        for piece in law_storage.split_law_state_into_storable_parts(law_state):
+        for piece in law_storage.iterate_law_state_in_item_batches(law_state):
             await law_storage.store_law_states(await driver_of(connection), revision, piece, layout=law.layout)
 
 

@@ -16,7 +16,7 @@ def escape(state: StateInline, silent: bool) -> bool:  # noqa: FBT001  (markdown
     return is_mark and commonmark_escape(state, silent)
 
 
-def markdown_parser(*extensions: str) -> MarkdownIt:
+def make_markdown_parser(*extensions: str) -> MarkdownIt:
     """Return a parser of CommonMark with these rules of markdown-it added."""
     parser = MarkdownIt("commonmark", {"html": False}).enable(list(extensions))
     parser.inline.ruler.at("escape", escape)

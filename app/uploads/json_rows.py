@@ -224,7 +224,7 @@ def find_row_source_in_object_or_refuse(read_chunks: ChunkReader) -> JsonRowSour
     json_reader = JsonValueReader(read_chunks())
     type_by_name = dict[str, str]()
     for name in iterate_names_of_next_object(json_reader):
-        type_by_name[name] = skip_value_and_return_its_kind(json_reader)
+        type_by_name[name] = skip_value_and_return_kind_with_article(json_reader)
     if json_reader.peek_character():
         return JsonRowSource(lambda: iterate_concatenated_objects(read_chunks))
     list_names = [name for name, kind in type_by_name.items() if kind == "a list of objects"]
@@ -273,7 +273,7 @@ def iterate_names_of_next_object(json_reader: JsonValueReader) -> Iterator[str]:
         json_reader.skip_required_character_or_refuse(",", "a value")
 
 
-def skip_value_and_return_its_kind(json_reader: JsonValueReader) -> str:
+def skip_value_and_return_kind_with_article(json_reader: JsonValueReader) -> str:
     """Skip the next value, and return its kind."""
     if json_reader.peek_character() != "[" or not json_reader.is_followed_by("[{"):
         value = json_reader.read_value()
@@ -289,4 +289,4 @@ def iterate_elements_of_named_list(read_chunks: ChunkReader, list_name: str) -> 
         if name == list_name:
             yield from iterate_elements_of_next_list(json_reader)
             return
-        skip_value_and_return_its_kind(json_reader)
+        skip_value_and_return_kind_with_article(json_reader)

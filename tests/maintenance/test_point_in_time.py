@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from app.cli.commands import easel as command
-from app.database.embedded import choose_server_identity, iterate_binary_folders, start_postgres
+from app.database.embedded import choose_server_identity, iterate_binary_folders, run_postgres_and_yield_url
 from app.database.migrate import upgrade_schema
 from tests.database.test_embedded import run_sql, wait_until
 from tests.test_cli import files  # noqa: F401  (fixture)
@@ -55,7 +55,7 @@ def test_every_answer_before_the_time_is_restored_and_none_after_it(files, tmp_p
     folder = Path(tmp_path_factory.mktemp("pitr"))
     archive, data = folder / "archive", folder / "data"
     (archive / "wal").mkdir(parents=True)
-    with start_postgres(data) as url:
+    with run_postgres_and_yield_url(data) as url:
         upgrade_schema(url)
         run_outside = {"archive_mode": "on", "archive_command": f"{SCRIPT} archive {archive} %p %f"}
         for name, value in run_outside.items():
@@ -82,7 +82,7 @@ def test_every_answer_before_the_time_is_restored_and_none_after_it(files, tmp_p
     restored = folder / "restored"
     restored.mkdir()
     run_script("restore", archive, restored / "postgresql", time, data / "postgresql" / "pg_wal")
-    with start_postgres(restored) as url:
+    with run_postgres_and_yield_url(restored) as url:
         wait_until(lambda: not run_sql(url, "SELECT pg_is_in_recovery()"))
         monkeypatch.setenv("DATABASE_URL", url)
         assert run_easel("export", "verbs", "responses") == expected

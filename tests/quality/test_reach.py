@@ -102,7 +102,7 @@ def test_every_rule_says_what_it_needs_and_more_false_alarms_need_less(subtests)
     for yields in ("points", "order", "classes", "ordered_classes", "ratio"):
         with subtests.test(yields=yields):
             for name, chosen in parse_all_rule_choices_by_name("watch", []).items():
-                careful, bold = (chosen.rule.least_work_required(yields, alarm) for alarm in (0.001, 0.1))
+                careful, bold = (chosen.rule.least_work_requirement(yields, alarm) for alarm in (0.001, 0.1))
                 assert 1 <= bold.count <= careful.count, name
 
 

@@ -32,7 +32,7 @@ class RoundNumbers(QualityRule):
         """Return whether answers are points: only these can be round."""
         return answer_kind == "points"
 
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all of them are round."""
         return RuleRequirement(
             min_consecutive_events_above_limit(self.most_percent / 100, false_alarm_rate), "judgment"

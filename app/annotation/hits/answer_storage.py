@@ -202,7 +202,7 @@ async def validate_answer_for_storage(
     )
     parsed_answers = parse_answers_and_values_of_all_criteria(locked, hit, submitted_items)
     answers = [criterion_answer for criterion_answer, _ in parsed_answers]
-    first = await remarks.answer_with_offered_remarks_or_refuse(connection, locked.id, answers[0], placed_checks)
+    first = await remarks.drop_or_refuse_unoffered_remarks(connection, locked.id, answers[0], placed_checks)
     values = [value for _, item_values in parsed_answers for value in item_values]
     key = AnswerKey(**answer.assignment.parameters, hit=hit.id, now=answer.now)
     return AcceptedAnswer(

@@ -164,14 +164,16 @@ async def submit_next_hit_request_for_program_annotator(
     assignments: program_annotators.ProgramAssignments = request.app.state.program_assignments
     if remembered := assignments.ids.get((slug, annotator)):
         with suppress(NotFound):
-            next_hit = await submit_next_hit_request(request, remembered, now=now)
+            next_hit = await queue_next_hit_request_and_await_reply(request, remembered, now=now)
             if next_hit.reason != "erased":  # else nothing names the annotator, who is a new one to other processes
                 return next_hit
     assignment = await find_or_create_program_assignment(request, slug, annotator, now=now)
-    return await submit_next_hit_request(request, assignment, now=now)
+    return await queue_next_hit_request_and_await_reply(request, assignment, now=now)
 
 
-async def submit_next_hit_request(request: Request, assignment: AssignmentId, *, now: datetime) -> NextHit:
+async def queue_next_hit_request_and_await_reply(
+    request: Request, assignment: AssignmentId, *, now: datetime
+) -> NextHit:
     visit_request = VisitRequest(next_hit=NextHitRequest(AssignmentQuery(assignment), now))
     reply: VisitReply = await request.app.state.visit_requests.submit_and_await_reply(
         assignment.campaign_id, visit_request
@@ -427,7 +429,7 @@ def build_program_answer_or_refuse(
     }
     values_by_item = program_annotators.values_by_item_number_or_refuse(hit, values_sent)
     values = {number: value for number, value in values_by_item.items() if value is not None}
-    unjudged = program_annotators.reasons_by_item_number_or_refuse(
+    unjudged = program_annotators.reason_or_empty_by_unjudged_number_or_refuse(
         hit, response.reasons, values_by_item.keys() - values.keys()
     )
     remarks = remarks_by_item_number_or_hit_or_refuse(hit, response)

@@ -18,7 +18,7 @@ from app.annotation.hits.draw_context import (
 )
 from app.annotation.hits.fixed_set import (
     choose_fixed_items,
-    proposal_of_fixed_items_or_none,
+    proposal_filled_up_from_fixed_set_or_none,
     proposal_with_fixed_items,
 )
 from app.annotation.hits.hit_proposal import (
@@ -86,7 +86,7 @@ def draw_streaming_hit_or_none(
     n = assignment.selection_settings.items_per_hit - check_count
     fixed_items = choose_fixed_items(assignment, n, campaign_index.rng) if assignment.has_fixed_set else []
     if len(fixed_items) == n > 0:
-        return proposal_of_fixed_items_or_none(assignment, fixed_items, n, campaign_index.rng)
+        return proposal_filled_up_from_fixed_set_or_none(assignment, fixed_items, n, campaign_index.rng)
     open_hits = cache.open_hits_of_row_or_remembered(open_hits_row, campaign_index)
     if open_hits.nothing_left:
         return proposal_of_fixed_items_alone_or_none(assignment, fixed_items, n, campaign_index.rng)
@@ -144,7 +144,11 @@ def proposal_of_fixed_items_alone_or_none(
     assignment: AssignmentState, fixed_items: list[int], hit_size: int, rng: np.random.Generator
 ) -> HitProposal | None:
     """Return a HIT of items that are left of a fixed set, for an annotator who can be asked about nothing else."""
-    return proposal_of_fixed_items_or_none(assignment, fixed_items, hit_size, rng) if assignment.has_fixed_set else None
+    return (
+        proposal_filled_up_from_fixed_set_or_none(assignment, fixed_items, hit_size, rng)
+        if assignment.has_fixed_set
+        else None
+    )
 
 
 def draw_systems_then_segment_or_none(

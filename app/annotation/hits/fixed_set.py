@@ -31,7 +31,7 @@ def choose_fixed_items(assignment: AssignmentState, hit_size: int, rng: np.rando
     return [int(rng.choice(items))] if hit_size > 1 or rng.random() < MIXED_PROBABILITY else []
 
 
-def proposal_of_fixed_items_or_none(
+def proposal_filled_up_from_fixed_set_or_none(
     assignment: AssignmentState, fixed_items: list[int], hit_size: int, rng: np.random.Generator
 ) -> HitProposal | None:
     """Return a HIT of items of the fixed set alone, filled with others of the set; None if these are too few."""

@@ -146,7 +146,7 @@ def values_by_item_number_or_refuse(hit: ProgramHit, values: Mapping[str, T] | S
     return values_by_number_from_values_by_id_or_refuse(hit, values)
 
 
-def reasons_by_item_number_or_refuse(
+def reason_or_empty_by_unjudged_number_or_refuse(
     hit: ProgramHit, reasons: Mapping[str, str], unjudged_numbers: Collection[int]
 ) -> dict[int, str]:
     """Return the reason of each item without a value, by item number; empty if the program gave none.

@@ -81,7 +81,7 @@ SELECT_OFFERED_REMARKS = text(
 )
 
 
-async def answer_with_offered_remarks_or_refuse(
+async def drop_or_refuse_unoffered_remarks(
     connection: Driver, campaign_id: int, answer: Answer, placed_checks: Sequence[PlacedCheck]
 ) -> Answer:
     """Return the answer with those remarks that the campaign asks for; remarks on checks get the check's number.

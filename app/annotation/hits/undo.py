@@ -350,7 +350,7 @@ async def store_replacing_response_and_return_its_number(
 ) -> int:
     """Store the new response and return its number. Raises `Invalid`."""
     parsed_answers = parse_answers_and_values_of_all_criteria(last_answer, last_answer, submitted)
-    first = await remarks.answer_with_offered_remarks_or_refuse(
+    first = await remarks.drop_or_refuse_unoffered_remarks(
         connection, last_answer.id, parsed_answers[0][0], placed_checks
     )
     answers = [first, *(answer for answer, _ in parsed_answers[1:])]

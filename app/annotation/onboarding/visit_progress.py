@@ -10,7 +10,12 @@ from sqlalchemy import text
 
 from app.annotation.onboarding.entry_questions import parse_question_lines
 from app.annotation.onboarding.questions import QUESTIONS_STEP
-from app.annotation.onboarding.quotas import Quota, has_place_in_all_quotas, parse_quota_lines, quotas_of_answers
+from app.annotation.onboarding.quotas import (
+    Quota,
+    lock_quotas_and_try_to_make_place_in_all,
+    parse_quota_lines,
+    quotas_of_answers,
+)
 from app.annotation.onboarding.settings import COLUMN_BY_ANSWERING_SETTING, VisitAndAnswerSettings
 from app.annotation.onboarding.step import StepOutcome, StepResult, VisitHistory, VisitStep
 from app.annotation.onboarding.steps import VISIT_STEPS, first_open_step_or_none
@@ -145,7 +150,9 @@ async def store_result_of_open_step(
         return
     key = {"campaign": visit.id, "annotator": visit.annotator_id, "now": now}
     async with connection.transaction() if (quotas := quotas_of_result(visit, step_result)) else nullcontext():
-        if quotas and not await has_place_in_all_quotas(connection, visit.id, visit.annotator_id, quotas, now=now):
+        if quotas and not await lock_quotas_and_try_to_make_place_in_all(
+            connection, visit.id, visit.annotator_id, quotas, now=now
+        ):
             step_result = step_result._replace(outcome="full")
         await execute_statement(
             connection, STORE_STEP_RESULT, key | step_result._asdict() | {"said": json.dumps(step_result.said)}

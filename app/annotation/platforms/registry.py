@@ -45,7 +45,7 @@ def platform_with_title(name: str, panel_title: str | None) -> Platform:
     return replace(platform, title=panel_title) if platform.set_up_by_campaign and panel_title else platform
 
 
-def platforms_of_experiment() -> list[Platform]:
+def platforms_offered_for_experiments() -> list[Platform]:
     """Return the platforms for people that need no settings or people of a single campaign."""
     return [
         platform

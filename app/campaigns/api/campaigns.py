@@ -16,7 +16,7 @@ from app.annotation.platforms.registry import (
     annotator_link_base_url_and_key,
     annotator_url_by_platform,
     platforms_of_campaign,
-    platforms_of_experiment,
+    platforms_offered_for_experiments,
 )
 from app.campaigns import empty_campaigns, hints, item_list, launch, lifecycle, settings_edits, summaries
 from app.campaigns.campaign_filter import ARCHIVED_FILTER, CampaignFilter
@@ -130,7 +130,7 @@ class CampaignSchema(BaseModel):
         settings = lifecycle.unchecked_settings_of_campaign(row)
         link_by_platform = annotator_url_by_platform(
             *annotator_link_base_url_and_key(server_url, row.link_key, row.experiment_key),
-            platforms_of_experiment() if row.experiment_key else platforms_of_campaign(dict(settings)),
+            platforms_offered_for_experiments() if row.experiment_key else platforms_of_campaign(dict(settings)),
         )
         fields = {
             "settings": settings,

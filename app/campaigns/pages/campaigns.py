@@ -17,7 +17,7 @@ from app.annotation.platforms.registry import (
     annotator_url_by_platform,
     open_link_url_of_campaign,
     platforms_of_campaign,
-    platforms_of_experiment,
+    platforms_offered_for_experiments,
 )
 from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
@@ -80,7 +80,9 @@ async def share_page(request: Request, connection: Transaction, access: CurrentA
     server_url = request_base_url(request)
     arm = await experiment_arms.load_experiment_arm_or_none(connection, campaign.id, access)
     link_parts = experiment_arms.annotator_link_base_and_key_of_campaign(server_url, campaign, arm)
-    platforms = platforms_of_experiment() if arm else platforms_of_campaign(crowd_settings_of_campaign(campaign))
+    platforms = (
+        platforms_offered_for_experiments() if arm else platforms_of_campaign(crowd_settings_of_campaign(campaign))
+    )
     context = {
         "campaign": campaign,
         "experiment": arm,

@@ -50,7 +50,7 @@ from app.quality.check_expectations import (
 )
 from app.quality.checks import hint_that_hits_cannot_show_checks_or_empty
 from app.quality.expected_answers import default_tolerance_cell_or_empty
-from app.quality.rule_reach import sentence_on_check_counts_of_campaign
+from app.quality.rule_reach import sentences_on_check_counts_and_failures_needed
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.settings import Settings
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -119,7 +119,7 @@ async def item_table_template_context(
         ),
         "own_columns": item_list.uploaded_column_names_of_rows(page.rows, view.column),
         "check_counts": check_counts,
-        "check_summary": sentence_on_check_counts_of_campaign(campaign, campaign.item_count, check_counts),
+        "check_summary": sentences_on_check_counts_and_failures_needed(campaign, campaign.item_count, check_counts),
         "hint_that_hits_cannot_show_checks_or_empty": hint_that_hits_cannot_show_checks_or_empty(campaign),
         "min_gold": MIN_GOLD_ITEMS,
         "known_answers": await load_known_answers_offers(connection, campaign),

@@ -85,7 +85,7 @@ def update(*counts_labels_parameters: object) -> Columns:
     """
     *counts, labels, _ = counts_labels_parameters
     columns = _to_count_float_lists(counts)
-    for place, label in enumerate(_to_integer_labels(labels, len(columns[0]), len(columns))):
+    for place, label in enumerate(_integer_labels_of_hit_or_raise(labels, len(columns[0]), len(columns))):
         columns[label][place] += 1.0
     return tuple(columns)
 
@@ -98,7 +98,7 @@ def count_labels_in_place(*counts_items_labels: Array) -> None:
         np.add.at(column, items[labels == label], 1.0)
 
 
-def _to_integer_labels(labels: object, item_count: int, class_count: int) -> list[int]:
+def _integer_labels_of_hit_or_raise(labels: object, item_count: int, class_count: int) -> list[int]:
     """Return the labels of one HIT as whole numbers."""
     label_numbers = [float(label) for label in labels]  # type: ignore[attr-defined]  # a sequence
     if not 0 < len(label_numbers) == item_count:

@@ -76,7 +76,7 @@ class ImpliedCounts:
         return float(share[0]), float(low[0]), float(high[0])
 
 
-def pair_outcome_from_shares(shares: Sequence[float]) -> PairOutcome:
+def pair_outcome_from_scale_shares(shares: Sequence[float]) -> PairOutcome:
     """Return the outcome of a pair from two items' shares of a scale; higher is better."""
     first, second = shares
     return 1 if first > second else -1 if second > first else 0
@@ -108,7 +108,7 @@ class Implications:
         It is used only if there are two items, and both shares are known.
         """
         if len(items) == 2 and not any(map(math.isnan, shares)):
-            self.add_outcome_and_return_implied_or_none(items[0], items[1], pair_outcome_from_shares(shares))
+            self.add_outcome_and_return_implied_or_none(items[0], items[1], pair_outcome_from_scale_shares(shares))
 
     def add_outcome_and_return_implied_or_none(
         self, first_item: int, second_item: int, outcome: PairOutcome

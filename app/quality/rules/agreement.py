@@ -69,7 +69,7 @@ class AgreementWithOthers(QualityRule):
             return float((behaviour.share == behaviour.others_share)[comparable].mean())
         return pearson_correlation_or_zero(behaviour.share[comparable], behaviour.others_share[comparable])
 
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount with which an annotator who answers at random is found if the others agree perfectly."""
         min_share = self.share_percent / 100
         if answer_kind == "classes":

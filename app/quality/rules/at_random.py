@@ -37,7 +37,7 @@ class AtRandom(QualityRule):
     )
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that the threshold asks for."""
         return RuleRequirement(self.fewest_judgments, "judgment")
 

@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from app.inference.ground.arrays import Array
 from app.inference.observations.judgment_kinds import JudgmentKind
-from app.inference.preferences.implied_pairs import Implications, pair_outcome_from_shares
+from app.inference.preferences.implied_pairs import Implications, pair_outcome_from_scale_shares
 from app.quality.behaviour import AnnotatorBehaviour
 from app.quality.rule import Percent, QualityRule, RuleFinding, RuleRequirement, format_share
 from app.quality.sequential_limits import (
@@ -53,7 +53,7 @@ class Contradictions(QualityRule):
         return answer_kind == "order"
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of implied pairs that suffices if all of them were reversed."""
         return RuleRequirement(
             min_consecutive_events_above_limit(
@@ -93,7 +93,7 @@ def count_contradicted_and_implied_pairs(behaviour: AnnotatorBehaviour) -> tuple
     ):
         items, shares = behaviour.item[start:end].tolist(), behaviour.share[start:end].tolist()
         pairs = [
-            (items[a], items[b], pair_outcome_from_shares((shares[a], shares[b])))
+            (items[a], items[b], pair_outcome_from_scale_shares((shares[a], shares[b])))
             for a, b in combinations(range(len(items)), 2)
             if behaviour.ties or shares[a] != shares[b]
         ]

@@ -51,7 +51,7 @@ class ScaleRegionRule(QualityRule):
         return has_answer_scale_ends_and_middle(answer_kind, class_count)
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are in that part, and no other annotator's are."""
         return RuleRequirement(
             min_consecutive_events_above_limit(

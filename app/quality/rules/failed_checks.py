@@ -26,7 +26,7 @@ class FailedChecksRule(QualityRule):
         """Return which checks of this kind were answered as expected."""
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of failed checks that suffices if none was met."""
         count = min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate)
         return RuleRequirement(count, self.failure_unit)

@@ -86,7 +86,7 @@ class PooledSigns(QualityRule):
         return has_answer_scale_ends_and_middle(answer_kind, class_count)
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if all have the same value and the others' never do."""
         max_share, limit = self.max_repeated_share(0.0), -math.log(false_alarm_rate)
         factors = ((n, log_of_mean_given_logs(log_bayes_factor(n, n, max_share), 0.0)) for n in count(1))

@@ -43,7 +43,7 @@ class StraightLining(QualityRule):
         repeats, repeatable = count_repeated_and_repeatable_answers(behaviour)
         return repeats / repeatable if repeatable >= MIN_REPEATABLE_ANSWERS else nan
 
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the amount that suffices if all answers are like the one before, and no other annotator repeats
         answers. The first answer has none before it.
         """

@@ -51,7 +51,7 @@ class TooFast(QualityRule):
         return float(np.median(known_seconds)) if len(known_seconds) >= self.fewest_hits else nan
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of HITs that suffices if all were too fast."""
         return RuleRequirement(
             min_consecutive_events_above_limit(MAX_FAST_SHARE, false_alarm_rate), "task", self.fewest_hits

@@ -41,7 +41,7 @@ class UnplayedRule(QualityRule):
     )
 
     @override
-    def least_work_required(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
+    def least_work_requirement(self, answer_kind: JudgmentKind, false_alarm_rate: float) -> RuleRequirement:
         """Return the number of judgments that suffices if none of the recordings was played."""
         return RuleRequirement(
             min_consecutive_events_above_limit(self.careful_percent / 100, false_alarm_rate), "judgment"

@@ -82,7 +82,7 @@ async def kill_postgresql_under_load(server):
 
 async def check_what_is_stored(data, acknowledged):
     """Every acknowledged answer is there, once, and the posteriors follow from what is there."""
-    with embedded.start_postgres(data) as url:
+    with embedded.run_postgres_and_yield_url(data) as url:
         engine = create_engine(url, pool_size=1)
         async with open_snapshot(engine) as connection:
             hits = list(await connection.scalars(text("SELECT hit_id FROM responses")))

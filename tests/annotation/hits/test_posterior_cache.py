@@ -12,7 +12,7 @@ from app.annotation.hits.assignment import AssignmentQuery, load_assignment_and_
 from app.annotation.hits.campaign_index import CampaignIndex, PosteriorCache
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.database.server_database import reset_restored_transaction_ids
-from app.database.session import begin_transaction, borrow_autocommit_driver, driver_of
+from app.database.session import begin_driver_transaction, borrow_autocommit_driver, driver_of
 from app.designs.answer import Answer
 from app.selection.index import SelectionIndex
 from app.selection.rule import ItemValues, SelectionSettings
@@ -28,7 +28,7 @@ from tests.annotation.hits.campaigns import (
 
 
 async def judgment_counts(engine, campaign, copy_of):
-    async with begin_transaction(engine) as connection:
+    async with begin_driver_transaction(engine) as connection:
         copy = await copy_of.load_current_index(connection, campaign)
     return copy.index.judgments.tolist()
 
@@ -172,7 +172,7 @@ async def test_a_copy_that_was_dropped_while_in_use_serves_on_and_the_next_look_
     copy, me = PosteriorCache(max_bytes=1), await create_annotator(engine, campaign)
     await judgment_counts(engine, campaign, copy)
     old = copy.indexes[campaign.id]
-    async with begin_transaction(engine) as connection:
+    async with begin_driver_transaction(engine) as connection:
         delayed: Any = Delayed(connection)
         look = asyncio.create_task(copy.load_current_index(delayed, campaign))
         await delayed.read.wait()
@@ -205,7 +205,7 @@ async def test_a_late_look_does_not_bring_back_what_was_there_before(engine):
     await judgment_counts(engine, campaign, copy)
     first = await try_to_lease_hit(engine, me)
     await submit_scores(engine, me, first)
-    async with begin_transaction(engine) as one, begin_transaction(engine) as two:
+    async with begin_driver_transaction(engine) as one, begin_driver_transaction(engine) as two:
         old: Any = Delayed(one)
         new: Any = Delayed(two)
         looks = [asyncio.create_task(copy.load_current_index(old, campaign))]

@@ -193,7 +193,7 @@ async def store_answer_and_show_next_hit(
     refusal: Refusal | None = None
     try:
         answer = SubmittedAnswer(
-            assignment, parse_hit_id(form.get("hit")), annotator_form_with_source(request, form), now
+            assignment, parse_hit_id(form.get("hit")), annotator_form_marked_as_script_or_plain(request, form), now
         )
     except Invalid as problem:
         if is_script:
@@ -217,7 +217,7 @@ async def store_answer_and_show_next_hit(
         return await render_next_page(request, connection, next_hit, page_state, is_last=is_last)
 
 
-def annotator_form_with_source(request: Request, form: Mapping[str, str]) -> Form:
+def annotator_form_marked_as_script_or_plain(request: Request, form: Mapping[str, str]) -> Form:
     return Form(form, source="page" if is_script_request(request) else "form")
 
 
@@ -244,7 +244,12 @@ async def replace_answer_and_show_next_hit(
     try:
         hit_id, replaced_seq = parse_hit_id(form.get("hit")), parse_hit_id(form["replaces"])
         receipt = await undo.replace_answer_and_return_receipt_or_refuse(
-            connection, assignment, hit_id, replaced_seq, annotator_form_with_source(request, form), now=now
+            connection,
+            assignment,
+            hit_id,
+            replaced_seq,
+            annotator_form_marked_as_script_or_plain(request, form),
+            now=now,
         )
     except (Gone, Conflict) as refusal:
         page_state = PageState(notice=refusal)
