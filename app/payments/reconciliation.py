@@ -58,7 +58,8 @@ STORE_SUBMISSIONS = text("""
 # One list may miss a submission. A decision without a reply must still be known when it is back.
 DELETE_ABSENT_SUBMISSIONS = text("""
     DELETE FROM submissions WHERE campaign_id = :campaign AND study = :study AND seen_at <= :now
-    AND decision_pending_since IS NULL AND external_id <> ALL(CAST(:ids AS text[])) AND NOT starts_with(external_id, 'erased:')
+    AND decision_pending_since IS NULL AND external_id <> ALL(CAST(:ids AS text[]))
+    AND NOT starts_with(external_id, 'erased:')
 """)
 
 # Others get these HITs. A person who takes the study again gets a HIT with the new submission.
