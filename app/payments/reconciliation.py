@@ -19,7 +19,7 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
-from app.payments.approving import ApprovalContext, approve_submissions_and_return_problems
+from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.rewards import book_rewards, reward_of_submission
 from app.payments.sending import Clock
@@ -55,9 +55,11 @@ STORE_SUBMISSIONS = text("""
         problem = CASE WHEN u.status = excluded.status THEN u.problem ELSE '' END
     WHERE u.seen_at <= excluded.seen_at
 """)
+# One list may miss a submission. A decision without a reply must still be known when it is back.
 DELETE_ABSENT_SUBMISSIONS = text("""
     DELETE FROM submissions WHERE campaign_id = :campaign AND study = :study AND seen_at <= :now
-    AND external_id <> ALL(CAST(:ids AS text[])) AND NOT starts_with(external_id, 'erased:')
+    AND decision_pending_since IS NULL AND external_id <> ALL(CAST(:ids AS text[]))
+    AND NOT starts_with(external_id, 'erased:')
 """)
 
 # Others get these HITs. A person who takes the study again gets a HIT with the new submission.
@@ -73,21 +75,24 @@ FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
 """)
 
 
-async def reconcile_submissions_and_return_problems(
-    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
-) -> list[str]:
+async def reconcile_submissions_and_add_problems(
+    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock, problems: list[str]
+) -> None:
     """Read all submissions, free HITs of those that ended, book rewards, and approve those that may be.
 
-    Returns:
-        Problems of single studies, which do not hold up the others.
+    Args:
+        database: The database.
+        service: The service.
+        account: Of the campaign.
+        clock: The clock.
+        problems: Gets those that do not hold up the rest, such as of single studies, also if this raises.
 
     Raises:
         ServiceFailure: The service cannot be reached, or does not accept the token.
 
     """
     if await forget_strangers_and_tell_if_identifiers_were_erased(database, account.campaign_id):
-        return []
-    problems = []
+        return
     for study in study_ids_of_account(account):
         now = await clock()  # before the call: a change after it is seen the next time
         try:
@@ -104,8 +109,7 @@ async def reconcile_submissions_and_return_problems(
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
     problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
-        problems += await approve_submissions_and_return_problems(ApprovalContext(database, service, account, clock))
-    return problems
+        await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock), problems)
 
 
 def is_about_whole_account(failure: ServiceFailure) -> bool:

@@ -27,7 +27,7 @@ async def let_easel_approve(study):
 
 async def approve(study, submission):
     decided = SubmissionDecision(submission, "approve")
-    await decide_on_submission(study.engine, study.connector, study.campaign, decided, now=study.clock.now)
+    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock)
 
 
 async def money_left(study):
