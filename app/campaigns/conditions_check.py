@@ -8,7 +8,7 @@ import numpy as np
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.hits.item_conditions import NO_CONDITION, ItemConditions, build_item_conditions
+from app.annotation.hits.item_conditions import NO_CONDITION, ItemConditions, build_item_conditions, condition_cell_sql
 from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize, shorten_echo
 
@@ -17,9 +17,9 @@ MAX_NAMED_ITEMS = 20  # without a cell, in a refusal
 CELL_ROWS_PER_BATCH = 5_000
 
 # Items that every task shows need no condition.
-SELECT_CELLS_OF_ITEMS = text("""
-    SELECT i.number, i.external_id, btrim(i.fields ->> CAST(:condition AS text)) AS condition,
-           btrim(i.fields ->> CAST(:content AS text)) AS content
+SELECT_CELLS_OF_ITEMS = text(f"""
+    SELECT i.number, i.external_id, {condition_cell_sql("condition")} AS condition,
+           {condition_cell_sql("content")} AS content
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown) ORDER BY i.number
 """)
@@ -194,8 +194,8 @@ async def refuse_incomplete_contents(
         )
 
 
-SELECT_CONTENT_OF_ITEM = text("""
-    SELECT btrim(fields ->> CAST(:column AS text)) FROM items WHERE campaign_id = :campaign AND number = :number
+SELECT_CONTENT_OF_ITEM = text(f"""
+    SELECT {condition_cell_sql("column")} FROM items WHERE campaign_id = :campaign AND number = :number
 """)
 
 
@@ -236,11 +236,11 @@ def refuse_limit_before_last_block(campaign: Campaign, condition_count: int, lim
         )
 
 
-COUNT_CONDITIONS = text("""
-    SELECT count(DISTINCT btrim(i.fields ->> CAST(:condition AS text)))
+COUNT_CONDITIONS = text(f"""
+    SELECT count(DISTINCT {condition_cell_sql("condition")})
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
-      AND btrim(i.fields ->> CAST(:condition AS text)) <> ''
+      AND {condition_cell_sql("condition")} <> ''
 """)
 
 

@@ -7,23 +7,23 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.condition_counts import square_of_campaign
+from app.annotation.hits.item_conditions import condition_cell_sql
 from app.designs.campaign import Campaign
 from app.selection.condition_squares import ConditionSquare
-from app.text.spreadsheets import guard_against_formula
 from app.text.table_formats import RowCells
 
 CONDITION_COLUMNS = ("condition", "block", "condition_list")  # blocks and lists count from 1
 
-SELECT_CONDITION_BY_ITEM = text("""
-    SELECT external_id, btrim(fields ->> CAST(:column AS text)) AS condition FROM items
-    WHERE campaign_id = :campaign AND btrim(fields ->> CAST(:column AS text)) <> '' ORDER BY number
+SELECT_CONDITION_BY_ITEM = text(f"""
+    SELECT external_id, {condition_cell_sql("column")} AS condition FROM items
+    WHERE campaign_id = :campaign AND {condition_cell_sql("column")} <> '' ORDER BY number
 """)
 
 # Without items that every task shows, as `item_conditions` numbers them.
-SELECT_CONDITIONS_IN_ORDER = text("""
-    SELECT btrim(i.fields ->> CAST(:column AS text)) AS condition FROM items i JOIN campaigns c ON c.id = i.campaign_id
+SELECT_CONDITIONS_IN_ORDER = text(f"""
+    SELECT {condition_cell_sql("column")} AS condition FROM items i JOIN campaigns c ON c.id = i.campaign_id
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
-      AND btrim(i.fields ->> CAST(:column AS text)) <> ''
+      AND {condition_cell_sql("column")} <> ''
     GROUP BY 1 ORDER BY min(i.number)
 """)
 
@@ -61,7 +61,7 @@ class ConditionCells:
             block = self.blocks_of_annotator(annotator_id, row).get(condition)
         if row is not None and self.square.has_contents:
             place_in_list = 1 + self.square.list_of_row(row)
-        return guard_against_formula(condition), block, place_in_list
+        return condition, block, place_in_list
 
     def blocks_of_annotator(self, annotator_id: int, row: int) -> Mapping[str, int]:
         """Return the block of each condition, computed once per annotator."""

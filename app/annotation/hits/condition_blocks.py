@@ -28,18 +28,19 @@ from app.annotation.hits.item_conditions import (
     LeaversByRow,
     PlaceInBlocks,
     build_item_conditions,
+    condition_cell_sql,
 )
 from app.database.session import Driver, Record, execute_statement, fetch_first_value_or_none, fetch_rows
 from app.selection.condition_squares import RowUse, choose_least_used_row
 
 LEAVERS_COUNT_FOR = timedelta(minutes=1)  # before they are counted again
 
-SELECT_CONDITIONS_OF_ITEMS = text("""
-    SELECT i.number, btrim(i.fields ->> CAST(:condition AS text)) AS condition,
-           btrim(i.fields ->> CAST(:content AS text)) AS content
+SELECT_CONDITIONS_OF_ITEMS = text(f"""
+    SELECT i.number, {condition_cell_sql("condition")} AS condition,
+           {condition_cell_sql("content")} AS content
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
-      AND btrim(i.fields ->> CAST(:condition AS text)) <> ''
+      AND {condition_cell_sql("condition")} <> ''
     ORDER BY i.number
 """)
 

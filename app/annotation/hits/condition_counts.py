@@ -9,6 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.condition_blocks import STAYS
+from app.annotation.hits.item_conditions import condition_cell_sql
 from app.designs.campaign import Campaign
 from app.selection.condition_squares import ConditionSquare, williams_orders
 
@@ -20,13 +21,13 @@ SELECT_ROWS_OF_ANNOTATORS = text(f"""
 """)
 
 # Conditions in the order of their first items, which numbers them; see `item_conditions`.
-COUNT_JUDGMENTS_BY_CONDITION = text("""
-    SELECT btrim(i.fields ->> CAST(:column AS text)) AS condition, count(*) AS items,
+COUNT_JUDGMENTS_BY_CONDITION = text(f"""
+    SELECT {condition_cell_sql("column")} AS condition, count(*) AS items,
            coalesce(sum(p.judgments), 0) AS judgments
     FROM items i JOIN campaigns c ON c.id = i.campaign_id
     LEFT JOIN current_posteriors p ON p.campaign_id = i.campaign_id AND p.number = i.number AND p.criterion = 0
     WHERE i.campaign_id = :campaign AND i.number <> ALL(c.always_shown)
-      AND btrim(i.fields ->> CAST(:column AS text)) <> ''
+      AND {condition_cell_sql("column")} <> ''
     GROUP BY 1 ORDER BY min(i.number)
 """)
 

@@ -13,7 +13,14 @@ from app.annotation.hits.item_audiences import NO_ITEMS_OF_OTHERS, ItemsOfOthers
 from app.selection.condition_squares import BlockOrder, ConditionSquare
 
 MAX_BLOCK_MASK_BYTES = 64_000_000  # of a copy of a campaign: all blocks of eight lists at a million items
+# SQL: what may stand around the text of a cell unseen; also no-break and zero-width spaces.
+BLANKS_SQL = r"E' \t\r\n\u00a0\u2007\u200b\u202f\ufeff'"
 NO_CONDITION = -1  # of an item that every HIT shows
+
+
+def condition_cell_sql(parameter: str) -> str:
+    """Return SQL for the text that an item has in the column named by a parameter: cells that look alike are equal."""
+    return f"normalize(btrim(fields ->> CAST(:{parameter} AS text), {BLANKS_SQL}), NFC)"
 
 
 @dataclass(frozen=True)

@@ -399,6 +399,17 @@ async def test_too_many_conditions_are_refused(engine):
     assert refusal.value.code == "too_many_conditions"
 
 
+async def test_cells_that_look_alike_are_one_condition(engine):
+    conditions = ("caf\u00e9", "tea")
+    draft = await create_draft_with_conditions(engine, conditions=conditions, **BLOCKS)
+    await set_fields(engine, draft, 0, voice="cafe\u0301")  # a letter and its accent
+    await set_fields(engine, draft, 1, voice="\u00a0tea\u200b")
+    await launch(engine, draft)
+    async with engine.begin() as connection:
+        counts = await count_use_of_square(connection, draft, now=NOW)
+    assert [(one.condition, one.items) for one in counts.conditions] == [("caf\u00e9", 4), ("tea", 4)]
+
+
 async def test_counts_of_people_by_list_and_order_and_of_judgments_by_condition(engine):
     campaign = await create_campaign_with_conditions(engine, contents=6, **LISTS | {"block_order": "balanced"})
     await judge(engine, await create_annotator(engine, campaign, "a"))
