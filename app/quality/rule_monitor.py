@@ -47,7 +47,7 @@ class CampaignMonitor:
         self.scans = scans
         self.pause = pause
         self.requested: set[int] = set()
-        self.tasks = KeyedTasks[int]("scans of campaigns by rules and goals", retry_seconds=pause or MIN_SCAN_PAUSE_SECONDS)
+        self.tasks = KeyedTasks[int]("scans", retry_seconds=pause or MIN_SCAN_PAUSE_SECONDS)
         self.positions: LRUCache[tuple[int, int], Any] = LRUCache(MAX_REMEMBERED_SCANS)
 
     def request_scan(self, campaign_id: int) -> None:

@@ -1,6 +1,6 @@
 """`/ready` shows all background work of the process, and a part that fails takes no requests away from it."""
 
-PARTS = {"revisions", "alerts", "alert messages", "looks", "rehearsals", "annotator comparisons", "live pages"}
+PARTS = {"revisions", "alerts", "alert messages", "scans", "rehearsals", "annotator comparisons", "live pages"}
 
 
 async def test_ready_names_all_background_work(client):

@@ -196,7 +196,7 @@ async def test_a_look_that_fails_is_made_again_and_keeps_no_other_one_from_being
     await looks.tasks.wait()
     assert (problems, len(made)) == ([], 3)
     assert looks.tasks.health_check_result().ok
-    assert "scans of campaigns by rules and goals: failed for 7" in caplog.text
+    assert "scans: failed for 7" in caplog.text
 
 
 async def test_what_a_law_learns_of_answers_at_random_is_known_to_the_rules(engine, rng):
