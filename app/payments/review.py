@@ -19,11 +19,8 @@ from app.payments.connections import (
     service_of_account,
     study_ids_of_account,
 )
-from app.payments.rewards import (
-    settle_rewards_by_status,
-)
+from app.payments.rewards import settle_rewards_by_status
 
-MAX_REJECTION_CHARACTERS = 2_000
 MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
 UNREAD_STUDIES_SHOWN = 5
