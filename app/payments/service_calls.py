@@ -25,7 +25,7 @@ async def load_account_with_token_or_refuse(connection: AsyncConnection, campaig
     return account
 
 
-async def connect_account_or_refuse(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
+def connect_account_or_refuse(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
     """Return the service of an account. Raises `Conflict` (`service_refused`) if its token cannot be read."""
     try:
         return connector.connect_account(account)
