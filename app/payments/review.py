@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.errors import Invalid
+from app.errors import Conflict, Invalid
 from app.payments.connections import (
     ID_PATTERN,
     STUDY_IS_READ,
@@ -77,6 +77,15 @@ STORE_REVIEW_SETTINGS = text("""
     WHERE campaign_id = :campaign
 """)
 
+# Two campaigns that approve in one study would pay for each other's annotators. A workspace was checked with its token,
+# so only its own campaigns count.
+LIST_STUDIES_OF_OTHER_CAMPAIGNS = text("""
+    SELECT DISTINCT named.study FROM payment_accounts c, unnest(c.study || c.other_studies) AS named (study)
+    WHERE c.campaign_id <> :campaign AND c.platform = :platform AND c.workspace = :workspace AND c.workspace <> ''
+    AND (c.token IS NOT NULL OR c.token_variable IS NOT NULL)
+    AND named.study = ANY(CAST(:studies AS text[])) ORDER BY 1
+""")
+
 DELETE_SUBMISSIONS_OF_OTHER_STUDIES = text("""
     DELETE FROM submissions WHERE campaign_id = :campaign AND study <> ALL(CAST(:studies AS text[]))
     AND NOT starts_with(external_id, 'erased:')
@@ -119,7 +128,7 @@ async def store_review_settings_or_refuse(
         now: The time.
 
     Raises:
-        Conflict: `no_budget`.
+        Conflict: `no_budget`, `study_taken`.
         Invalid: `service_id_unreadable`, `studies_many`, `hook_secret_unreadable`.
 
     """
@@ -132,6 +141,7 @@ async def store_review_settings_or_refuse(
     account = await load_account_or_refuse(connection, campaign)
     before = study_ids_of_account(account)
     studies = before if study is None else parse_study_ids_or_refuse(study)
+    await refuse_studies_of_other_campaigns(connection, account, [name for name in studies if name not in before])
     parameters = {
         "campaign": campaign.id,
         "study": studies[0] if studies else "",
@@ -152,6 +162,25 @@ async def store_review_settings_or_refuse(
         new_values={"study": " ".join(studies), "approves": approves}
         | ({"secret of notices": "stored"} if hook_secret else {}),
     )
+
+
+async def refuse_studies_of_other_campaigns(
+    connection: AsyncConnection, account: Row[Any], added_studies: Sequence[str]
+) -> None:
+    """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
+    parameters = {
+        "campaign": account.campaign_id,
+        "platform": account.platform,
+        "workspace": account.workspace,
+        "studies": [*added_studies],
+    }
+    taken = (await connection.execute(LIST_STUDIES_OF_OTHER_CAMPAIGNS, parameters)).scalars().all()
+    if taken:
+        raise Conflict(
+            f"Another campaign reads the study {taken[0]} already. Take it out there first: submissions of one study "
+            "are approved by one campaign. Nothing was changed.",
+            code="study_taken",
+        )
 
 
 async def list_unread_studies(connection: AsyncConnection, account: Row[Any]) -> list[str]:
