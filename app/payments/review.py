@@ -164,18 +164,24 @@ async def store_review_settings_or_refuse(
     )
 
 
-async def refuse_studies_of_other_campaigns(
-    connection: AsyncConnection, account: Row[Any], added_studies: Sequence[str]
-) -> None:
-    """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
+async def list_studies_of_other_campaigns(
+    connection: AsyncConnection, account: Row[Any], studies: Sequence[str]
+) -> Sequence[str]:
+    """Return those of the studies that another connected campaign of the same workspace reads."""
     parameters = {
         "campaign": account.campaign_id,
         "platform": account.platform,
         "workspace": account.workspace,
-        "studies": [*added_studies],
+        "studies": [*studies],
     }
-    taken = (await connection.execute(LIST_STUDIES_OF_OTHER_CAMPAIGNS, parameters)).scalars().all()
-    if taken:
+    return (await connection.execute(LIST_STUDIES_OF_OTHER_CAMPAIGNS, parameters)).scalars().all()
+
+
+async def refuse_studies_of_other_campaigns(
+    connection: AsyncConnection, account: Row[Any], added_studies: Sequence[str]
+) -> None:
+    """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
+    if taken := await list_studies_of_other_campaigns(connection, account, added_studies):
         raise Conflict(
             f"Another campaign reads the study {taken[0]} already. Take it out there first: submissions of one study "
             "are approved by one campaign. Nothing was changed.",
