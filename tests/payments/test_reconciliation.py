@@ -368,7 +368,7 @@ async def test_a_study_that_another_campaign_of_the_workspace_reads_is_refused(e
 async def test_a_study_that_two_campaigns_read_is_a_problem_of_both(engine, prolific):
     study = await create_study(engine, prolific)
     other = await create_running_campaign(engine, name="Other", currency="GBP")
-    chosen = ConnectionSettings(workspace="workspace1", budget=1_000)
+    chosen = ConnectionSettings(budget=1_000)
     await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
     await set_review(replace(study, campaign=other))  # before it has a token
     chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
