@@ -123,6 +123,7 @@ submissions = Table(
     Column("problem", Text, nullable=False, server_default=""),  # of the last try to approve it
     Column("reward", Integer),  # what its approval pays or paid, in hundredths; NULL: the service did not say
     Column("return_requested_at", Time),  # when a person asked the annotator here to return it; NULL: never
+    Column("decision_pending_since", Time),  # since when a rejection or request to return it has no reply; NULL: none
     PrimaryKeyConstraint("campaign_id", "external_id"),
     cascading_foreign_key("annotators", "annotator_id", from_table="submissions"),
     Index("submissions_annotator_id_idx", "campaign_id", "annotator_id"),

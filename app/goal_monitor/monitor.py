@@ -61,7 +61,7 @@ class GoalScanState:
 
 
 async def scan_goal_and_act_unless_overtaken(
-    engine: AsyncEngine, campaign_id: int, *, now: datetime, last_state: GoalScanState | None = None
+    engine: AsyncEngine, campaign_id: int, *, now: datetime, last_position: GoalScanState | None = None
 ) -> GoalScanState | None:
     """Check whether a campaign has reached its goal and which items are settled, and act on it. Return None if another
     process was faster, which may not have seen the last answers.
@@ -71,7 +71,7 @@ async def scan_goal_and_act_unless_overtaken(
         if not can_answers_change_goal_state(campaign):
             return GoalScanState(None)
         evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(
-            connection, campaign.criteria[0], last_state.evidence_read if last_state else None
+            connection, campaign.criteria[0], last_position.evidence_read if last_position else None
         )
         progress = await load_goal_progress_or_none(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)
@@ -86,7 +86,7 @@ async def scan_goal_and_act_unless_overtaken(
             is_finished = await finish_campaign_if_complete_and_tell(connection, campaign_id, now=now)
         if is_finished:  # answers may have come meanwhile
             return await scan_goal_and_act_unless_overtaken(
-                engine, campaign_id, now=now, last_state=GoalScanState(evidence)
+                engine, campaign_id, now=now, last_position=GoalScanState(evidence)
             )
     if campaign.status == "finished" and progress is not None and not progress.is_reached:
         await store_missed_goal_alert(engine, campaign, progress)

@@ -58,9 +58,11 @@ REMOVE_TOKEN = text("""
 """)
 
 # Without a token, Easel neither approves submissions nor learns what became of them.
-CANCEL_PREPARED_REWARDS = text("""
+CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN = text("""
     UPDATE payments SET state = 'cancelled', settled_at = :now, problem = 'Easel has no token any more.'
-    WHERE campaign_id = :campaign AND kind = 'reward' AND state = 'prepared'
+    WHERE campaign_id = :campaign AND kind = 'reward' AND state = 'prepared' AND EXISTS (
+        SELECT 1 FROM payment_accounts c WHERE c.campaign_id = :campaign AND c.token IS NULL
+        AND c.token_variable IS NULL)
 """)
 
 # Without a token, nothing would tell Easel that the service no longer lists them.
@@ -332,5 +334,5 @@ async def forget_token_and_submissions_of_strangers(
     """
     if (await connection.execute(REMOVE_TOKEN, {"campaign": campaign.id})).rowcount:
         await connection.execute(DELETE_SUBMISSIONS_OF_STRANGERS, {"campaign": campaign.id})
-        await connection.execute(CANCEL_PREPARED_REWARDS, {"campaign": campaign.id, "now": now})
+        await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign.id, "now": now})
         await log_change(connection, "payments.disconnected", campaign)

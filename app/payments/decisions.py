@@ -31,20 +31,35 @@ from app.payments.rewards import (
     RewardCall,
     mark_reward_as_sending,
     reserve_rewards_and_count_those_beyond_budget,
+    settle_reward_of_call,
     settle_rewards_by_status,
     store_outcome_of_failed_approval,
 )
+from app.payments.sending import TIME_FOR_CALL_THAT_PAYS, Clock
 
 MAX_MESSAGE_CHARACTERS = 2_000
 MIN_RETURN_REASON_CHARACTERS = 10
+APPROVAL_IS_UNDER_WAY = (
+    "Easel approves this submission just now, or has approved it. Nothing was changed: reload the page."
+)
 
 LOAD_SUBMISSION = text(f"""
-    SELECT u.external_id, u.status, u.annotator_id, u.reward, n.name FROM submissions u
+    SELECT u.external_id, u.status, u.annotator_id, u.reward, u.decision_pending_since, n.name,
+        p.state AS reward_state
+    FROM submissions u
     LEFT JOIN named_annotators n ON n.campaign_id = u.campaign_id AND n.id = u.annotator_id
+    LEFT JOIN payments p ON p.campaign_id = u.campaign_id AND p.submission = u.external_id AND p.kind = 'reward'
     WHERE u.campaign_id = :campaign AND u.external_id = :submission AND {STUDY_IS_READ}
 """)
+STORE_PENDING_DECISION = text("""
+    UPDATE submissions SET decision_pending_since = :since WHERE campaign_id = :campaign AND external_id = :submission
+""")
+TAKE_PENDING_DECISION_BACK = text("""
+    UPDATE submissions SET decision_pending_since = :before
+    WHERE campaign_id = :campaign AND external_id = :submission AND decision_pending_since = :since
+""")
 STORE_DECISION = text("""
-    UPDATE submissions SET problem = '',
+    UPDATE submissions SET problem = '', decision_pending_since = NULL,
         status = CASE CAST(:decision AS text)
             WHEN 'approve' THEN 'approved' WHEN 'reject' THEN 'rejected' ELSE status END,
         seen_at = CASE WHEN CAST(:decision AS text) = 'request_return' THEN seen_at ELSE :now END,
@@ -85,10 +100,12 @@ async def decide_on_submission(
     campaign: Campaign,
     decided: SubmissionDecision,
     *,
-    now: datetime,
+    clock: Clock,
 ) -> None:
-    """Approve or reject a submission at the platform, or ask the annotator to return it. The call is made outside any
-    transaction, after the reward of an approval was marked as being sent.
+    """Approve or reject a submission at the platform, or ask the annotator to return it.
+
+    The call is made outside any transaction, after it was committed that the reward of an approval is being sent, or
+    that another decision is pending. Until its outcome is known, Easel does not approve the submission by itself.
 
     Raises:
         NotFound: `submission_not_found`.
@@ -98,33 +115,42 @@ async def decide_on_submission(
 
     """
     key = {"campaign": campaign.id, "submission": decided.submission}
-    call = RewardCall(campaign.id, secrets.token_hex(8))
     async with database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+        begun_at = await clock()
         submission = (await connection.execute(LOAD_SUBMISSION, key)).one_or_none()
         if submission is None:
             name = shorten_echo(decided.submission)
             raise NotFound(f"“{campaign.name}” has no submission “{name}”.", code="submission_not_found")
         account = await load_account_or_refuse(connection, campaign)
-        refuse_decision_on_submission_unless_possible(account, submission, decided)
+        refuse_decision_on_submission_unless_possible(account, submission, decided, now=begun_at)
+        call = RewardCall(campaign.id, secrets.token_hex(8), submission.reward_state or "cancelled")
         if decided.decision == "approve":
-            await begin_approval_or_refuse(connection, account, submission, call, now=now)
+            await begin_approval_or_refuse(connection, account, submission, call, now=begun_at)
+        else:
+            await connection.execute(STORE_PENDING_DECISION, {**key, "since": begun_at})
     about = submission.name or "an unknown person"
     try:
         await call_service_about_submission(connector.connect_account(account), decided)
-    except CallRefused as refused:
-        await store_outcome_of_failed_approval(database, call, refused, now=now)
-        raise Conflict(f"{refused.message} Nothing was changed.", code="service_refused") from None
     except ServiceFailure as failure:
-        await store_outcome_of_failed_approval(database, call, failure, now=now)
-        if isinstance(failure, CallOutcomeUnknown):
-            async with database.begin() as connection:
+        async with database.begin() as connection:
+            if isinstance(failure, CallOutcomeUnknown):
                 await log_change(connection, f"payments.{decided.decision}_tried", campaign, about=about)
+            else:
+                before = {"since": begun_at, "before": submission.decision_pending_since}
+                await connection.execute(TAKE_PENDING_DECISION_BACK, key | before)
+        await store_outcome_of_failed_approval(database, call, failure, now=await clock())
+        if isinstance(failure, CallRefused):
+            raise Conflict(f"{failure.message} Nothing was changed.", code="service_refused") from None
         raise BadGateway(
             f"{failure.message} Reload the page in 10 minutes to see whether it took effect.",
             code="service_unavailable",
         ) from None
+    now = await clock()  # after the call: what a turn read before it is older
     async with database.begin() as connection:
         await connection.execute(LOCK_ACCOUNT, {"campaign": campaign.id})
+        if decided.decision == "approve":
+            await settle_reward_of_call(connection, call, "sent", now=now)
         await connection.execute(STORE_DECISION, {**key, "decision": decided.decision, "now": now})
         await settle_rewards_by_status(connection, campaign.id, now=now)
         after = {"category": decided.category} if decided.decision == "reject" else None
@@ -132,9 +158,11 @@ async def decide_on_submission(
 
 
 def refuse_decision_on_submission_unless_possible(
-    account: Row[Any], submission: Row[Any], decided: SubmissionDecision
+    account: Row[Any], submission: Row[Any], decided: SubmissionDecision, *, now: datetime
 ) -> None:
-    """Raise a refusal if the decision is unknown or incomplete, or the submission does not wait for one."""
+    """Raise a refusal if the decision is unknown or incomplete, the submission does not wait for one, or another one is
+    under way.
+    """
     if decided.decision not in ACTION_BY_DECISION:
         raise Invalid(
             f"“{shorten_echo(decided.decision)}” is no decision: approve, reject or request_return.", code="invalid"
@@ -143,6 +171,15 @@ def refuse_decision_on_submission_unless_possible(
         raise Conflict("Easel has no token to call the platform with. Nothing was changed.", code="no_token")
     if submission.status != "awaiting":
         raise Conflict("This submission does not wait for a review. Nothing was changed.", code="submission_decided")
+    if submission.reward_state == "sending":
+        raise Conflict(APPROVAL_IS_UNDER_WAY, code="submission_decided")
+    pending_since = submission.decision_pending_since
+    if pending_since is not None and now - pending_since < TIME_FOR_CALL_THAT_PAYS:
+        raise Conflict(
+            "A decision about this submission waits for the platform’s reply. Nothing was changed: reload the page in "
+            "5 minutes.",
+            code="submission_decided",
+        )
     if decided.decision == "reject":
         refuse_incomplete_rejection(service_of_account(account), decided.category, decided.message)
     if decided.decision == "request_return":
@@ -164,8 +201,10 @@ async def begin_approval_or_refuse(
 ) -> None:
     """Reserve the reward of a submission, and mark it as being sent. One of a person who never came here has none.
 
+    Its caller holds the account.
+
     Raises:
-        Conflict: `over_budget`, `reward_unknown`, `submission_decided`: another approval is under way.
+        Conflict: `over_budget`, `reward_unknown`, `submission_decided`: it was approved.
 
     """
     if submission.annotator_id is None:
@@ -175,18 +214,13 @@ async def begin_approval_or_refuse(
             "Easel has not read the reward of this submission yet. Try again in 10 minutes. Nothing was changed.",
             code="reward_unknown",
         )
-    await connection.execute(LOCK_ACCOUNT, {"campaign": call.campaign_id})
     if await reserve_rewards_and_count_those_beyond_budget(
         connection, call.campaign_id, submission=submission.external_id, now=now
     ):
         totals = await load_ledger_totals(connection, call.campaign_id, account)
         raise over_budget_error(account, submission.reward, totals.left)
-    states = ["prepared", "unknown"]
-    if not await mark_reward_as_sending(connection, call, submission.external_id, states, now=now):
-        raise Conflict(
-            "Easel approves this submission just now, or has approved it. Nothing was changed: reload the page.",
-            code="submission_decided",
-        )
+    if not await mark_reward_as_sending(connection, call, submission.external_id, now=now):
+        raise Conflict(APPROVAL_IS_UNDER_WAY, code="submission_decided")
 
 
 def refuse_incomplete_rejection(platform: ServiceOfPlatform, category: str, message: str) -> None:

@@ -19,7 +19,7 @@ from app.payments.reading_back import read_back_unclear_payments
 from app.payments.reconciliation import (
     forget_strangers_and_tell_if_identifiers_were_erased,
     is_about_whole_account,
-    reconcile_submissions_and_return_problems,
+    reconcile_submissions_and_add_problems,
 )
 from app.payments.sending import Clock, SendingContext, send_prepared_payments, settle_interrupted_payments
 
@@ -153,6 +153,6 @@ class PaymentWork:
 
     async def reconcile_submissions_of_account(self, service: PlatformService, account: Row[Any], turn: Turn) -> None:
         self.reconciles_first.add(account.campaign_id)
-        turn.problems += await reconcile_submissions_and_return_problems(self.database, service, account, self.clock)
+        await reconcile_submissions_and_add_problems(self.database, service, account, self.clock, turn.problems)
         self.reconciles_first.discard(account.campaign_id)
         await store_whether_notices_come(self.database, service, account)

@@ -20,7 +20,7 @@ from app.annotation.platforms.service import (
     ServiceFailure,
     Submission,
 )
-from app.payments.approving import ApprovalContext, approve_submissions_and_return_problems
+from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
 from app.payments.review import list_studies_of_other_campaigns
 from app.payments.rewards import book_rewards, reward_of_submission
@@ -58,8 +58,8 @@ STORE_SUBMISSIONS = text("""
     WHERE u.seen_at <= excluded.seen_at
 """)
 # One read may miss a submission. What a person or the service said about it must still be known when it is back, or it
-# would be approved without a person.
-SUBMISSION_HAS_NOTE = "(return_requested_at IS NOT NULL OR problem <> '')"
+# would be approved without a person. So must a decision without a reply.
+SUBMISSION_HAS_NOTE = "(return_requested_at IS NOT NULL OR decision_pending_since IS NOT NULL OR problem <> '')"
 ABSENT_SUBMISSIONS = """campaign_id = :campaign AND study = :study AND seen_at <= :now
     AND external_id <> ALL(CAST(:ids AS text[])) AND NOT starts_with(external_id, 'erased:')"""
 DELETE_ABSENT_SUBMISSIONS = text(f"DELETE FROM submissions WHERE {ABSENT_SUBMISSIONS} AND NOT {SUBMISSION_HAS_NOTE}")
@@ -80,21 +80,24 @@ FREE_HITS_OF_ENDED_SUBMISSIONS = text(f"""
 """)
 
 
-async def reconcile_submissions_and_return_problems(
-    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock
-) -> list[str]:
+async def reconcile_submissions_and_add_problems(
+    database: AsyncEngine, service: PlatformService, account: Row[Any], clock: Clock, problems: list[str]
+) -> None:
     """Read all submissions, free HITs of those that ended, book rewards, and approve those that may be.
 
-    Returns:
-        Problems of single studies, which do not hold up the others.
+    Args:
+        database: The database.
+        service: The service.
+        account: Of the campaign.
+        clock: The clock.
+        problems: Gets those that do not hold up the rest, such as of single studies, also if this raises.
 
     Raises:
         ServiceFailure: The service cannot be reached, or does not accept the token.
 
     """
     if await forget_strangers_and_tell_if_identifiers_were_erased(database, account.campaign_id):
-        return []
-    problems = []
+        return
     for study in study_ids_of_account(account):
         now = await clock()  # before the call: a change after it is seen the next time
         try:
@@ -124,8 +127,7 @@ async def reconcile_submissions_and_return_problems(
     ]
     problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
-        problems += await approve_submissions_and_return_problems(ApprovalContext(database, service, account, clock))
-    return problems
+        await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock), problems)
 
 
 async def load_study_currency_or_empty(service: PlatformService, study: str) -> str:

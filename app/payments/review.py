@@ -25,10 +25,10 @@ MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
 UNREAD_STUDIES_SHOWN = 5
 
-# SQL of a submission u, its assignment s and its annotator a: all answers are here, nobody held the annotator, and they
-# were not asked to return it.
+# SQL of a submission u, its assignment s and its annotator a: all answers are here, nobody held the annotator, they
+# were not asked to return it, and no rejection of it is without a reply.
 SUBMISSION_IS_APPROVABLE = f"""u.status = 'awaiting' AND s.completed_at IS NOT NULL AND a.barred IS NULL
-    AND u.return_requested_at IS NULL AND {STUDY_IS_READ}"""
+    AND u.return_requested_at IS NULL AND u.decision_pending_since IS NULL AND {STUDY_IS_READ}"""
 
 # What is to do about a submission, by its finding; the most urgent first.
 FINDING_SENTENCES = {
@@ -37,6 +37,7 @@ FINDING_SENTENCES = {
     "ended_there": "All answers are here, but it was returned or timed out at the platform, so it is not paid.",
     "rejected_there": "All answers are here and nobody held the annotator, but it was rejected at the platform.",
     "open_there": "All answers are here, but the person has not entered the code at the platform yet.",
+    "decision_unclear": "Its rejection, or the request to return it, has no reply. Look at the platform, then decide.",
     "return_requested": "You asked the person to return it. If they do not, approve or reject it.",
     "held": "The annotator is held or excluded. Decide yourself.",
     "approvable": "All answers are here. It can be approved.",
@@ -50,6 +51,7 @@ LIST_SUBMISSIONS = text(f"""
             (SELECT count(*) FROM hits h JOIN responses r ON r.campaign_id = h.campaign_id AND r.hit_id = h.id
              WHERE h.campaign_id = s.campaign_id AND h.assignment_id = s.id AND r.replaces IS NULL) AS answers,
             CASE
+                WHEN u.status = 'awaiting' AND u.decision_pending_since IS NOT NULL THEN 'decision_unclear'
                 WHEN u.status = 'awaiting' AND u.return_requested_at IS NOT NULL THEN 'return_requested'
                 WHEN u.status = 'awaiting' AND s.id IS NULL THEN 'missing_here'
                 WHEN u.status = 'awaiting' AND a.barred IS NOT NULL THEN 'held'

@@ -3,24 +3,24 @@ what the platform says of the submission.
 
 1. A complete submission that waits for a review gets a prepared row within the budget.
 2. Before the call that approves it, the row is `sending`; commit.
-3. Its outcome is stored with the row: sent, failed, prepared if the call was not made, or unknown.
+3. Its outcome is stored with the row: sent; unknown; or, if it certainly had no effect, the state from before the call,
+   or failed.
 
 Approving is idempotent at the platform: it pays once, however often it is asked for. So a reward whose approval is
 unclear is settled by the submission's status: approved ones are sent, and those that still wait are prepared again and
 may be approved again. Approvals that people make on the platform's own page are booked as sent.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.annotation.platforms.service import CallNotMade, CallOutcomeUnknown, ServiceFailure, Submission
+from app.annotation.platforms.service import CallOutcomeUnknown, ServiceFailure, Submission
 from app.database.audit_log import CURRENT_ACTOR
 from app.errors import pluralize
-from app.payments.connections import STUDY_IS_READ
+from app.payments.connections import CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, STUDY_IS_READ
 from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT
 
 # SQL of a submission u: the platform paid for it, an amount that is not known, or one that is.
@@ -127,7 +127,7 @@ MARK_REWARD_AS_SENDING = text(f"""
     FROM submissions u
     WHERE p.campaign_id = :campaign AND p.submission = :submission AND p.kind = 'reward'
     AND u.campaign_id = p.campaign_id AND u.external_id = p.submission AND {AMOUNT_IS_CURRENT}
-    AND p.state = ANY(CAST(:states AS text[])) RETURNING p.id
+    AND p.state IN ('prepared', 'unknown') RETURNING p.id
 """)
 SETTLE_REWARD_OF_CALL = text("""
     UPDATE payments SET state = :state, problem = :problem, settled_at = :settled_at
@@ -150,10 +150,17 @@ COUNT_REWARDS_OUTSIDE_LEDGER = text(f"""
 
 @dataclass(frozen=True)
 class RewardCall:
-    """A call that approves one submission: its campaign, and the mark by which its outcome finds the reward."""
+    """A call that approves one submission.
+
+    Attributes:
+        batch: Mark by which its outcome finds the reward, even if the ids of the person were erased meanwhile.
+        state_before: State of the reward before the call, which it has again if the call had no effect.
+
+    """
 
     campaign_id: int
     batch: str
+    state_before: str = "prepared"
 
 
 def reward_of_submission(submission: Submission, study_reward: int | None) -> int | None:
@@ -185,6 +192,7 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
         await connection.execute(BOOK_REWARDS_PAID_ELSEWHERE, parameters)
         beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
         unknown = (await connection.execute(COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD, parameters)).scalar_one()
+        await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign_id, "now": now})
     problems = []
     if beyond_budget:
         problems.append(
@@ -232,47 +240,39 @@ async def reserve_rewards_and_count_those_beyond_budget(
 
 
 async def mark_reward_as_sending(
-    connection: AsyncConnection, call: RewardCall, submission: str, states: Sequence[str], *, now: datetime
+    connection: AsyncConnection, call: RewardCall, submission: str, *, now: datetime
 ) -> bool:
-    """Mark the reward of a submission as being sent, if it has one of these states. Return whether it had."""
-    parameters = {
-        "campaign": call.campaign_id,
-        "batch": call.batch,
-        "submission": submission,
-        "states": [*states],
-        "now": now,
-    }
+    """Mark the reward of a submission as being sent, if it is prepared or unclear. Return whether it was."""
+    parameters = {"campaign": call.campaign_id, "batch": call.batch, "submission": submission, "now": now}
     return (await connection.execute(MARK_REWARD_AS_SENDING, parameters)).one_or_none() is not None
 
 
 async def store_outcome_of_failed_approval(
-    database: AsyncEngine, call: RewardCall, failure: ServiceFailure, *, is_final: bool = False, now: datetime
+    database: AsyncEngine, call: RewardCall, failure: ServiceFailure, *, now: datetime
 ) -> None:
-    """Store what became of a reward whose approval failed.
+    """Store that it is unknown whether a reward was paid, or the state from before the call if it certainly was not."""
+    state = "unknown" if isinstance(failure, CallOutcomeUnknown) else call.state_before
+    async with database.begin() as connection:
+        await connection.execute(LOCK_ACCOUNT, {"campaign": call.campaign_id})
+        await settle_reward_of_call(connection, call, state, problem=failure.message, now=now)
 
-    Args:
-        database: The database.
-        call: The call.
-        failure: Why it failed.
-        is_final: Whether a refusal is about this submission, so that Easel does not try again by itself.
-        now: The time.
 
+async def settle_reward_of_call(
+    connection: AsyncConnection, call: RewardCall, state: str, *, problem: str = "", now: datetime
+) -> None:
+    """Store what became of the reward of a call: no prepared one if the token was removed during the call.
+
+    Its caller holds the account.
     """
-    if isinstance(failure, CallOutcomeUnknown):
-        state = "unknown"
-    elif isinstance(failure, CallNotMade) or not is_final:
-        state = "prepared"
-    else:
-        state = "failed"
     parameters = {
         "campaign": call.campaign_id,
         "batch": call.batch,
         "state": state,
-        "problem": failure.message,
-        "settled_at": now if state == "failed" else None,
+        "problem": problem,
+        "settled_at": None if state in ("prepared", "unknown") else now,
     }
-    async with database.begin() as connection:
-        await connection.execute(SETTLE_REWARD_OF_CALL, parameters)
+    await connection.execute(SETTLE_REWARD_OF_CALL, parameters)
+    await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": call.campaign_id, "now": now})
 
 
 async def count_rewards_outside_ledger(connection: AsyncConnection, campaign_id: int) -> int:

@@ -62,7 +62,9 @@ MONEY_TABLES = (
                 retention="identifiers",
             ),
             personal_column(
-                "status seen_at reward return_requested_at", "what became of the submission at the platform", "conduct"
+                "status seen_at reward return_requested_at decision_pending_since",
+                "what became of the submission at the platform",
+                "conduct",
             ),
             personal_column(
                 "problem",

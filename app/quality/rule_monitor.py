@@ -6,7 +6,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from cachetools import LRUCache
 from sqlalchemy.exc import NoResultFound
@@ -23,8 +23,12 @@ SCAN_PAUSE_FACTOR = 20  # times the duration of the last scan, so that scans use
 MAX_REMEMBERED_SCANS = 100  # scan positions kept; a scan with one reads only annotators with new answers
 
 
-# Takes an engine, a campaign's id, `now` and the `last` position; returns the new one, None if another process scans.
-CampaignScan = Callable[..., Awaitable[Any]]
+class CampaignScan(Protocol):
+    """Scans a campaign from the last position on; returns the new position, None if another process scans."""
+
+    def __call__(
+        self, engine: AsyncEngine, campaign_id: int, /, *, now: datetime, last_position: Any
+    ) -> Awaitable[Any]: ...
 
 
 class CampaignMonitor:
@@ -84,7 +88,7 @@ class CampaignMonitor:
         key = campaign_id, scan_index
         try:
             position = await self.scans[scan_index](
-                self.database, campaign_id, now=await self.clock(), last=self.positions.get(key)
+                self.database, campaign_id, now=await self.clock(), last_position=self.positions.get(key)
             )
         except Refusal as refusal:
             log_background_failure(log, f"campaign {campaign_id} was not scanned", refusal)

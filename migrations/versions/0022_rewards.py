@@ -12,7 +12,12 @@ STATEMENTS = (
         ADD CONSTRAINT payments_kind_check CHECK (kind IN ('bonus', 'reward'))
     """,
     "CREATE UNIQUE INDEX payments_one_reward_idx ON payments (campaign_id, submission) WHERE kind = 'reward'",
-    "ALTER TABLE submissions ADD COLUMN reward integer, ADD COLUMN return_requested_at timestamptz",
+    """
+    ALTER TABLE submissions
+        ADD COLUMN reward integer,
+        ADD COLUMN return_requested_at timestamptz,
+        ADD COLUMN decision_pending_since timestamptz
+    """,
     # Budgets that were set before rewards were counted go on to cover bonuses alone, until a person saves them again.
     """
     ALTER TABLE payment_accounts
@@ -35,7 +40,10 @@ def downgrade() -> None:
     op.execute("DELETE FROM payments WHERE kind = 'reward'")
     op.execute("DROP INDEX payments_one_reward_idx")
     op.execute("ALTER TABLE payments DROP COLUMN kind")
-    op.execute("ALTER TABLE submissions DROP COLUMN reward, DROP COLUMN return_requested_at")
+    op.execute("""
+        ALTER TABLE submissions
+            DROP COLUMN reward, DROP COLUMN return_requested_at, DROP COLUMN decision_pending_since
+    """)
     op.execute("""
         ALTER TABLE payment_accounts
             DROP COLUMN budget_covers_rewards, DROP COLUMN hook_subscription, DROP COLUMN hook_problem

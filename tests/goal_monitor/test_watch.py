@@ -76,10 +76,10 @@ async def test_whoever_goes_on_is_not_stopped_again_but_for_another_goal(engine)
     last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)
     async with engine.begin() as connection:
         await lifecycle.change_campaign_status_or_refuse(connection, campaign.slug, "resume", now=NOW)
-    last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
+    last = await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_position=last)
     assert (await status_of(engine, campaign)).status == "running"
     await store_settings(engine, goal_percent=90)
-    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
+    await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_position=last)
     assert (await status_of(engine, campaign)).status == "paused"
     assert [row.kind for row in await alerts(engine)] == ["goal", "goal"]
 
@@ -171,7 +171,7 @@ async def test_a_campaign_that_ends_without_its_goal_says_so_once_and_how_near_i
     campaign = await create_running_campaign(engine, items=10, **few)
     await answered(engine, campaign, 2, scores_of=lambda item: 45.0 + item)
     for last in (None, await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW)):
-        await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_state=last)
+        await scan_goal_and_act_unless_overtaken(engine, campaign.id, now=NOW, last_position=last)
     finished, missed = await alerts(engine)
     assert (finished.kind, missed.kind) == ("finished", "missed")
     assert alert_sentence(*missed).startswith(

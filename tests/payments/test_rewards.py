@@ -27,7 +27,7 @@ async def let_easel_approve(study):
 
 async def approve(study, submission):
     decided = SubmissionDecision(submission, "approve")
-    await decide_on_submission(study.engine, study.connector, study.campaign, decided, now=study.clock.now)
+    await decide_on_submission(study.engine, study.connector, study.campaign, decided, clock=study.clock)
 
 
 async def money_left(study):
@@ -385,7 +385,7 @@ async def test_a_submission_that_one_reading_misses_is_still_asked_to_be_returne
     study = await create_study(engine, prolific, people=1)
     await study.work_again(minutes=10)
     decided = SubmissionDecision("s1", "request_return", message="Your answers are missing.")
-    await decide_on_submission(engine, study.connector, study.campaign, decided, now=study.clock.now)
+    await decide_on_submission(engine, study.connector, study.campaign, decided, clock=study.clock)
     await let_easel_approve(study)
     row = prolific.submissions.pop("s1")
     await study.work_again(minutes=10)

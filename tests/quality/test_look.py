@@ -157,8 +157,8 @@ async def test_answers_that_come_close_together_lead_to_one_look_in_the_backgrou
 async def test_a_look_knows_what_the_last_one_saw_also_after_one_that_failed_or_left_it_to_another_process(engine):
     heard, outcomes = [], ["first", ValueError("broken"), None, "second"]
 
-    async def scan_once(_engine, _campaign, *, now, last):
-        heard.append(last)
+    async def scan_once(_engine, _campaign, *, now, last_position):
+        heard.append(last_position)
         outcome = outcomes.pop(0)
         if isinstance(outcome, Exception):
             raise outcome

@@ -22,6 +22,7 @@ SubmissionStatus = Literal[
 ]
 ENDED_STATUSES: tuple[SubmissionStatus, ...] = ("returned", "timed_out", "rejected", "screened_out")
 MIN_REJECTION_CHARACTERS = 100
+WORDS_ABOUT_MISSING_MONEY = ("balance", "not enough", "insufficient", "funds")
 
 
 def clean_service_text(text: str) -> str:
@@ -63,6 +64,11 @@ class ServiceFailure(Exception):
     def is_about_rate(self) -> bool:
         """Whether there were too many calls, so that any call would fail now."""
         return self.status == 429
+
+    @property
+    def is_about_balance(self) -> bool:
+        """Whether money is missing, so that other calls that pay would fail now, but not after it was added."""
+        return self.status == 402 or any(word in self.message.lower() for word in WORDS_ABOUT_MISSING_MONEY)
 
 
 class CallRefused(ServiceFailure):

@@ -8,7 +8,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from app.accounts.guards import program_router
 from app.annotation.platforms.service import SubmissionStatus
 from app.database.audit_log import log_change
-from app.http.dependencies import Database, Now, Transaction, openapi_description_of_refusals, request_base_url
+from app.http.dependencies import (
+    Database,
+    Now,
+    Transaction,
+    get_now,
+    openapi_description_of_refusals,
+    request_base_url,
+)
 from app.payments import review
 from app.payments.decisions import ReviewDecision, SubmissionDecision, decide_on_submission
 from app.payments.dependencies import Connector
@@ -103,12 +110,12 @@ async def set_review_settings(
     ),
 )
 async def decide_on_submission_from_api(
-    database: Database, connector: Connector, slug: str, body: SubmissionDecisionSchema, now: Now
+    database: Database, connector: Connector, slug: str, body: SubmissionDecisionSchema
 ) -> None:
     """Approve or reject a submission at the platform, or ask the person to return it."""
     async with database.begin() as connection:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
-    await decide_on_submission(database, connector, campaign, SubmissionDecision(**body.model_dump()), now=now)
+    await decide_on_submission(database, connector, campaign, SubmissionDecision(**body.model_dump()), clock=get_now)
 
 
 class SubscriptionSchema(BaseModel):

@@ -7,7 +7,7 @@ from app.accounts.guards import researcher_router
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.service import MIN_REJECTION_CHARACTERS
 from app.errors import Refusal
-from app.http.dependencies import Database, FormFields, Now, Transaction, render_page, request_base_url
+from app.http.dependencies import Database, FormFields, Now, Transaction, get_now, render_page, request_base_url
 from app.payments import review
 from app.payments.connections import (
     has_token,
@@ -82,7 +82,7 @@ async def submit_review_settings(
 
 @router.post("/submissions")
 async def submit_decision_on_submission(
-    request: Request, form: FormFields, database: Database, connector: Connector, slug: str, *, now: Now
+    request: Request, form: FormFields, database: Database, connector: Connector, slug: str
 ) -> Response:
     """Approve or reject a submission, or ask for its return. Its id is in the body, so no log of addresses has it."""
     try:
@@ -90,7 +90,7 @@ async def submit_decision_on_submission(
             campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         names = ("submission", "decision", "category", "message")
         decided = SubmissionDecision(**{name: form.get(name, "") for name in names})
-        await decide_on_submission(database, connector, campaign, decided, now=now)
+        await decide_on_submission(database, connector, campaign, decided, clock=get_now)
     except Refusal as refusal:
         async with database.begin() as connection:
             return await render_submissions_page(request, connection, slug, refusal=refusal, entered=form)

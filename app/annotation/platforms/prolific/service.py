@@ -259,8 +259,11 @@ class ProlificService(PlatformService):
         await self._call_api_for_json("POST", f"/bulk-bonus-payments/{path_part(bulk_id)}/pay/", keeps_connection=False)
 
     async def approve_submission(self, submission: str) -> None:
+        """Approve on a connection of its own, as `pay_bonuses`, and at once or not at all: after a wait, the annotator
+        may have been held.
+        """
         path = f"/submissions/{path_part(submission)}/transition/"
-        await self._call_api_for_json("POST", path, {"action": "APPROVE"}, ids=[submission])
+        await self._call_api_for_json("POST", path, {"action": "APPROVE"}, ids=[submission], keeps_connection=False)
 
     async def reject_submission(self, submission: str, category: str, message: str) -> None:
         body = {"action": "REJECT", "rejection_category": category, "message": message}
