@@ -17,7 +17,6 @@ from app.cli.run_command import (
 )
 from app.cli.study import load_service_connector, url_option
 from app.cli.text_table import print_text_table
-from app.errors import pluralize
 from app.payments import ledger
 from app.payments.bonus_list import parse_bonus_list
 from app.payments.connections import load_account_or_refuse
@@ -33,14 +32,14 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 
 @click.group()
 def payments() -> None:
-    """Bonuses of a campaign: list them, add them, let the server send them, and decide about unclear ones."""
+    """Bonuses of a campaign: add them, let the server send them, decide about unclear ones, and list all payments."""
 
 
 @payments.command("list")
 @click.argument("slug")
 @json_option
 def print_payments(slug: str, *, as_json: bool) -> None:
-    """List the payments of a campaign, unclear ones first."""
+    """List the bonuses and rewards of a campaign, unclear ones first."""
 
     async def work(connection: AsyncConnection) -> list[dict[str, str]]:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -86,13 +85,17 @@ def add_bonuses_of_file(slug: str, file: Path) -> None:
         )
 
     added = run_in_transaction(work)
-    click.echo(f"{pluralize(added, 'payment')} added." if added else "These bonuses were added before.")
+    click.echo(f"{added:,} {bonus_noun(added)} added." if added else "These bonuses were added before.")
+
+
+def bonus_noun(number: int) -> str:
+    return "bonus" if number == 1 else "bonuses"
 
 
 @payments.command("send")
 @click.argument("slug")
 def send_prepared_payments_of_campaign(slug: str) -> None:
-    """Let the server send all payments that are prepared now. It does so within seconds, while it runs."""
+    """Let the server send all bonuses that are prepared now. It does so within seconds, while it runs."""
 
     async def work(connection: AsyncConnection) -> str:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -107,13 +110,14 @@ def send_prepared_payments_of_campaign(slug: str) -> None:
 @payments.command("retry")
 @click.argument("slug")
 def retry_failed_payments_of_campaign(slug: str) -> None:
-    """Send all failed payments once more."""
+    """Send all failed bonuses once more."""
 
     async def work(connection: AsyncConnection) -> int:
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         return await ledger.retry_failed_payments_and_count_them(connection, campaign, now=current_utc_time())
 
-    click.echo(f"The server sends {pluralize(run_in_transaction(work), 'payment')} again.")
+    retried = run_in_transaction(work)
+    click.echo(f"The server sends {retried:,} {bonus_noun(retried)} again.")
 
 
 @payments.command("notices")

@@ -18,6 +18,7 @@ from app.annotation.platforms.service import (
 from app.payments.ledger import LOCK_ACCOUNT
 from app.payments.review import SUBMISSION_IS_APPROVABLE
 from app.payments.rewards import (
+    AMOUNT_IS_CURRENT,
     RewardCall,
     settle_reward_of_call,
     settle_rewards_by_status,
@@ -31,7 +32,7 @@ MAX_REFUSALS_PER_STUDY = 3  # of one turn, if they are not about the submission
 REWARD_MAY_BE_SENT = f"""u.campaign_id = p.campaign_id AND u.external_id = p.submission AND u.problem = ''
     AND a.campaign_id = u.campaign_id AND a.id = u.annotator_id
     AND s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id AND s.external_id = u.external_id
-    AND p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared' AND p.amount = u.reward
+    AND p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared' AND {AMOUNT_IS_CURRENT}
     AND {SUBMISSION_IS_APPROVABLE}"""
 
 # Those that were tried come last, so that refused ones do not keep others waiting.

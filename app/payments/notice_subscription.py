@@ -15,15 +15,24 @@ from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.payments.connections import ServiceConnector
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
+from app.payments.service_calls import (
+    call_service_or_refuse,
+    connect_account_or_refuse,
+    load_account_with_token_or_refuse,
+)
 
 NOTICES = "your subscriptions"
 
+LOAD_SUBSCRIPTION = text("SELECT hook_subscription FROM payment_accounts WHERE campaign_id = :campaign")
 STORE_NOTICE_SECRET = text("UPDATE payment_accounts SET hook_secret = :secret WHERE campaign_id = :campaign")
-# Of two people who subscribe at once, one is told that there is a subscription.
+# If two people subscribe at once, one is told that there is a subscription.
 STORE_SUBSCRIPTION_ONCE = text("""
     UPDATE payment_accounts SET hook_subscription = :subscription, hook_problem = ''
     WHERE campaign_id = :campaign AND hook_subscription = '' RETURNING campaign_id
+""")
+REPLACE_SUBSCRIPTION = text("""
+    UPDATE payment_accounts SET hook_subscription = :subscription, hook_problem = ''
+    WHERE campaign_id = :campaign AND hook_subscription = :replaced RETURNING campaign_id
 """)
 CLEAR_SUBSCRIPTION = text("""
     UPDATE payment_accounts SET hook_subscription = '', hook_problem = '', hook_secret = NULL
@@ -66,7 +75,7 @@ async def subscribe_to_notices(
             code="address_not_https",
         )
     address = notice_address(base_url, account)
-    service = connector.connect_account(account)
+    service = connect_account_or_refuse(connector, account)
     secret = await call_service_or_refuse(
         lambda: service.load_or_create_notice_secret(account.workspace), about=NOTICES
     )
@@ -79,9 +88,34 @@ async def subscribe_to_notices(
     )
     async with database.begin() as connection:
         stored = {"campaign": campaign.id, "subscription": subscription}
-        if (await connection.execute(STORE_SUBSCRIPTION_ONCE, stored)).one_or_none() is None:
-            raise subscribed_already_error()
-        await log_change(connection, "payments.notices_begun", campaign)
+        is_stored = (await connection.execute(STORE_SUBSCRIPTION_ONCE, stored)).one_or_none() is not None
+        if is_stored:
+            await log_change(connection, "payments.notices_begun", campaign)
+    if not is_stored:
+        await keep_one_of_two_subscriptions(database, service, account, subscription)
+        raise subscribed_already_error()
+
+
+async def keep_one_of_two_subscriptions(
+    database: AsyncEngine, service: PlatformService, account: Row[Any], subscription: str
+) -> None:
+    """End a subscription that another person's came before, or store it if it has ended the other one.
+
+    Raises:
+        Conflict: `service_refused`.
+        BadGateway: `service_unavailable`.
+
+    """
+    subscriptions = await call_service_or_refuse(lambda: service.list_subscriptions(account.workspace), about=NOTICES)
+    async with database.begin() as connection:
+        first = (await connection.execute(LOAD_SUBSCRIPTION, {"campaign": account.campaign_id})).scalar_one()
+        if first == subscription:
+            return
+        if first not in {row.id for row in subscriptions}:
+            parameters = {"campaign": account.campaign_id, "subscription": subscription, "replaced": first}
+            if (await connection.execute(REPLACE_SUBSCRIPTION, parameters)).one_or_none() is not None:
+                return
+    await call_service_or_refuse(lambda: end_subscription_unless_it_is_gone(service, subscription), about=NOTICES)
 
 
 def subscribed_already_error() -> Conflict:
@@ -109,7 +143,7 @@ async def end_notices(database: AsyncEngine, connector: ServiceConnector, campai
         account = await load_account_with_token_or_refuse(connection, campaign)
     if not account.hook_subscription:
         raise Conflict("There is no subscription to notices. Nothing was changed.", code="not_subscribed")
-    service = connector.connect_account(account)
+    service = connect_account_or_refuse(connector, account)
     await call_service_or_refuse(
         lambda: end_subscription_unless_it_is_gone(service, account.hook_subscription), about=NOTICES
     )
@@ -140,7 +174,7 @@ async def list_subscriptions_of_workspace(
     """
     async with database.begin() as connection:
         account = await load_account_with_token_or_refuse(connection, campaign)
-    service = connector.connect_account(account)
+    service = connect_account_or_refuse(connector, account)
     found = await call_service_or_refuse(lambda: service.list_subscriptions(account.workspace), about=NOTICES)
     return found, account.hook_subscription
 

@@ -6,6 +6,7 @@ are approved if all answers are here and the annotator is in good standing, and 
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from app.annotation.platforms.service import (
 )
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
+from app.payments.review import list_studies_of_other_campaigns
 from app.payments.rewards import book_rewards, reward_of_submission
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
@@ -52,14 +54,17 @@ STORE_SUBMISSIONS = text("""
     ON CONFLICT (campaign_id, external_id) DO UPDATE SET annotator_id = excluded.annotator_id,
         status = excluded.status, study = excluded.study, seen_at = excluded.seen_at,
         reward = coalesce(excluded.reward, CASE WHEN u.status = excluded.status THEN u.reward END),
-        problem = CASE WHEN u.status = excluded.status THEN u.problem ELSE '' END
+        problem = CASE WHEN u.status IN (excluded.status, 'other') THEN u.problem ELSE '' END
     WHERE u.seen_at <= excluded.seen_at
 """)
-# One list may miss a submission. A decision without a reply must still be known when it is back.
-DELETE_ABSENT_SUBMISSIONS = text("""
-    DELETE FROM submissions WHERE campaign_id = :campaign AND study = :study AND seen_at <= :now
-    AND decision_pending_since IS NULL AND external_id <> ALL(CAST(:ids AS text[]))
-    AND NOT starts_with(external_id, 'erased:')
+# One read may miss a submission. What a person or the service said about it must still be known when it is back, or it
+# would be approved without a person. So must a decision without a reply.
+SUBMISSION_HAS_NOTE = "(return_requested_at IS NOT NULL OR decision_pending_since IS NOT NULL OR problem <> '')"
+ABSENT_SUBMISSIONS = """campaign_id = :campaign AND study = :study AND seen_at <= :now
+    AND external_id <> ALL(CAST(:ids AS text[])) AND NOT starts_with(external_id, 'erased:')"""
+DELETE_ABSENT_SUBMISSIONS = text(f"DELETE FROM submissions WHERE {ABSENT_SUBMISSIONS} AND NOT {SUBMISSION_HAS_NOTE}")
+SET_STATUS_OF_ABSENT_SUBMISSIONS_WITH_NOTE = text(f"""
+    UPDATE submissions SET status = 'other', seen_at = :now WHERE {ABSENT_SUBMISSIONS} AND status <> 'other'
 """)
 
 # Others get these HITs. A person who takes the study again gets a HIT with the new submission.
@@ -98,18 +103,46 @@ async def reconcile_submissions_and_add_problems(
         try:
             submissions = [submission async for submission in service.iterate_submissions(study)]
             study_reward = (await service.load_study(study)).reward if submissions else None
+            currency = await load_study_currency_or_empty(service, study) if submissions else ""
         except ServiceFailure as failure:
             if is_about_whole_account(failure):
                 raise
             problems.append(f"Study {study}: {failure.message}")
             continue
+        if currency and currency != account.currency:
+            study_reward = None
+            submissions = [replace(submission, reward=None) for submission in submissions]
+            problems.append(
+                f"Study {study} pays in {currency}, but this campaign in {account.currency}: Easel neither books nor "
+                "approves its rewards."
+            )
         await store_and_prune_submissions_of_study(database, account, study, submissions, study_reward, now=now)
     async with database.begin() as connection:
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
+        shared = await list_studies_of_other_campaigns(connection, account, study_ids_of_account(account))
+    problems += [
+        f"Another campaign reads study {study}, too, and can approve its submissions. Take it out of one of them."
+        for study in shared
+    ]
     problems += await book_rewards(database, account.campaign_id, now=await clock())
     if account.approves:
         await approve_submissions_and_add_problems(ApprovalContext(database, service, account, clock), problems)
+
+
+async def load_study_currency_or_empty(service: PlatformService, study: str) -> str:
+    """Return the currency in which a study pays; empty if the service does not say.
+
+    Raises:
+        ServiceFailure: Every other call would fail, too.
+
+    """
+    try:
+        return (await service.load_study_cost(study)).currency
+    except ServiceFailure as failure:
+        if is_about_whole_account(failure):
+            raise
+        return ""
 
 
 def is_about_whole_account(failure: ServiceFailure) -> bool:
@@ -138,6 +171,8 @@ async def store_and_prune_submissions_of_study(
 ) -> None:
     """Store all submissions of a study, but for people who were erased, and delete those that are no longer there.
 
+    Absent ones with a note stay, with the status `other`.
+
     Nothing is stored if the study was taken out of the settings, or the campaign's ids were erased, meanwhile.
     """
     async with database.begin() as connection:
@@ -163,7 +198,9 @@ async def store_and_prune_submissions_of_study(
                 "rewards": [reward_of_submission(submission, study_reward) for submission in part],
             }
             await connection.execute(STORE_SUBMISSIONS, parameters)
-        await connection.execute(DELETE_ABSENT_SUBMISSIONS, key | {"ids": [submission.id for submission in kept]})
+        absent = key | {"ids": [submission.id for submission in kept]}
+        await connection.execute(DELETE_ABSENT_SUBMISSIONS, absent)
+        await connection.execute(SET_STATUS_OF_ABSENT_SUBMISSIONS_WITH_NOTE, absent)
 
 
 async def lock_and_return_link_key_or_none_if_study_unread(

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.database.audit_log import log_change
 from app.designs.campaign import Campaign
-from app.errors import Invalid
+from app.errors import Conflict, Invalid
 from app.payments.connections import (
     ID_PATTERN,
     STUDY_IS_READ,
@@ -19,11 +19,8 @@ from app.payments.connections import (
     service_of_account,
     study_ids_of_account,
 )
-from app.payments.rewards import (
-    settle_rewards_by_status,
-)
+from app.payments.rewards import settle_rewards_by_status
 
-MAX_REJECTION_CHARACTERS = 2_000
 MAX_HOOK_SECRET_CHARACTERS = 500
 SUBMISSIONS_SHOWN = 500
 UNREAD_STUDIES_SHOWN = 5
@@ -82,6 +79,15 @@ STORE_REVIEW_SETTINGS = text("""
     WHERE campaign_id = :campaign
 """)
 
+# Two campaigns that approve in one study would pay for each other's annotators. A workspace was checked with its token,
+# so only its own campaigns count.
+LIST_STUDIES_OF_OTHER_CAMPAIGNS = text("""
+    SELECT DISTINCT named.study FROM payment_accounts c, unnest(c.study || c.other_studies) AS named (study)
+    WHERE c.campaign_id <> :campaign AND c.platform = :platform AND c.workspace = :workspace AND c.workspace <> ''
+    AND (c.token IS NOT NULL OR c.token_variable IS NOT NULL)
+    AND named.study = ANY(CAST(:studies AS text[])) ORDER BY 1
+""")
+
 DELETE_SUBMISSIONS_OF_OTHER_STUDIES = text("""
     DELETE FROM submissions WHERE campaign_id = :campaign AND study <> ALL(CAST(:studies AS text[]))
     AND NOT starts_with(external_id, 'erased:')
@@ -124,7 +130,7 @@ async def store_review_settings_or_refuse(
         now: The time.
 
     Raises:
-        Conflict: `no_budget`.
+        Conflict: `no_budget`, `study_taken`.
         Invalid: `service_id_unreadable`, `studies_many`, `hook_secret_unreadable`.
 
     """
@@ -137,6 +143,7 @@ async def store_review_settings_or_refuse(
     account = await load_account_or_refuse(connection, campaign)
     before = study_ids_of_account(account)
     studies = before if study is None else parse_study_ids_or_refuse(study)
+    await refuse_studies_of_other_campaigns(connection, account, [name for name in studies if name not in before])
     parameters = {
         "campaign": campaign.id,
         "study": studies[0] if studies else "",
@@ -157,6 +164,31 @@ async def store_review_settings_or_refuse(
         new_values={"study": " ".join(studies), "approves": approves}
         | ({"secret of notices": "stored"} if hook_secret else {}),
     )
+
+
+async def list_studies_of_other_campaigns(
+    connection: AsyncConnection, account: Row[Any], studies: Sequence[str]
+) -> Sequence[str]:
+    """Return those of the studies that another connected campaign of the same workspace reads."""
+    parameters = {
+        "campaign": account.campaign_id,
+        "platform": account.platform,
+        "workspace": account.workspace,
+        "studies": [*studies],
+    }
+    return (await connection.execute(LIST_STUDIES_OF_OTHER_CAMPAIGNS, parameters)).scalars().all()
+
+
+async def refuse_studies_of_other_campaigns(
+    connection: AsyncConnection, account: Row[Any], added_studies: Sequence[str]
+) -> None:
+    """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
+    if taken := await list_studies_of_other_campaigns(connection, account, added_studies):
+        raise Conflict(
+            f"Another campaign reads the study {taken[0]} already. Take it out there first: submissions of one study "
+            "are approved by one campaign. Nothing was changed.",
+            code="study_taken",
+        )
 
 
 async def list_unread_studies(connection: AsyncConnection, account: Row[Any]) -> list[str]:

@@ -27,6 +27,16 @@ from app.payments.ledger import COUNTS_AGAINST_BUDGET, LOCK_ACCOUNT
 HAS_UNKNOWN_PAY = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward IS NULL"
 IS_PAID = "u.status IN ('approved', 'partially_approved', 'screened_out') AND u.reward > 0"
 
+# An amount in whole units of the currency would be a hundredth of the study's reward, or a fiftieth after rounding.
+MAX_STUDY_REWARD_PER_OWN_REWARD = 50
+
+# SQL of a submission u and its reward p: the reserved amount is what the platform pays now.
+AMOUNT_IS_CURRENT = "u.reward = p.amount"
+
+# SQL of a submission u: its person came to this campaign with it. Another campaign may read the same study.
+HAS_ASSIGNMENT = """EXISTS (SELECT 1 FROM assignments s WHERE s.campaign_id = u.campaign_id
+    AND s.annotator_id = u.annotator_id AND s.external_id = u.external_id)"""
+
 # The submissions whose rewards change, so that an erasure of a person is either seen or waits.
 LOCK_ANNOTATORS_OF_SUBMISSIONS = text("""
     SELECT 1 FROM annotators WHERE campaign_id = :campaign AND id IN (
@@ -52,14 +62,20 @@ SETTLE_REWARDS_BY_STATUS = text(f"""
 CANCEL_REWARDS_OF_ABSENT_SUBMISSIONS = text("""
     UPDATE payments p SET state = 'cancelled', settled_at = :now, problem = :problem
     WHERE p.campaign_id = :campaign AND p.kind = 'reward' AND p.state = 'prepared' AND NOT EXISTS (
-        SELECT 1 FROM submissions u WHERE u.campaign_id = :campaign AND u.external_id = p.submission)
+        SELECT 1 FROM submissions u WHERE u.campaign_id = :campaign AND u.external_id = p.submission
+        AND u.status <> 'other')
 """)
 SUBMISSION_IS_ABSENT = "The submission is not among those that Easel reads."
 
-# A submission that a person approves need not be complete, and may have been refused before.
+# A submission that a person approves need not be complete, and may have been refused before. A reserved reward whose
+# amount changed at the platform is reserved again; one that the budget has no room for keeps its old amount.
 RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
     WITH waiting AS (
-        SELECT u.external_id, u.annotator_id, u.study, u.reward FROM submissions u
+        SELECT u.external_id, u.annotator_id, u.study, u.reward,
+            u.reward - coalesce((
+                SELECT p.amount FROM payments p WHERE p.campaign_id = u.campaign_id AND p.kind = 'reward'
+                AND p.submission = u.external_id AND p.state IN ('prepared', 'unknown')), 0) AS needed
+        FROM submissions u
         LEFT JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
             AND s.external_id = u.external_id
         WHERE u.campaign_id = :campaign AND u.status = 'awaiting' AND u.reward > 0 AND u.annotator_id IS NOT NULL
@@ -69,6 +85,7 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
         AND NOT EXISTS (
             SELECT 1 FROM payments p WHERE p.campaign_id = :campaign AND p.kind = 'reward'
             AND p.submission = u.external_id AND p.state <> 'cancelled'
+            AND (p.state NOT IN ('prepared', 'unknown') OR {AMOUNT_IS_CURRENT})
             AND (p.state <> 'failed' OR CAST(:submission AS text) IS NULL))
     ), added AS (
         INSERT INTO payments AS p (campaign_id, annotator_id, submission, study, amount, currency, reason, request_key,
@@ -76,14 +93,18 @@ RESERVE_REWARDS_WITHIN_BUDGET = text(f"""
         SELECT account.campaign_id, given.annotator_id, given.external_id, given.study, given.reward, account.currency,
             '', 'reward ' || gen_random_uuid(), 1, :by, :now, 'reward'
         FROM payment_accounts account, (
-            SELECT waiting.*, sum(reward) OVER (ORDER BY external_id) AS amount_so_far FROM waiting) AS given
+            SELECT waiting.*, sum(greatest(needed, 0)) OVER (ORDER BY external_id) AS amount_so_far
+            FROM waiting) AS given
         WHERE account.campaign_id = :campaign AND (
-            NOT account.budget_covers_rewards OR account.budget >= given.amount_so_far + (
+            NOT account.budget_covers_rewards OR given.needed <= 0 OR account.budget >= given.amount_so_far + (
                 SELECT coalesce(sum(amount), 0) FROM payments
                 WHERE campaign_id = :campaign AND {COUNTS_AGAINST_BUDGET}))
-        ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO UPDATE SET state = 'prepared',
-            amount = excluded.amount, settled_at = NULL, decided_by = NULL, problem = '', batch = NULL
-        WHERE p.state IN ('cancelled', 'failed')
+        ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO UPDATE SET
+            state = CASE WHEN p.state = 'unknown' THEN 'unknown' ELSE 'prepared' END, amount = excluded.amount,
+            settled_at = NULL, decided_by = CASE WHEN p.state = 'unknown' THEN p.decided_by END,
+            problem = CASE WHEN p.state = 'unknown' THEN p.problem ELSE '' END,
+            batch = CASE WHEN p.state = 'unknown' THEN p.batch END
+        WHERE p.state IN ('cancelled', 'failed', 'prepared', 'unknown')
         RETURNING id
     )
     SELECT (SELECT count(*) FROM waiting) - (SELECT count(*) FROM added) AS beyond_budget
@@ -95,26 +116,35 @@ BOOK_REWARDS_PAID_ELSEWHERE = text(f"""
     SELECT u.campaign_id, u.annotator_id, u.external_id, u.study, u.reward, account.currency, '', 'sent',
         'reward ' || gen_random_uuid(), 1, :by, :now, :now, 'reward'
     FROM submissions u JOIN payment_accounts account ON account.campaign_id = u.campaign_id
-    WHERE u.campaign_id = :campaign AND {IS_PAID} AND u.annotator_id IS NOT NULL AND {STUDY_IS_READ}
+    WHERE u.campaign_id = :campaign AND {IS_PAID} AND {HAS_ASSIGNMENT} AND {STUDY_IS_READ}
     AND NOT starts_with(u.external_id, 'erased:')
     ORDER BY u.external_id
     ON CONFLICT (campaign_id, submission) WHERE kind = 'reward' DO NOTHING
 """)
 
-MARK_REWARD_AS_SENDING = text("""
-    UPDATE payments SET state = 'sending', batch = :batch, sending_at = :now, settled_at = NULL, problem = ''
-    WHERE campaign_id = :campaign AND submission = :submission AND kind = 'reward'
-    AND state IN ('prepared', 'unknown') RETURNING id
+MARK_REWARD_AS_SENDING = text(f"""
+    UPDATE payments p SET state = 'sending', batch = :batch, sending_at = :now, settled_at = NULL, problem = ''
+    FROM submissions u
+    WHERE p.campaign_id = :campaign AND p.submission = :submission AND p.kind = 'reward'
+    AND u.campaign_id = p.campaign_id AND u.external_id = p.submission AND {AMOUNT_IS_CURRENT}
+    AND p.state IN ('prepared', 'unknown') RETURNING p.id
 """)
 SETTLE_REWARD_OF_CALL = text("""
     UPDATE payments SET state = :state, problem = :problem, settled_at = :settled_at
     WHERE campaign_id = :campaign AND batch = :batch AND kind = 'reward' AND state IN ('sending', 'unknown')
 """)
 
+COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD = text(f"""
+    SELECT count(*) FROM submissions u
+    JOIN assignments s ON s.campaign_id = u.campaign_id AND s.annotator_id = u.annotator_id
+        AND s.external_id = u.external_id AND s.completed_at IS NOT NULL
+    WHERE u.campaign_id = :campaign AND u.status = 'awaiting' AND {STUDY_IS_READ} AND coalesce(u.reward, 0) <= 0
+""")
+
 COUNT_REWARDS_OUTSIDE_LEDGER = text(f"""
     SELECT count(*) FROM submissions u WHERE u.campaign_id = :campaign AND {STUDY_IS_READ}
     AND u.status IN ('approved', 'partially_approved', 'screened_out')
-    AND (u.annotator_id IS NULL OR u.reward IS NULL)
+    AND (NOT {HAS_ASSIGNMENT} OR u.reward IS NULL)
 """)
 
 
@@ -136,19 +166,22 @@ class RewardCall:
 def reward_of_submission(submission: Submission, study_reward: int | None) -> int | None:
     """Return what the approval of a submission pays or paid, in hundredths; None if the service does not say.
 
-    A submission that was paid in part has a reward of its own, which is less than the study's.
+    A submission that was paid in part has a reward of its own, which is less than the study's. A reward above the
+    study's, or one so far below it that it may be in another unit, is not believed.
     """
-    if submission.status in ("partially_approved", "screened_out"):
-        own = submission.reward
-        return own if own is not None and study_reward is not None and own < study_reward else None
-    return submission.reward or study_reward
+    own, is_paid_in_part = submission.reward, submission.status in ("partially_approved", "screened_out")
+    if own is None:
+        return None if is_paid_in_part else study_reward
+    if study_reward is None or own > study_reward or own * MAX_STUDY_REWARD_PER_OWN_REWARD <= study_reward:
+        return None
+    return None if is_paid_in_part and own == study_reward else own
 
 
 async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime) -> list[str]:
     """Settle, reserve and book the rewards of all submissions as they were read.
 
     Returns:
-        A problem if the budget has no room for the rewards of submissions that wait.
+        Problems: the budget has no room for the rewards of submissions that wait, or their rewards are not known.
 
     """
     async with database.begin() as connection:
@@ -158,14 +191,20 @@ async def book_rewards(database: AsyncEngine, campaign_id: int, *, now: datetime
         parameters = {"campaign": campaign_id, "by": CURRENT_ACTOR.get().name, "now": now}
         await connection.execute(BOOK_REWARDS_PAID_ELSEWHERE, parameters)
         beyond_budget = await reserve_rewards_and_count_those_beyond_budget(connection, campaign_id, now=now)
+        unknown = (await connection.execute(COUNT_WAITING_SUBMISSIONS_WITHOUT_REWARD, parameters)).scalar_one()
         await connection.execute(CANCEL_PREPARED_REWARDS_WITHOUT_TOKEN, {"campaign": campaign_id, "now": now})
-    if not beyond_budget:
-        return []
-    problem = (
-        f"The budget has no room for the reward of {pluralize(beyond_budget, 'submission')} waiting for review, so "
-        "Easel does not approve them. Raise the budget on the page Payments."
-    )
-    return [problem]
+    problems = []
+    if beyond_budget:
+        problems.append(
+            f"The budget has no room for the reward of {pluralize(beyond_budget, 'submission')} waiting for review, so "
+            "Easel does not approve them. Raise the budget on the page Payments."
+        )
+    if unknown:
+        problems.append(
+            f"Easel cannot read the reward of {pluralize(unknown, 'submission')} waiting for review, so it does not "
+            "approve them. Approve them on the platform’s own page."
+        )
+    return problems
 
 
 async def settle_rewards_by_status(connection: AsyncConnection, campaign_id: int, *, now: datetime) -> None:

@@ -1,4 +1,4 @@
-"""A person's word that prepared payments are to be sent."""
+"""Requests of people to send the prepared bonuses."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -6,10 +6,10 @@ from typing import Any, TypeVar
 from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.annotation.platforms.service import CallRefused, ServiceFailure
+from app.annotation.platforms.service import CallRefused, PlatformService, ServiceFailure
 from app.designs.campaign import Campaign
 from app.errors import BadGateway, Conflict
-from app.payments.connections import has_token, load_account_or_refuse
+from app.payments.connections import ServiceConnector, has_token, load_account_or_refuse
 
 T = TypeVar("T")  # Python 3.11 has no other way
 
@@ -23,6 +23,14 @@ async def load_account_with_token_or_refuse(connection: AsyncConnection, campaig
             code="no_token",
         )
     return account
+
+
+def connect_account_or_refuse(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
+    """Return the service of an account. Raises `Conflict` (`service_refused`) if its token cannot be read."""
+    try:
+        return connector.connect_account(account)
+    except CallRefused as refused:
+        raise Conflict(refused.message, code="service_refused") from None
 
 
 async def call_service_or_refuse(make_call: Callable[[], Awaitable[T]], *, about: str = "the study") -> T:

@@ -39,7 +39,7 @@ class StudySchema(BaseModel):
 
     study: str = Field(description="The platform’s id; empty before a draft is made.")
     status: str | None = Field(description="As the platform says it; null before a draft is made.")
-    reward: int = Field(description="Of one person.")
+    reward: int = Field(description="Reward of one person.")
     places: int
     most_places: int | None = Field(description="At the upper end of the plan; null without a plan or an end.")
     minutes: int
@@ -119,7 +119,9 @@ async def change_study_from_api(
 
 class TestParticipantSchema(BaseModel):
     __test__ = False  # for pytest, which would collect it
-    email: str = Field("", max_length=254, description="Of a test participant to add first. Empty: there is one.")
+    email: str = Field(
+        "", max_length=254, description="Address of a test participant to add first, if none was added yet."
+    )
 
 
 class TestStudySchema(BaseModel):

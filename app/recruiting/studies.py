@@ -1,11 +1,11 @@
-"""Make a study at the platform's service from a campaign, and lead it: every call is made as a person says."""
+"""Draft a study at the platform's service from a campaign, publish it, pause it, and add places, as a person says."""
 
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from sqlalchemy import Row, text
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import Platform, VisitOutcome
@@ -17,7 +17,6 @@ from app.annotation.platforms.registry import (
 from app.annotation.platforms.service import (
     Balance,
     HourlyRecommendation,
-    PlatformService,
     ServiceFailure,
     StudyCode,
     StudyCost,
@@ -32,7 +31,11 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector, load_account_or_refuse
 from app.payments.money import amount_text
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
+from app.payments.service_calls import (
+    call_service_or_refuse,
+    connect_account_or_refuse,
+    load_account_with_token_or_refuse,
+)
 from app.recruiting.study_plan import (
     StudyPlan,
     count_missing_people,
@@ -93,7 +96,7 @@ async def load_study_view_or_refuse(
         taken = {"campaign": campaign.id, "study": account.study}
         taken_places = (await connection.execute(COUNT_TAKEN_PLACES, taken)).scalar_one()
     plan = StudyPlan.from_campaign(campaign)
-    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
+    service = connect_account_or_refuse(connector, account)
     state = await call_service_or_refuse(lambda: service.load_study(account.study)) if account.study else None
     cost = await result_of_call_or_none(lambda: service.load_study_cost(account.study)) if account.study else None
     balance = (
@@ -112,14 +115,15 @@ async def load_study_view_or_refuse(
         recommended,
         [
             *iterate_study_warnings(plan, base_url, recommended),
-            *iterate_cost_warnings(plan.currency, study_total(state) if state else plan.total, cost, balance),
+            *iterate_cost_warnings(
+                plan.currency,
+                study_total(state) if state else plan.total,
+                cost,
+                balance if state is None or state.status == "unpublished" else None,
+            ),
         ],
         needed if state and campaign.status == "running" and needed > state.places else None,
     )
-
-
-async def connect_to_service_of_account(connector: ServiceConnector, account: Row[Any]) -> PlatformService:
-    return connector.connect_account(account)
 
 
 async def result_of_call_or_none(make_call: Callable[[], Awaitable[T]]) -> T | None:
@@ -151,7 +155,7 @@ async def draft_study_and_return_id_or_refuse(
         plan = StudyPlan.from_campaign(campaign)
         platform = PLATFORMS[account.platform]
         with_codes = await store_missing_completion_codes_and_return_campaign(connection, campaign, platform)
-    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
+    service = connect_account_or_refuse(connector, account)
     draft = StudyDraft(
         name=campaign.recruiting_title or campaign.name,
         description=campaign.recruiting_description or campaign.in_short or campaign.question,
@@ -239,7 +243,7 @@ async def change_study_or_refuse(
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
     if action not in ("publish", "pause", "resume", "places"):
         raise Invalid("The action is publish, pause, resume or places.", code="invalid")
-    service = await call_service_or_refuse(lambda: connect_to_service_of_account(connector, account))
+    service = connect_account_or_refuse(connector, account)
     state = await call_service_or_refuse(lambda: service.load_study(study))
     if action == "places":
         count = parse_larger_place_count_or_refuse(places, state)

@@ -111,7 +111,8 @@ def iterate_cost_warnings(
         currency: Currency of the campaign.
         rewards: Rewards of all places as Easel computes them, in hundredths.
         cost: What the platform computes; None if there is no draft, or it does not say.
-        balance: What the workspace has; None if it does not say.
+        balance: What the workspace has; None if it does not say, or the study was published, since its money was
+            set aside then.
 
     """
     if cost and cost.currency and cost.currency != currency:

@@ -9,7 +9,11 @@ from app.campaigns.summaries import load_campaign_with_progress_or_refuse
 from app.database.audit_log import log_change
 from app.errors import Conflict, Invalid
 from app.payments.connections import ServiceConnector
-from app.payments.service_calls import call_service_or_refuse, load_account_with_token_or_refuse
+from app.payments.service_calls import (
+    call_service_or_refuse,
+    connect_account_or_refuse,
+    load_account_with_token_or_refuse,
+)
 
 EMAIL_PATTERN = re.compile(r"[^@\s]{1,64}@[^@\s]{1,189}")
 
@@ -40,7 +44,7 @@ async def create_test_study_of_campaign(
     study = account.study
     if not study:
         raise Conflict("This campaign has no study yet. Draft one first.", code="study_missing")
-    service = connector.connect_account(account)
+    service = connect_account_or_refuse(connector, account)
     state = await call_service_or_refuse(lambda: service.load_study(study))
     if state.status != "unpublished":
         raise Conflict(

@@ -242,9 +242,11 @@ async def create_hook_secret(books: Books, request: Request) -> dict[str, str]:
 
 
 @router.get("/api/v1/hooks/subscriptions/")
-async def list_hook_subscriptions(books: Books, workspace_id: str, is_enabled: str) -> dict[str, Any]:
+async def list_hook_subscriptions(
+    books: Books, workspace_id: str, is_enabled: str, limit: int = 20, offset: int = 0
+) -> dict[str, Any]:
     rows = [row for row in books.subscriptions.values() if row["workspace_id"] == workspace_id]
-    return {"results": [row for row in rows if row["is_enabled"] == (is_enabled == "true")]}
+    return {"results": [row for row in rows if row["is_enabled"] == (is_enabled == "true")][offset : offset + limit]}
 
 
 @router.post("/api/v1/hooks/subscriptions/")

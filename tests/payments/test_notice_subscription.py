@@ -6,11 +6,14 @@ import pytest
 from click.testing import CliRunner
 from fastapi.responses import PlainTextResponse
 
+from app.annotation.platforms.prolific.service import ProlificService
 from app.cli.commands import easel
 from app.errors import BadGateway, Conflict
-from app.payments.notice_subscription import end_notices, subscribe_to_notices
+from app.payments.connections import ServiceConnector
+from app.payments.notice_subscription import end_notices, list_subscriptions_of_workspace, subscribe_to_notices
+from app.payments.token_encryption import TokenCipher
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value
-from tests.payments.fake_prolific import signed_notice
+from tests.payments.fake_prolific import TOKEN, signed_notice
 from tests.payments.studies import audit_lines, create_study, words
 
 HTTPS = "https://easel.example.org"
@@ -112,6 +115,48 @@ async def test_notices_are_ended_although_the_platform_lost_them(engine, study, 
     with pytest.raises(Conflict) as refused:
         await end_notices(study.engine, study.connector, study.campaign)
     assert refused.value.code == "not_subscribed"
+
+
+@pytest.mark.parametrize("is_first_gone", [False, True])
+async def test_of_two_subscriptions_at_once_one_is_left_and_stored(engine, study, prolific, is_first_gone):
+    if not is_first_gone:
+        other = {"event_type": "submission.status.change", "target_url": "https://else", "workspace_id": "workspace1"}
+        prolific.subscriptions["first"] = {"id": "first", "is_enabled": True, **other}
+
+    class ServiceOfSecondPerson(ProlificService):
+        async def subscribe_to_submissions(self, workspace, address):
+            await execute_sql(engine, "UPDATE payment_accounts SET hook_subscription = 'first'")
+            return await super().subscribe_to_submissions(workspace, address)
+
+    service = ServiceOfSecondPerson(prolific.address, TOKEN)
+    study.connector = ServiceConnector(study.connector.settings, study.connector.cipher, lambda *_: service)
+    with pytest.raises(Conflict) as refused:
+        await subscribe(study)
+    assert refused.value.code == "subscribed_already"
+    (left,) = prolific.subscriptions
+    assert await fetch_value(engine, "SELECT hook_subscription FROM payment_accounts") == left
+    assert (left == "first") is not is_first_gone
+
+
+async def test_subscriptions_of_all_pages_are_seen(study, prolific):
+    other = {"event_type": "submission.status.change", "target_url": "https://else", "workspace_id": "workspace1"}
+    for number in range(130):
+        prolific.subscriptions[f"other-{number}"] = {"id": f"other-{number}", "is_enabled": True, **other}
+    await subscribe(study)
+    found, own = await list_subscriptions_of_workspace(study.engine, study.connector, study.campaign)
+    assert len(found) == 131
+    assert own in {row.id for row in found}
+
+
+async def test_a_token_that_cannot_be_read_refuses_notices(engine, study):
+    changed = ServiceConnector(study.connector.settings, TokenCipher("another key of the server, long enough"))
+    for work in (
+        subscribe_to_notices(engine, changed, study.campaign, HTTPS),
+        list_subscriptions_of_workspace(engine, changed, study.campaign),
+    ):
+        with pytest.raises(Conflict) as refused:
+            await work
+        assert refused.value.code == "service_refused"
 
 
 async def test_a_disabled_subscription_is_told_until_it_works_again(researcher, page, study, prolific):

@@ -1,17 +1,21 @@
 """Comparison of the platform's submissions with what is here, and what follows from it."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from fastapi.responses import JSONResponse, PlainTextResponse
 from sqlalchemy import text
 
+from app.errors import Conflict
 from app.payments import payment_work
+from app.payments.connections import ConnectionSettings, check_and_store_connection_or_refuse
 from app.payments.review import list_submissions, store_review_settings_or_refuse
 from app.privacy.erasure_list import person_hash
 from app.privacy.erasures import erase_person_and_return_erasure
 from tests.annotation.hits.campaigns import (
     create_annotator,
+    create_running_campaign,
     execute_sql,
     fetch_rows,
     fetch_value,
@@ -20,6 +24,7 @@ from tests.annotation.hits.campaigns import (
     try_to_lease_hit,
     wait_until,
 )
+from tests.payments.fake_prolific import TOKEN
 from tests.payments.studies import create_study
 
 
@@ -344,3 +349,30 @@ async def test_a_retention_that_begins_while_submissions_are_read_leaves_no_id(e
         await retention.execute(text(sql), {"id": study.campaign.id})
     await reading
     assert await fetch_rows(engine, "SELECT external_id FROM submissions") == []
+
+
+async def test_a_study_that_another_campaign_of_the_workspace_reads_is_refused(engine, prolific):
+    study = await create_study(engine, prolific)
+    other = await create_running_campaign(engine, name="Other", currency="GBP")
+    chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
+    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    second = replace(study, campaign=other)
+    with pytest.raises(Conflict) as refused:
+        await set_review(second, of="study-2 study-1")
+    assert refused.value.code == "study_taken"
+    assert "study study-1 already" in refused.value.message
+    await set_review(second, of="study-2")
+    await set_review(study, of="study-1")  # which stays
+
+
+async def test_a_study_that_two_campaigns_read_is_a_problem_of_both(engine, prolific):
+    study = await create_study(engine, prolific)
+    other = await create_running_campaign(engine, name="Other", currency="GBP")
+    chosen = ConnectionSettings(budget=1_000)
+    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await set_review(replace(study, campaign=other))  # before it has a token
+    chosen = ConnectionSettings(token=TOKEN, workspace="workspace1", budget=1_000)
+    await check_and_store_connection_or_refuse(engine, study.connector, other, chosen, now=study.clock.now)
+    await study.work_again(minutes=10)
+    for (problem,) in await fetch_rows(engine, "SELECT problem FROM payment_accounts"):
+        assert "Another campaign reads study study-1, too" in problem

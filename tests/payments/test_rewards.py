@@ -82,9 +82,9 @@ async def test_the_reward_of_a_submission_that_is_not_paid_is_free_again(engine,
 
 async def test_a_submission_has_a_reward_of_its_own(engine, prolific):
     study = await create_study(engine, prolific)
-    prolific.submissions["s1"]["reward"] = 120  # before the study's was lowered
+    prolific.submissions["s1"]["reward"] = 60  # before the study’s was raised
     await study.work_again(minutes=10)
-    assert await study.rewards() == [("s1", "prepared", 120), ("s2", "prepared", 90)]
+    assert await study.rewards() == [("s1", "prepared", 60), ("s2", "prepared", 90)]
 
 
 @pytest.mark.parametrize("status", ["PARTIALLY APPROVED", "SCREENED OUT"])
@@ -300,3 +300,97 @@ async def test_an_unclear_reward_without_a_token_is_decided_by_a_person(engine, 
     assert refused.value.code == "too_early"
     await decide_after(31)
     assert await study.rewards() == [("s1", "sent", 90)]
+
+
+async def test_a_reward_that_was_raised_at_the_platform_is_reserved_again(engine, prolific):
+    study = await create_study(engine, prolific, budget=1_000)
+    await study.work_again(minutes=10)
+    prolific.studies["study-1"]["reward"] = 400
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "prepared", 400), ("s2", "prepared", 400)]
+    assert await money_left(study) == 200
+
+
+async def test_a_raised_reward_beyond_the_budget_is_not_approved(engine, prolific):
+    study = await create_study(engine, prolific, budget=600)
+    await study.work_again(minutes=10)
+    await let_easel_approve(study)
+    prolific.studies["study-1"]["reward"] = 500
+    await study.work_again(minutes=10)
+    assert prolific.rewards_paid == ["s1"]
+    assert await study.rewards() == [("s1", "sent", 500), ("s2", "prepared", 90)]
+    assert "no room for the reward of 1 submission" in await account_problem(study)
+    with pytest.raises(Conflict) as refused:
+        await approve(study, "s2")
+    assert refused.value.code == "over_budget"
+
+
+async def test_a_lowered_reward_frees_its_money_even_beyond_the_budget(engine, prolific):
+    study = await create_study(engine, prolific, people=1, budget=1_000)
+    await study.work_again(minutes=10)
+    await execute_sql(engine, "UPDATE payment_accounts SET budget = 50")
+    prolific.studies["study-1"]["reward"] = 80
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "prepared", 80)]
+
+
+@pytest.mark.parametrize("reward", [120, 1])  # more than the study's 90, or perhaps in another unit
+async def test_an_implausible_reward_of_a_submission_is_not_believed(engine, prolific, reward):
+    study = await create_study(engine, prolific, people=1)
+    await let_easel_approve(study)
+    prolific.submissions["s1"]["reward"] = reward
+    await study.work_again(minutes=10)
+    assert await study.rewards() == []
+    assert prolific.rewards_paid == []
+    assert "cannot read the reward of 1 submission" in await account_problem(study)
+
+
+async def test_a_study_without_a_reward_is_a_problem(engine, prolific):
+    study = await create_study(engine, prolific)
+    await let_easel_approve(study)
+    prolific.studies["study-1"]["reward"] = 0
+    await study.work_again(minutes=10)
+    assert prolific.rewards_paid == []
+    assert "cannot read the reward of 2 submissions" in await account_problem(study)
+
+
+async def test_a_study_in_another_currency_is_neither_booked_nor_approved(engine, prolific):
+    study = await create_study(engine, prolific)
+    await let_easel_approve(study)
+    prolific.cost_currency = "USD"
+    prolific.submissions["s2"] |= {"status": "APPROVED", "reward": 60}
+    await study.work_again(minutes=10)
+    assert await study.rewards() == []
+    assert prolific.rewards_paid == []
+    assert "Study study-1 pays in USD, but this campaign in GBP" in await account_problem(study)
+
+
+async def test_a_study_whose_currency_is_not_told_is_read(engine, prolific):
+    study = await create_study(engine, prolific)
+    prolific.trouble = lambda call: PlainTextResponse("", 404) if "/cost/" in call else None
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "prepared", 90), ("s2", "prepared", 90)]
+
+
+async def test_a_paid_submission_that_did_not_come_here_is_outside_the_ledger(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    prolific.add("other", "APPROVED", person="p1")  # for another campaign with the same study
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "prepared", 90)]
+    async with engine.begin() as connection:
+        assert await count_rewards_outside_ledger(connection, study.campaign.id) == 1
+
+
+async def test_a_submission_that_one_reading_misses_is_still_asked_to_be_returned(engine, prolific):
+    study = await create_study(engine, prolific, people=1)
+    await study.work_again(minutes=10)
+    decided = SubmissionDecision("s1", "request_return", message="Your answers are missing.")
+    await decide_on_submission(engine, study.connector, study.campaign, decided, clock=study.clock)
+    await let_easel_approve(study)
+    row = prolific.submissions.pop("s1")
+    await study.work_again(minutes=10)
+    assert await study.rewards() == [("s1", "cancelled", 90)]
+    prolific.submissions["s1"] = row
+    await study.work_again(minutes=10)
+    assert prolific.rewards_paid == []
+    assert await study.rewards() == [("s1", "prepared", 90)]

@@ -43,6 +43,14 @@ async def test_a_person_approves_and_rejects(engine, researcher, page, study, pr
     assert "does not wait for a review" in words(reply)
 
 
+async def test_the_button_says_what_an_approval_pays(engine, researcher, page, study, prolific):
+    prolific.add("s3", person="a stranger")
+    await study.work_again(minutes=10)
+    text = words(await researcher.get(page))
+    assert "Approve the submission of A1 and pay £0.90" in text
+    assert text.count("a person who never came here is not counted in the budget") == 1
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

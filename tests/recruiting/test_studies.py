@@ -12,6 +12,8 @@ from app.accounts import tokens, users
 from app.campaigns.settings import CampaignSettings
 from app.cli.commands import easel
 from app.errors import Conflict, Invalid
+from app.payments.connections import ServiceConnector
+from app.payments.token_encryption import TokenCipher
 from app.recruiting.studies import (
     change_study_or_refuse,
     draft_study_and_return_id_or_refuse,
@@ -221,6 +223,8 @@ async def test_a_draft_shows_what_the_platform_computes(prolific, study):
     prolific.balance = 629
     (warning,) = (await view(study)).warnings
     assert "has 6.29 GBP, less than the cost of 6.30" in warning
+    await act(study, "publish", total="4.50")  # which sets its money aside
+    assert (await view(study)).warnings == []
 
 
 async def test_a_cost_that_differs_is_told(prolific, study):
@@ -263,6 +267,14 @@ async def test_a_draft_is_tried_by_a_test_participant(engine, prolific, study):
     with pytest.raises(Conflict) as refused:
         await try_study(study)
     assert refused.value.code == "study_published"
+
+
+async def test_a_token_that_cannot_be_read_refuses_a_test_study(engine, study):
+    await draft(study)
+    changed = ServiceConnector(study.connector.settings, TokenCipher("another key of the server, long enough"))
+    with pytest.raises(Conflict) as refused:
+        await create_test_study_of_campaign(engine, changed, "verbs")
+    assert refused.value.code == "service_refused"
 
 
 async def test_a_workspace_that_may_have_no_test_participants_is_told(prolific, study):

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Collection
+from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
 PERSON_PLACEHOLDER = "id"
 VERIFICATION_PLACEHOLDER = "verification_code"
 RETURN_PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
 
+DEFAULT_HTTPS_PORT = 443
 MAX_QUERY_PARAMETERS = 10
 MAX_QUERY_CHARACTERS = 500
 PARAMETER_PATTERN = re.compile(r"([A-Za-z][A-Za-z0-9_]{0,63})(=[^\s\"'\\&#?]{1,100})?")
@@ -67,8 +69,17 @@ def refuse_unknown_placeholders(template: str, known_placeholders: Collection[st
 
 def is_posted_as_form(address: str, form_origins: Collection[str]) -> bool:
     """Return whether people return to this address by a form, because its site is among those that take one."""
+    return comparable_origin(address) in {*map(comparable_origin, form_origins)}
+
+
+def comparable_origin(address: str) -> str:
+    """Return the origin of an address as browsers compare it: in small ASCII letters, without the default port."""
     parts = urlsplit(address)
-    return f"{parts.scheme}://{parts.netloc}".lower() in form_origins
+    host = parts.hostname or ""
+    with suppress(UnicodeError):  # such a host has no other spelling
+        host = host.encode("idna").decode()
+    port = "" if parts.port in (None, DEFAULT_HTTPS_PORT) else f":{parts.port}"
+    return f"{parts.scheme}://{host}{port}"
 
 
 def form_address_and_fields(address: str) -> tuple[str, dict[str, str]]:

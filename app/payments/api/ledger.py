@@ -62,7 +62,7 @@ class LedgerSchema(BaseModel):
     amounts: dict[str, int] = Field(description="Money for bonuses and rewards, by state.")
     rewards: dict[str, int] = Field(description="Money for rewards alone, by state.")
     is_connected: bool = Field(description="Whether Easel has a token to send payments with.")
-    problem: str = Field(description="Of the last try to reach the platform; empty if there is none.")
+    problem: str = Field(description="Problem of the last try to reach the platform; empty if there is none.")
     payments: list[PaymentSchema] = Field(description="Unclear payments first.")
 
     @classmethod
@@ -186,7 +186,7 @@ class SendSchema(BaseModel):
     responses=openapi_description_of_refusals({409: "`no_budget`, `no_token`, `payments_changed`"}),
 )
 async def send_payments(connection: Transaction, slug: str, now: Now, body: SendSchema | None = None) -> LedgerSchema:
-    """Let Easel send all prepared payments, or none if they are not those of the body. The reply comes before they are
+    """Let Easel send all prepared bonuses, or none if they are not those of the body. The reply comes before they are
     sent.
     """
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
@@ -197,7 +197,7 @@ async def send_payments(connection: Transaction, slug: str, now: Now, body: Send
 
 @router.post("/retry", responses=openapi_description_of_refusals({409: "`no_budget`, `over_budget`, `nothing_to_pay`"}))
 async def retry_payments(connection: Transaction, slug: str, now: Now) -> LedgerSchema:
-    """Prepare all failed payments once more; those that were told to be sent are sent at once."""
+    """Prepare all failed bonuses once more; those that were told to be sent are sent at once."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await ledger.retry_failed_payments_and_count_them(connection, campaign, now=now)
     return await LedgerSchema.load_ledger_schema(connection, campaign)

@@ -52,24 +52,24 @@ class ReviewSettingsSchema(BaseModel):
         None,
         max_length=2200,
         description="Ids of the studies that are read, with blanks between them. No other is read or approved. "
-        "Left out: they stay.",
+        "If this is left out, the studies do not change.",
     )
     approves: bool = Field(default=False, description="Whether submissions whose answers are all here are approved.")
     hook_secret: str = Field(
         "",
         max_length=review.MAX_HOOK_SECRET_CHARACTERS,
-        description="Secret of the service’s notices. Empty: it stays.",
+        description="Secret of the service’s notices. If it is empty, the stored secret does not change.",
     )
 
 
 class SubmissionDecisionSchema(BaseModel):
     submission: str = Field(max_length=200)
     decision: ReviewDecision
-    category: str = Field("", max_length=100, description="Of a rejection, as the platform names it.")
+    category: str = Field("", max_length=100, description="Reason of a rejection, as the platform names it.")
     message: str = Field(
         "",
         max_length=5000,
-        description="To the person: of a rejection at least 100 characters; of a return, the reason.",
+        description="Message to the annotator: at least 100 characters for a rejection, or the reason to return it.",
     )
 
 
@@ -86,7 +86,7 @@ async def get_submissions(connection: Transaction, slug: str) -> list[Submission
     "/settings",
     status_code=204,
     responses=openapi_description_of_refusals(
-        {409: "`no_budget`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
+        {409: "`no_budget`, `study_taken`", 422: "`invalid`, `service_id_unreadable`, `studies_many`"}
     ),
 )
 async def set_review_settings(

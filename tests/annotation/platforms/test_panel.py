@@ -242,6 +242,25 @@ async def test_pages_may_post_only_to_the_sites_that_their_campaign_names(client
     ]
 
 
+@pytest.mark.parametrize(
+    ("origin", "host"),
+    [
+        ("https://panel.example:443", "panel.example"),
+        ("https://panel.example", "PANEL.example:443"),
+        ("https://xn--bcher-kva.example", "bücher.example"),
+    ],
+)
+async def test_another_spelling_of_a_named_site_is_posted_as_a_form(client, engine, origin, host):
+    campaign = await create_running_campaign(
+        engine,
+        hits_per_annotator=1,
+        form_origins=[origin],
+        return_completed=f"https://{host}/submit?worker={{id}}",
+        **CONNECT,
+    )
+    assert f'<form method="post" action="https://{host}/submit">' in await answer_one_hit(client, campaign, ARRIVAL)
+
+
 async def test_addresses_of_other_sites_stay_links(client, engine):
     campaign = await create_running_campaign(
         engine,

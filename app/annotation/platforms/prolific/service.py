@@ -10,6 +10,7 @@ import hmac
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
+from itertools import count
 from math import inf
 from ssl import SSLContext
 from typing import Any
@@ -184,16 +185,32 @@ class ProlificService(PlatformService):
         ).value
 
     async def list_subscriptions(self, workspace: str) -> list[Subscription]:
-        found = []
+        found: dict[str, Subscription] = {}
         for is_enabled in (True, False):
-            query = {"workspace_id": workspace, "is_enabled": str(is_enabled).lower(), "limit": SUBSCRIPTIONS_PER_PAGE}
+            async for row in self._iterate_subscriptions(workspace, is_enabled=is_enabled):
+                if row.event_type == SUBMISSION_EVENT:
+                    found[row.id] = Subscription(row.id, row.target_url, row.is_enabled)
+        return [*found.values()]
+
+    async def _iterate_subscriptions(self, workspace: str, *, is_enabled: bool) -> AsyncIterator[SubscriptionReply]:
+        """Yield the subscriptions of all pages. A page that repeats the one before it is the last."""
+        before: list[SubscriptionReply] = []
+        for offset in count(0, SUBSCRIPTIONS_PER_PAGE):
+            query = {
+                "workspace_id": workspace,
+                "is_enabled": str(is_enabled).lower(),
+                "limit": SUBSCRIPTIONS_PER_PAGE,
+                "offset": offset,
+            }
             document = await self._call_api_for_json("GET", "/hooks/subscriptions/", query=query)
-            found += [
-                Subscription(row.id, row.target_url, row.is_enabled)
-                for row in read_reply(SubscriptionsReply, document).results
-                if row.event_type == SUBMISSION_EVENT
-            ]
-        return found
+            page = read_reply(SubscriptionsReply, document).results
+            if page == before:
+                return
+            for row in page:
+                yield row
+            if len(page) < SUBSCRIPTIONS_PER_PAGE:
+                return
+            before = page
 
     async def subscribe_to_submissions(self, workspace: str, address: str) -> str:
         body = {"event_type": SUBMISSION_EVENT, "target_url": address, "workspace_id": workspace}
