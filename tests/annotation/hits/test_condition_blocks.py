@@ -407,6 +407,7 @@ async def test_cells_that_look_alike_are_one_condition(engine):
     await launch(engine, draft)
     async with engine.begin() as connection:
         counts = await count_use_of_square(connection, draft, now=NOW)
+    assert counts is not None
     assert [(one.condition, one.items) for one in counts.conditions] == [("caf\u00e9", 4), ("tea", 4)]
 
 
