@@ -35,8 +35,8 @@ as_root = pytest.mark.skipif(not ROOT, reason="only root needs another identity"
 OWNER = """
 import sys, time
 from pathlib import Path
-from app.database.embedded import start_postgres
-with start_postgres(Path(sys.argv[1]), {"autovacuum": "off"}) as url:
+from app.database.embedded import run_postgres_and_yield_url
+with run_postgres_and_yield_url(Path(sys.argv[1]), {"autovacuum": "off"}) as url:
     print(url, flush=True)
     time.sleep(600)
 """
