@@ -18,7 +18,7 @@ from app.record.revisions import block_writers_until_transaction_ends
 HAS_ANSWERS = exists().where(responses.c.campaign_id == campaigns.c.id)
 DELETABLE_CONDITION = or_(campaigns.c.status == "draft", (campaigns.c.status == "finished") & ~HAS_ANSWERS)
 TABLES_OF_LAUNCH = (hits, planned_hits, posteriors, states)
-COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done_at")  # the next launch may have other conditions
+COLUMNS_OF_SQUARE = ("square_row", "square_row_at", "square_done")  # the next launch may have other conditions
 STATE_BEFORE_LAUNCH: dict[str, object] = {
     "status": "draft",
     "goal_reached": None,

@@ -248,9 +248,9 @@ annotators = Table(
     Column("barred_by", Text),
     Column("barred_at", Time),
     # The row of the square of conditions that they have, and since when; NULL: none yet, or the campaign has no square.
-    Column("square_row", Integer),
+    Column("square_row", SmallInteger),
     Column("square_row_at", Time),
-    Column("square_done_at", Time),  # when they had done all that the campaign asks of them
+    Column("square_done", Boolean),  # they have done all that the campaign asks of them
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "platform", "worker_id"),
     UniqueConstraint("campaign_id", "pseudonym"),

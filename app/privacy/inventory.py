@@ -376,7 +376,7 @@ PERSONAL_TABLES = (
             personal_column("barred_by", "who decided that", "technical", withheld=NAMES_RESEARCHER),
             personal_column("platform created_at barred barred_at", "where and when they came", "technical"),
             personal_column("campaign_id id admitted", "place in the list", "technical"),
-            personal_column("square_row square_row_at square_done_at", "their list of conditions", "technical"),
+            personal_column("square_row square_row_at square_done", "their list of conditions", "technical"),
         ),
     ),
     PersonalTable(

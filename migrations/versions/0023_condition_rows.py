@@ -7,13 +7,13 @@ down_revision = "0022_rewards"
 
 
 def upgrade() -> None:
-    """Add the row, since when the annotator has it, and when they had done all tasks."""
+    """Add the row, since when the annotator has it, and whether they have done all tasks."""
     op.execute(
-        "ALTER TABLE annotators ADD COLUMN square_row integer, ADD COLUMN square_row_at timestamptz, "
-        "ADD COLUMN square_done_at timestamptz"
+        "ALTER TABLE annotators ADD COLUMN square_row smallint, ADD COLUMN square_row_at timestamptz, "
+        "ADD COLUMN square_done boolean"
     )
 
 
 def downgrade() -> None:
     """Take them away again."""
-    op.execute("ALTER TABLE annotators DROP COLUMN square_row, DROP COLUMN square_row_at, DROP COLUMN square_done_at")
+    op.execute("ALTER TABLE annotators DROP COLUMN square_row, DROP COLUMN square_row_at, DROP COLUMN square_done")

@@ -53,7 +53,7 @@ LOCK_SQUARE = text(
 # asked of all annotators at once, so HITs and answers are read once for all of them.
 STAYS = f"""
     CASE WHEN a.square_row_at > CAST(:now AS timestamptz) - make_interval(mins => c.lease_minutes) THEN true
-    WHEN a.square_done_at IS NOT NULL THEN true
+    WHEN a.square_done THEN true
     WHEN c.hits_per_annotator IS NOT NULL AND c.hits_per_annotator <= (
         SELECT count(*) FROM responses r
         WHERE r.campaign_id = a.campaign_id AND r.annotator_id = a.id AND {IS_FIRST_RESPONSE}) THEN true

@@ -31,8 +31,8 @@ COMPLETE_ASSIGNMENT = text("""
 """)
 
 STORE_END_OF_BLOCKS = text("""
-    UPDATE annotators SET square_done_at = :now
-    WHERE campaign_id = :campaign AND id = :annotator AND square_row IS NOT NULL AND square_done_at IS NULL
+    UPDATE annotators SET square_done = true
+    WHERE campaign_id = :campaign AND id = :annotator AND square_row IS NOT NULL AND square_done IS NOT TRUE
 """)
 
 REASONS_AFTER_ALL_TASKS: Collection[NoHitReason] = {"limit", "seen_all", "all_done"}
@@ -111,7 +111,7 @@ async def complete_assignment_if_finished_and_build_no_hit_reply(
     """Return the refusal. Store that the assignment is complete, and that the annotator has done all blocks, if so."""
     refusal = NextHit(assignment, reason=reason)
     if assignment.square_row is not None and assignment.hits_answered and reason in REASONS_AFTER_ALL_TASKS:
-        key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id, "now": now}
+        key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
         await execute_statement(connection, STORE_END_OF_BLOCKS, key)
     if refusal.is_finished and assignment.answered_here:
         await execute_statement(
