@@ -43,8 +43,8 @@ def _can_add_namespace() -> bool:
     name = f"easel-try-{os.getpid()}"
     try:
         run_or_raise("ip", "netns", "add", name)
-        run_or_raise("ip", "-n", name, "link", "add", "a", "type", "veth", "peer", "name", "b")
-        run_or_raise("ip", "-n", name, "link", "add", "c", "type", "bridge")
+        run_or_raise("ip", "-n", name, "link", "add", "name", "one", "type", "veth", "peer", "name", "two")
+        run_or_raise("ip", "-n", name, "link", "add", "name", "lan", "type", "bridge")
     except RuntimeError:
         return False
     finally:

@@ -133,7 +133,7 @@ async def watch_caps(
                     await asyncio.sleep(0.2)
             finally:
                 connection.terminate()
-        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError):
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, TimeoutError):
             await asyncio.sleep(0.2)
 
 
