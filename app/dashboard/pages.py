@@ -165,7 +165,7 @@ async def dashboard_page_or_parts_response(
     context |= {
         "item": await load_viewed_item_page(database, criterion, view, state) if view.item else None,
         "now": now,
-        "open_link_url_of_campaign": link,
+        "open_link_url": link,
         "platforms": platforms_with_pages(),
         "code": qr_code_svg(link),
         "loopback_url": base if is_loopback_url(base) else None,

@@ -67,14 +67,14 @@ class ComparisonCountExperiment:
         with_baseline = {GRADED_METHOD: self.judging.baseline, WORST_BASELINE_ARM: self.judging.systems - 1}
         return {arm: with_baseline.get(arm) for arm in ARM_TITLES}
 
-    def baseline_or_none_by_arm(self, baseline: int | None, run_number: int) -> JudgedPairs:
+    def draw_comparisons_of_largest_count(self, baseline: int | None, run_number: int) -> JudgedPairs:
         judging = replace(self.judging, judgments=max(self.counts))
         return judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
 
     def simulate_agreement_by_count(self, arm: str, baseline: int | None, run_number: int) -> list[dict[str, float]]:
         """Return the agreement at each count. The middle system is left out, as it has no score as a baseline."""
         method = SCORING_METHODS[GRADED_METHOD if arm == WORST_BASELINE_ARM else arm]
-        pairs = self.baseline_or_none_by_arm(baseline, run_number)
+        pairs = self.draw_comparisons_of_largest_count(baseline, run_number)
         left_out = self.judging.baseline if baseline is None else baseline
         return [
             pearson_and_ndcg_without_baseline(
@@ -123,7 +123,7 @@ def run_comparison_count_experiment_and_write_report(
 def draw_segment_information_and_return_rows(experiment: ComparisonCountExperiment, folder: Path) -> list[list[str]]:
     """Draw the information of the easiest and the hardest segment of the first run, and return their rows."""
     baseline = experiment.judging.baseline
-    columns = columns_of_comparisons_with_baseline(experiment.baseline_or_none_by_arm(baseline, 0), baseline)
+    columns = columns_of_comparisons_with_baseline(experiment.draw_comparisons_of_largest_count(baseline, 0), baseline)
     fit = graded_response.fit(*columns, n_items=experiment.judging.systems, with_errors=False)
     segments = easiest_and_hardest_segments(fit.difficulty, columns[2])
     performance = np.linspace(-INFORMATION_RANGE, INFORMATION_RANGE, INFORMATION_STEPS)

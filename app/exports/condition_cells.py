@@ -53,7 +53,7 @@ class ConditionCells:
     row_by_annotator: Mapping[int, int]
     remembered_blocks: dict[int, Mapping[str, int]] = field(default_factory=dict, compare=False)
 
-    def cell_columns_of_items(self, annotator_id: int, item_id: str) -> RowCells:
+    def cells_of_judgment(self, annotator_id: int, item_id: str) -> RowCells:
         """Return the cells of `CONDITION_COLUMNS`; None where the campaign has no blocks, no lists or no condition."""
         condition, row = self.condition_by_item.get(item_id), self.row_by_annotator.get(annotator_id)
         block = place_in_list = None

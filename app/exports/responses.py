@@ -68,7 +68,7 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
                 yield [
                     (
                         *cells[:width],
-                        *(conditions.cell_columns_of_items(row.annotator_id, cells[item_place]) if conditions else ()),
+                        *(conditions.cells_of_judgment(row.annotator_id, cells[item_place]) if conditions else ()),
                         *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names),
                     )
                     for row in rows

@@ -83,8 +83,8 @@ class SubmissionDecision:
     Attributes:
         submission: The platform's id of it.
         decision: approve, reject or request_return.
-        category: Of a rejection, as the platform names it.
-        message: To the annotator, of a rejection; the reason, of a request to return it.
+        category: Category of a rejection, as the platform names it.
+        message: Words to the annotator: why it is rejected, or why they should return it.
 
     """
 

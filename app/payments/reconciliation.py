@@ -88,7 +88,7 @@ async def reconcile_submissions_and_add_problems(
     Args:
         database: The database.
         service: The service.
-        account: Of the campaign.
+        account: The campaign's account.
         clock: The clock.
         problems: Gets those that do not hold up the rest, such as of single studies, also if this raises.
 

@@ -90,7 +90,7 @@ async def submit_study_action(
 
 
 @router.post("/study/test")
-async def post_test_study(
+async def submit_test_study(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str
 ) -> HTMLResponse:
     """Make a test study of the draft, and show its link or why there is none."""

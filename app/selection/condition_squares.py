@@ -8,10 +8,12 @@ each condition.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+Content = TypeVar("Content", int, npt.NDArray[np.int32])  # a number, or several
 BlockOrder = Literal["none", "balanced", "random", "fixed"]
 
 
@@ -65,8 +67,8 @@ class ConditionSquare:
         """Return the list of a row: content c has the condition (c + list) mod n."""
         return row % self.n if self.has_contents else 0
 
-    def condition_of_content(self, row: int, content: int) -> int:
-        """Return the condition under which an annotator with this row sees a content."""
+    def condition_of_content(self, row: int, content: Content) -> Content:
+        """Return the condition under which an annotator with this row sees a content, or that of each of several."""
         return (content + self.list_of_row(row)) % self.n
 
     def block_order_of_row(self, row: int, random_seed: Sequence[int] = ()) -> tuple[int, ...]:
@@ -91,6 +93,6 @@ class ConditionSquare:
 def choose_least_used_row(row_count: int, use_by_row: Mapping[int, RowUse]) -> int:
     """Return the row for the next annotator: the one with the fewest annotators who stay.
 
-    Of several, it is the one with the fewest annotators at all, then the first one.
+    If several have as few, it is the one with the fewest annotators at all, then the first one.
     """
     return min(range(row_count), key=lambda row: (use_by_row.get(row, RowUse()), row))

@@ -129,7 +129,7 @@ class RowTotal(Record):
 
 
 class RowUseRow(Record):
-    """A row of the square, and how many annotators have it."""
+    """A row of the square, how many annotators have it, and how many of these are at work or done."""
 
     row: int
     staying: int

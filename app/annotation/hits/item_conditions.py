@@ -88,9 +88,7 @@ class ItemConditions:
         has_condition: npt.NDArray[np.bool_] = self.condition != NO_CONDITION
         if self.content is None:
             return has_condition
-        is_in_list: npt.NDArray[np.bool_] = (
-            self.condition == (self.content + self.square.list_of_row(row)) % self.square.n
-        )
+        is_in_list: npt.NDArray[np.bool_] = self.condition == self.square.condition_of_content(row, self.content)
         return has_condition & is_in_list
 
     async def items_outside_block(self, row: int, condition: int | None) -> ItemsOfOthers:

@@ -145,8 +145,8 @@ class StudyDraft:
     """A study to make.
 
     Attributes:
-        reward: Of one person, in hundredths.
-        devices: On which people can take part.
+        reward: Reward of one person, in hundredths.
+        devices: Devices on which people can take part.
         filter_set: Id of the conditions that people must meet; None: none. It excludes groups.
         groups: Ids of the groups whose people alone may take part; empty: everyone.
         excluded_groups: Ids of the groups whose people may not take part.

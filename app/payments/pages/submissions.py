@@ -98,7 +98,7 @@ async def submit_decision_on_submission(
 
 
 @router.post("/submissions/notices")
-async def post_subscription_to_notices(
+async def submit_subscription_to_notices(
     request: Request, form: FormFields, database: Database, connector: Connector, slug: str
 ) -> Response:
     """Begin or end the notices of the platform."""

@@ -9,7 +9,7 @@ import pytest
 from cachetools import LRUCache
 from sqlalchemy import text
 
-from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, size_of_pieces
+from app.annotation.hits.pages.page_pieces import PageKey, PagePiecesCache, approximate_bytes_of_pieces
 from tests.annotation.hits.observer import HitForm
 from tests.annotation.hits.test_blind_pages import WAYS
 from tests.campaigns.drafts import create_launched_campaign
@@ -22,17 +22,17 @@ class ObservedPieces(PagePiecesCache):
     are_from_pieces: list[bool] = field(default_factory=list)
     renders_with_marks: list[PageKey] = field(default_factory=list)
 
-    def approximate_bytes_of_pieces(self, key, values):
-        page = super().approximate_bytes_of_pieces(key, values)
+    def page_html_or_none(self, key, values):
+        page = super().page_html_or_none(key, values)
         self.are_from_pieces.append(page is not None)
         return page
 
-    def page_html_or_none(self, key, context, values, page, render):
+    def learn_pieces_of_rendered_page(self, key, context, values, page, render):
         def render_and_note(variables):
             self.renders_with_marks.append(key)
             return render(variables)
 
-        super().page_html_or_none(key, context, values, page, render_and_note)
+        super().learn_pieces_of_rendered_page(key, context, values, page, render_and_note)
 
 
 FETCH = {"x-easel": "fetch"}
@@ -122,7 +122,7 @@ async def test_pages_whose_keys_do_not_return_soon_are_rendered_once(app, client
 
 async def test_pieces_have_a_limited_size(app, client):
     campaigns = [await launch(app.state.database) for _ in range(3)]
-    app.state.page_pieces = pieces = ObservedPieces(LRUCache(30_000, size_of_pieces))
+    app.state.page_pieces = pieces = ObservedPieces(LRUCache(30_000, approximate_bytes_of_pieces))
     for _ in range(3):
         for campaign in campaigns:
             assert [part async for part in parts_of_a_visit(client, campaign, 1)]

@@ -145,7 +145,7 @@ async def render_next_hit(
     if is_script_request(request):
         page = render_page(request, "_work.html", context)
         if next_hit.hit is not None and has_page_of_pieces(next_hit, page_state):
-            request.app.state.page_pieces.page_html_or_none(
+            request.app.state.page_pieces.learn_pieces_of_rendered_page(
                 build_page_key(next_hit, page_state, language=chosen_language_of_request(request), is_last=is_last),
                 context,
                 page_values_by_mark_name(
@@ -182,7 +182,7 @@ def page_part_from_pieces_or_none(
     values = page_values_by_mark_name(
         issue_page_token(request, next_hit.assignment), render_progress_html(request, next_hit), next_hit.hit
     )
-    page = page_pieces.approximate_bytes_of_pieces(key, values)
+    page = page_pieces.page_html_or_none(key, values)
     return None if page is None else HTMLResponse(page)
 
 

@@ -69,7 +69,7 @@ class PagePieces:
         return "".join(chain.from_iterable(zip(self.texts, (*filled, ""), strict=True)))
 
 
-def size_of_pieces(pieces: PagePieces | None) -> int:
+def approximate_bytes_of_pieces(pieces: PagePieces | None) -> int:
     return KEY_SIZE + (sum(map(len, pieces.texts)) if pieces is not None else 0)
 
 
@@ -84,16 +84,16 @@ class PagePiecesCache:
     """
 
     pieces: LRUCache[PageKey, PagePieces | None] = field(
-        default_factory=lambda: LRUCache(MAX_PIECES_SIZE, size_of_pieces), repr=False
+        default_factory=lambda: LRUCache(MAX_PIECES_SIZE, approximate_bytes_of_pieces), repr=False
     )
     missed: LRUCache[PageKey, None] = field(default_factory=lambda: LRUCache(MAX_MISSED_KEYS), repr=False)
 
-    def approximate_bytes_of_pieces(self, key: PageKey, values: Mapping[str, str]) -> str | None:
+    def page_html_or_none(self, key: PageKey, values: Mapping[str, str]) -> str | None:
         """Return the page with these values, or None if it must be rendered."""
         pieces = self.pieces.get(key)
         return None if pieces is None else pieces.page_html_with_values(values)
 
-    def page_html_or_none(
+    def learn_pieces_of_rendered_page(
         self,
         key: PageKey,
         context: Mapping[str, Any],
@@ -118,7 +118,9 @@ class PagePiecesCache:
             return
         del self.missed[key]
         pieces = PagePieces.from_marked_page(render({**context, **template_variables_with_marks(context)}))
-        is_usable = pieces.page_html_with_values(values) == page and size_of_pieces(pieces) <= self.pieces.maxsize
+        is_usable = (
+            pieces.page_html_with_values(values) == page and approximate_bytes_of_pieces(pieces) <= self.pieces.maxsize
+        )
         self.pieces[key] = pieces if is_usable else None
 
 
