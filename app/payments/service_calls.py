@@ -19,7 +19,7 @@ async def load_account_with_token_or_refuse(connection: AsyncConnection, campaig
     account = await load_account_or_refuse(connection, campaign)
     if not has_token(account):
         raise Conflict(
-            "Easel has no token to call the platform with. Enter one under Payments. Nothing was changed.",
+            "Easel has no token to call the platform with. Enter one under Payments.",
             code="no_token",
         )
     return account
