@@ -27,9 +27,9 @@ from app.experiments.comparison_file import ComparisonFile
 from app.experiments.judged_pairs import (
     JudgedPairs,
     ScoringMethod,
-    columns_of_comparisons_with_baseline,
     score_expected_wins,
     score_trueskill,
+    system_judge_segment_outcome_arrays,
 )
 from app.experiments.otani_2016 import AGREEMENT_FIGURES, RANDOM_JUDGE_PERCENTS, RandomJudgesExperiment
 from app.experiments.runs import figure_array_by_arm
@@ -58,11 +58,11 @@ def load(path: Path) -> ComparisonFile:
 
 
 def graded_live(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return graded_response_online.fit(*columns_of_comparisons_with_baseline(judged, baseline), n_items=systems).score
+    return graded_response_online.fit(*system_judge_segment_outcome_arrays(judged, baseline), n_items=systems).score
 
 
 def staged(judged: JudgedPairs, baseline: int, systems: int) -> Floats:
-    return two_stage.fit(*columns_of_comparisons_with_baseline(judged, baseline), n_items=systems).score
+    return two_stage.fit(*system_judge_segment_outcome_arrays(judged, baseline), n_items=systems).score
 
 
 METHODS = judged_pairs.SCORING_METHODS | {

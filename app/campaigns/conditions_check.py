@@ -43,7 +43,7 @@ class EmptyCells:
             self.count += 1
 
 
-async def refuse_items_that_make_no_square(connection: AsyncConnection, campaign: Campaign) -> None:
+async def refuse_unfit_conditions_and_contents(connection: AsyncConnection, campaign: Campaign) -> None:
     """Refuse a launch in which the columns of conditions and contents do not fit the settings.
 
     The numbers of items that every task shows must be stored before.

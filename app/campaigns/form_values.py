@@ -17,20 +17,20 @@ def new_campaign_form_values() -> dict[str, str]:
 
 def form_values_of_settings(settings: CampaignSettings) -> dict[str, str]:
     campaign_values = settings.model_dump(exclude={DESIGN_SETTINGS_SETTING, CRITERIA_SETTING})
-    prefixed_values = prefixed_form_values(settings.design_settings, f"{settings.design}.")
+    prefixed_values = form_texts_with_prefix(settings.design_settings, f"{settings.design}.")
     for number, criterion in enumerate(settings.criteria):
         name_prefix = f"{CRITERIA_SETTING}.{number}."
         criterion_values = {name: value for name, value in criterion.items() if name != DESIGN_SETTINGS_SETTING}
-        prefixed_values |= prefixed_form_values(criterion_values, name_prefix)
+        prefixed_values |= form_texts_with_prefix(criterion_values, name_prefix)
         design_values = criterion.get("design_settings", {})
-        prefixed_values |= prefixed_form_values(
+        prefixed_values |= form_texts_with_prefix(
             {name: switch_as_yes_or_no(value) for name, value in design_values.items()},
             f"{name_prefix}{settings.design}.",
         )
     return {name: format_setting_value(name, value) for name, value in campaign_values.items()} | prefixed_values
 
 
-def prefixed_form_values(values: Mapping[str, object], name_prefix: str) -> dict[str, str]:
+def form_texts_with_prefix(values: Mapping[str, object], name_prefix: str) -> dict[str, str]:
     return {name_prefix + name: format_multiline_form_value(value) for name, value in values.items()}
 
 

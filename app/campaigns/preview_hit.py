@@ -17,7 +17,7 @@ from app.database.tables import items
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
 from app.designs.content import RenderedItems, SourceAndReference
-from app.designs.criteria import split_submission_by_criterion_or_refuse
+from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.media.render_items import render_campaign_items
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
 from app.record.outputs import load_output_text_by_system
@@ -113,7 +113,7 @@ async def preview_hit_of_random_outputs(
 
 def refuse_impossible_preview_answer(campaign: Campaign, hit: PreviewHit, form: Form) -> None:
     """Raise `Invalid` for an answer that an annotator could not submit."""
-    for criterion, part in zip(campaign.criteria, split_submission_by_criterion_or_refuse(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, submission_of_each_criterion_or_refuse(form, campaign), strict=True):
         criterion.parse_answer(part, hit.items)
 
 

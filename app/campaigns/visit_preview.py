@@ -23,7 +23,7 @@ from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns.preview_hit import PreviewHit
 from app.designs.answer import Form
 from app.designs.campaign import Campaign
-from app.designs.criteria import split_submission_by_criterion_or_refuse
+from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.designs.field_flags import InputModel
 from app.errors import Invalid, Refusal
 
@@ -282,7 +282,7 @@ def parse_answer_as_stored_json(campaign: Campaign, hit: PreviewHit, form: Form)
     Raises `Invalid` for an impossible answer.
     """
     answers = {}
-    for criterion, part in zip(campaign.criteria, split_submission_by_criterion_or_refuse(form, campaign), strict=True):
+    for criterion, part in zip(campaign.criteria, submission_of_each_criterion_or_refuse(form, campaign), strict=True):
         answer, values = criterion.parse_answer(part, hit.items)
         details = {name: detail for name, detail in asdict(answer).items() if detail and name != "values"}
         answers[criterion.name or "answer"] = {"values": values, **details}

@@ -188,7 +188,7 @@ def iterate_figure_table_lines(table: ResultTable, width: int) -> Iterator[str]:
     decimals_of_cell = function_giving_decimals_of_cell(table)
     rows, group = [], None
     for row in table.rows:
-        cells = [format_cell_in_short(row[k], decimals_of_cell(row, k)) for k in columns]
+        cells = [format_cell_as_short_line(row[k], decimals_of_cell(row, k)) for k in columns]
         if "group" in names:
             if group != (group := row[names.index("group")]):
                 rows.append([str(group), *("" for _ in columns[1:])])
@@ -234,7 +234,7 @@ def function_giving_decimals_of_cell(table: ResultTable) -> Callable[[tuple[Cell
     return lambda _row, k: columns[k]
 
 
-def format_cell_in_short(cell: Cell, decimal_count: int) -> str:
+def format_cell_as_short_line(cell: Cell, decimal_count: int) -> str:
     if isinstance(cell, int | float):
         return number_text_with_hyphen_as_minus(float(cell), decimal_count)
     words = " ".join(("-" if cell is None or cell == "" else str(cell)).split())

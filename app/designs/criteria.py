@@ -212,7 +212,7 @@ class Criterion(Generic[C_co]):
 Submission: TypeAlias = Answer | AnswerByCriterion | Form
 
 
-def split_submission_by_criterion_or_refuse(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
+def submission_of_each_criterion_or_refuse(submission: Submission, campaign: AskedCampaign) -> list[Answer | Form]:
     """Split a submission by criterion. Raises `Invalid` (`criteria_missing`, `criterion_unknown`)."""
     if isinstance(submission, Form):
         return [

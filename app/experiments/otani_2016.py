@@ -22,9 +22,9 @@ from app.experiments.judged_pairs import (
     WINS_METHOD,
     JudgedPairs,
     ScoringMethod,
-    columns_of_comparisons_with_baseline,
     pearson_and_ndcg_without_baseline,
     score_graded_response,
+    system_judge_segment_outcome_arrays,
 )
 from app.experiments.report import format_mean_with_run_range
 from app.experiments.result_tables import write_figure_table
@@ -221,7 +221,7 @@ class BaselineExperiment:
 
     def simulate_baseline_counts_pearson_and_ndcg(self, baseline: int, run_number: int) -> dict[str, float]:
         pairs = self.judging.draw_judges(np.random.default_rng([self.seed, run_number])).draw_comparisons(baseline, 0.0)
-        advice = baseline_advice(columns_of_comparisons_with_baseline(pairs, baseline)[3])
+        advice = baseline_advice(system_judge_segment_outcome_arrays(pairs, baseline)[3])
         counts = {"won": advice.won, "tied": advice.tied, "lost": advice.lost}
         score = score_graded_response(pairs, baseline, self.judging.systems)
         return counts | pearson_and_ndcg_without_baseline(self.judging.truth, score, baseline)

@@ -118,8 +118,8 @@ class SystemsExperiment:
         scoring_by_arm: dict[str, Callable[[Sequence[Habits], np.random.Generator], Iterator[Array]]] = {
             SYSTEM_DA_ARM: self.iterate_mean_scores_of_systems,
             IN_TURN_ARM: self.iterate_easl_scores_asking_evenly,
-            "easl": lambda people, rng: self.iterate_easl_scores_asking_by_rule("easl", people, rng),
-            "systems": lambda people, rng: self.iterate_easl_scores_asking_by_rule("systems", people, rng),
+            "easl": lambda people, rng: self.iterate_easl_scores_at_checkpoints("easl", people, rng),
+            "systems": lambda people, rng: self.iterate_easl_scores_at_checkpoints("systems", people, rng),
         }
         return [
             self.arm_result_of_scores(arm, scoring(crowd, np.random.default_rng([self.seed, run_number, 1])))
@@ -170,7 +170,7 @@ class SystemsExperiment:
                 campaign.judge_each_item_once(annotators)
             yield campaign.score
 
-    def iterate_easl_scores_asking_by_rule(
+    def iterate_easl_scores_at_checkpoints(
         self, rule: str, annotator_habits: Sequence[Habits], rng: np.random.Generator
     ) -> Iterator[Array]:
         """Ask as a rule selects, and yield scores by EASL."""

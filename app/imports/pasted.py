@@ -20,7 +20,7 @@ def pasted_text_as_named_file(pasted_text: str, read_as: str = "auto") -> tuple[
     """Return a file name and the content of the table in a pasted text; an unknown `read_as` means auto."""
     if read_as == "lines" or (read_as != "table" and not looks_like_table_or_json(pasted_text)):
         lines = [line.strip() for line in pasted_text.splitlines()]
-        return PASTED_LINES_FILE, json_lines_of_rows([{PASTED_LINES_COLUMN: line} for line in lines if line])
+        return PASTED_LINES_FILE, json_lines_bytes([{PASTED_LINES_COLUMN: line} for line in lines if line])
     if starts_like_json(pasted_text):
         return "pasted.json", pasted_text.encode()
     first_line = pasted_text.lstrip("\r\n").partition("\n")[0]
@@ -53,6 +53,6 @@ def has_header_with_equal_rows(lines: Sequence[str], separator: str) -> bool:
     return has_names and len(rows) > 1 and all(len(row) == len(header) for row in rows)
 
 
-def json_lines_of_rows(rows: Sequence[dict[str, str]]) -> bytes:
+def json_lines_bytes(rows: Sequence[dict[str, str]]) -> bytes:
     """Return rows as JSON, one on each line: unlike in CSV, no mark in a text can mean anything."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()

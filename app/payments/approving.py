@@ -90,7 +90,7 @@ async def approve_submissions_and_add_problems(context: ApprovalContext, problem
         try:
             await context.service.approve_submission(submission)
         except CallRefused as refused:
-            if problem := await settle_refused_approval(context, call, submission, study, refused):
+            if problem := await settle_refused_approval_and_return_problem(context, call, submission, study, refused):
                 problems.append(problem)
                 refusals_by_study[study] += MAX_REFUSALS_PER_STUDY if refused.is_about_balance else 1
         except ServiceFailure as failure:
@@ -124,7 +124,7 @@ async def begin_approval_if_still_possible(context: ApprovalContext, call: Rewar
         return marked.one_or_none() is not None
 
 
-async def settle_refused_approval(
+async def settle_refused_approval_and_return_problem(
     context: ApprovalContext, call: RewardCall, submission: str, study: str, refused: CallRefused
 ) -> str:
     """Store what a refused approval means, as another may have decided about the submission.

@@ -22,7 +22,7 @@ from app.annotation.platforms.service import (
 )
 from app.payments.approving import ApprovalContext, approve_submissions_and_add_problems
 from app.payments.connections import DELETE_SUBMISSIONS_OF_STRANGERS, STUDY_IS_READ, study_ids_of_account
-from app.payments.review import list_studies_of_other_campaigns
+from app.payments.review import list_studies_also_read_by_other_campaigns
 from app.payments.rewards import book_rewards, reward_of_submission
 from app.payments.sending import Clock
 from app.privacy.erasure_list import load_person_hashes, person_hash
@@ -120,7 +120,7 @@ async def reconcile_submissions_and_add_problems(
     async with database.begin() as connection:
         parameters = {"campaign": account.campaign_id, "ended": [*ENDED_STATUSES]}
         await connection.execute(FREE_HITS_OF_ENDED_SUBMISSIONS, parameters)
-        shared = await list_studies_of_other_campaigns(connection, account, study_ids_of_account(account))
+        shared = await list_studies_also_read_by_other_campaigns(connection, account, study_ids_of_account(account))
     problems += [
         f"Another campaign reads study {study}, too, and can approve its submissions. Take it out of one of them."
         for study in shared

@@ -166,7 +166,7 @@ async def store_review_settings_or_refuse(
     )
 
 
-async def list_studies_of_other_campaigns(
+async def list_studies_also_read_by_other_campaigns(
     connection: AsyncConnection, account: Row[Any], studies: Sequence[str]
 ) -> Sequence[str]:
     """Return those of the studies that another connected campaign of the same workspace reads."""
@@ -183,7 +183,7 @@ async def refuse_studies_of_other_campaigns(
     connection: AsyncConnection, account: Row[Any], added_studies: Sequence[str]
 ) -> None:
     """Raise `Conflict` (`study_taken`) if another connected campaign of the same workspace reads one of the studies."""
-    if taken := await list_studies_of_other_campaigns(connection, account, added_studies):
+    if taken := await list_studies_also_read_by_other_campaigns(connection, account, added_studies):
         raise Conflict(
             f"Another campaign reads the study {taken[0]} already. Take it out there first: submissions of one study "
             "are approved by one campaign. Nothing was changed.",

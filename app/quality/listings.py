@@ -21,7 +21,7 @@ from app.quality.checks import (
 )
 from app.quality.expected_answers import ExpectedAnswer, labels_of_accepted_classes, lowest_and_highest_accepted_value
 from app.quality.inputs import numbers_of_probably_wrong_checks
-from app.quality.value_histograms import histogram_bin_count, value_count_by_bin
+from app.quality.value_histograms import histogram_bin_count, value_counts_of_bins
 
 MAX_FINDINGS_SHOWN = 200
 
@@ -142,7 +142,7 @@ def answer_histograms_of_check(designs: CriterionDesigns, rows: Sequence[Row[Any
     return [
         CriterionHistogram(
             name,
-            value_count_by_bin(design, [by_criterion[number] for by_criterion in values], positions),
+            value_counts_of_bins(design, [by_criterion[number] for by_criterion in values], positions),
             design.classes,
         )
         for number, (name, design) in enumerate(designs)

@@ -22,7 +22,7 @@ def histogram_bin_of_each_value(design: Design, values: Array, hit_index: Intege
     return np.clip(positions, 0, histogram_bin_count(design) - 1).astype(np.intp)
 
 
-def value_count_by_bin(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]) -> list[int]:
+def value_counts_of_bins(design: Design, values: npt.ArrayLike, hit_index: Sequence[int]) -> list[int]:
     """Return how many values are in each bin; an empty list for orders. Values that are NaN are left out."""
     all_values, hits = np.asarray(values, np.float64), np.asarray(hit_index, np.intp)
     is_judged = ~np.isnan(all_values)

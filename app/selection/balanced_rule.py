@@ -114,7 +114,7 @@ class BalancedRule(AlgorithmOne):
         hits = hits_without_full_items(planned_hits_of_iteration(plan, settings, iteration), room)
         if not hits:  # the plan has passed the items that fell behind
             hits = [[item] for item in np.flatnonzero(room > 0).tolist()]
-        hits = regroup_items_of_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
+        hits = full_hits_and_regrouped_short_hits(hits, settings.items_per_hit, rng)[: settings.hits_per_iteration]
         return [
             make_draw_in_random_order(hit, rng, FIRST_PLAN_REASON) for hit in hits if len(hit) >= settings.min_items
         ]
@@ -142,7 +142,7 @@ def hits_without_full_items(hits: list[list[int]], room: Counts) -> list[list[in
     return kept_hits
 
 
-def regroup_items_of_short_hits(hits: list[list[int]], size: int, rng: np.random.Generator) -> list[list[int]]:
+def full_hits_and_regrouped_short_hits(hits: list[list[int]], size: int, rng: np.random.Generator) -> list[list[int]]:
     """Return the full HITs, and HITs about as long as each other of the items in short ones."""
     full = [hit for hit in hits if len(hit) == size]
     rest = [item for hit in hits if len(hit) < size for item in hit]

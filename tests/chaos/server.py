@@ -56,7 +56,7 @@ def drop_an_answer() -> None:
 
 def ignore_cap() -> None:
     """Store answers about items that have all judgments; the database leases such items by `ignore_cap_sql`, too."""
-    answer_storage.refuse_fully_judged_item = lambda *_: None
+    answer_storage.refuse_hit_with_fully_judged_item = lambda *_: None
 
 
 def ignore_cap_sql(definition: str) -> str:

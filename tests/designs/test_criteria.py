@@ -3,7 +3,7 @@
 import pytest
 
 from app.designs.answer import Form
-from app.designs.criteria import split_submission_by_criterion_or_refuse
+from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.designs.registry import DESIGNS
 from app.errors import NotFound
 from tests.unsaved import unsaved
@@ -69,7 +69,7 @@ def test_a_form_has_a_part_for_each_and_what_is_said_of_all_is_in_every_part():
     of_all = {"unjudged-7": "broken", "viewport": "390x844"}
     assert first == of_all | {"score-7": "1", "changes-7": "1"}
     assert second == of_all | {"score-7": "2"}
-    assert split_submission_by_criterion_or_refuse(Form(fields, "page"), both) == [
+    assert submission_of_each_criterion_or_refuse(Form(fields, "page"), both) == [
         Form(first, "page"),
         Form(second, "page"),
     ]
@@ -94,7 +94,7 @@ def test_every_design_reads_each_of_two_criteria_as_it_reads_one_question(design
     items = [7, 3, 5, 12, 4, 9, 1, 8, 6, 2][: design.default_items]
     criteria = (*BOTH[:1], {"name": "style", "question": "How is its style?"})
     both = campaign(criteria, design=design.name, design_settings={})
-    for view, part in zip(both.criteria, split_submission_by_criterion_or_refuse(Form({}, "form"), both), strict=True):
+    for view, part in zip(both.criteria, submission_of_each_criterion_or_refuse(Form({}, "form"), both), strict=True):
         asked = view.design
         assert asked == design()
         assert asked.parse_answer(part, items).values == {}

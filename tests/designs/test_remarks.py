@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from app.campaigns.settings import CampaignSettings
 from app.designs.answer import Answer, Form
-from app.designs.criteria import split_submission_by_criterion_or_refuse
+from app.designs.criteria import submission_of_each_criterion_or_refuse
 from app.designs.extra_json import answer_extra_json_or_none
 from app.designs.remarks import (
     MAX_COMMENT_CHARS,
@@ -109,7 +109,7 @@ def test_of_several_criteria_each_part_has_the_same_remarks():
     form = Form({"c0-score-3": "5", "c1-score-3": "6", "flag-3": "x", "comment-hit": "y"}, "form")
     found = [
         parse_remarks_by_subject(part.fields, ITEMS)
-        for part in split_submission_by_criterion_or_refuse(form, campaign)
+        for part in submission_of_each_criterion_or_refuse(form, campaign)
         if isinstance(part, Form)
     ]
     assert found == [{"hit": Remark("y"), "3": Remark(flag="x")}] * 2

@@ -91,7 +91,7 @@ def test_errors_are_as_wide_as_scores_scatter():
     ],
 )
 def test_answers_to_one_tuple_count_as_fewer_by_hand(outcomes, count):
-    found = best_worst_counts.effective_hit_counts(
+    found = best_worst_counts.hit_counts_discounted_for_same_tuple(
         np.zeros(4, np.intp), np.array([0, 0, 1, 1]), np.array(outcomes, float), n_items=2
     )
     np.testing.assert_allclose(found, [count, 0.0])

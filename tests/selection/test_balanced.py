@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.selection.balanced_plan import BalancedPlan
-from app.selection.balanced_rule import BALANCED_RULE, regroup_items_of_short_hits
+from app.selection.balanced_rule import BALANCED_RULE, full_hits_and_regrouped_short_hits
 from app.selection.rule import ItemStatus, ItemValues, SelectionSettings
 
 
@@ -168,7 +168,7 @@ def test_items_that_left_the_pool_are_not_asked_and_the_others_share_hits():
 
 
 def test_short_hits_are_put_together():
-    hits = regroup_items_of_short_hits([[1, 2, 3], [4], [5, 6], [7]], 3, np.random.default_rng(1))
+    hits = full_hits_and_regrouped_short_hits([[1, 2, 3], [4], [5, 6], [7]], 3, np.random.default_rng(1))
     assert hits[0] == [1, 2, 3]
     assert sorted(map(len, hits[1:])) == [2, 2]
-    assert regroup_items_of_short_hits([[]], 3, np.random.default_rng(1)) == []
+    assert full_hits_and_regrouped_short_hits([[]], 3, np.random.default_rng(1)) == []

@@ -83,10 +83,10 @@ async def submit_login(
     except Refusal as refusal:
         context = {"name": name[: users.MAX_LOGIN_NAME_CHARACTERS], "next": researcher_path_or_home(next)}
         return render_page(request, "admin/login.html", context, refusal=refusal, headers=SEND_ORIGIN_HEADERS)
-    return login_redirect_with_cookies(request, session, user.name, researcher_path_or_home(next), settings)
+    return redirect_after_login_with_cookies(request, session, user.name, researcher_path_or_home(next), settings)
 
 
-def login_redirect_with_cookies(
+def redirect_after_login_with_cookies(
     request: Request, session_secret: str, name: str, target_path: str, settings: Settings
 ) -> Response:
     """Redirect to a page, with the session's cookie and one that marks this browser as known."""

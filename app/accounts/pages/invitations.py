@@ -14,7 +14,7 @@ from app.accounts.guards import (
     session_secret_or_empty,
     shared_link_cookie_name,
 )
-from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_security_options, login_redirect_with_cookies
+from app.accounts.pages.account import SEND_ORIGIN_HEADERS, cookie_security_options, redirect_after_login_with_cookies
 from app.accounts.shared_links import load_slug_of_shared_link_or_none
 from app.errors import NotFound, Refusal
 from app.http.dependencies import (
@@ -143,7 +143,7 @@ async def accept_invitation_and_log_in(
         await accept_invitation_for_user(database, token, user.id, now=now)
     async with database.begin() as connection:
         session = await login.start_session_and_return_secret(connection, user.id, now=now, **session_limits)
-    return login_redirect_with_cookies(request, session, user.name, target_path, settings)
+    return redirect_after_login_with_cookies(request, session, user.name, target_path, settings)
 
 
 async def accept_invitation_for_user(database: Database, token: str, user_id: int, *, now: Now) -> None:

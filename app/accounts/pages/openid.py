@@ -19,7 +19,7 @@ from app.accounts.pages.account import (
     ACCOUNT_PATH,
     SEND_ORIGIN_HEADERS,
     cookie_security_options,
-    login_redirect_with_cookies,
+    redirect_after_login_with_cookies,
     render_account_page,
     require_current_password,
 )
@@ -91,7 +91,7 @@ async def finish_openid_login_or_connection(
                 session = await login.start_session_and_return_secret(
                     connection, user.id, now=now, method="provider", **session_limits
                 )
-            response = login_redirect_with_cookies(request, session, user.name, login_state.to, settings)
+            response = redirect_after_login_with_cookies(request, session, user.name, login_state.to, settings)
     except Refusal as refusal:
         response = render_refused_login_page(request, refusal)
     response.delete_cookie(login_state_cookie_name(request), path=OPENID_LOGIN_PATH)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from app.annotation.hits import remarks
 from app.annotation.hits.answer_parameters import AnswerableHit
 from app.designs.answer import Answer, AnswerByCriterion, Form
-from app.designs.criteria import AskedCampaign, Criterion, Submission, split_submission_by_criterion_or_refuse
+from app.designs.criteria import AskedCampaign, Criterion, Submission, submission_of_each_criterion_or_refuse
 from app.quality.check_positions import PlacedCheck, shown_numbers_of_items_and_checks
 from app.selection.segments import (
     copy_values_to_items_with_equal_output,
@@ -23,7 +23,7 @@ def parse_answer_without_checks_and_shown_values(
     Raises `Invalid`.
     """
     shown = shown_numbers_of_items_and_checks(hit.hit_items, placed_checks)
-    parts = split_submission_by_criterion_or_refuse(submitted, campaign)
+    parts = submission_of_each_criterion_or_refuse(submitted, campaign)
     parsed = [criterion.parse_answer(part, shown) for criterion, part in zip(campaign.criteria, parts, strict=True)]
     answers = [answer_on_items_alone(hit, answer, placed_checks) for answer, _ in parsed]
     without_checks = (
@@ -51,7 +51,7 @@ def parse_answers_and_values_of_all_criteria(
     campaign: AskedCampaign, hit: AnswerableHit, submitted: Submission
 ) -> list[tuple[Answer, list[float]]]:
     """Return the answer and the values of the HIT's items, by each of the campaign's criteria. Raises `Invalid`."""
-    parts = split_submission_by_criterion_or_refuse(submitted, campaign)
+    parts = submission_of_each_criterion_or_refuse(submitted, campaign)
     if not hit.hit_items:  # a HIT of checks
         return [(part, []) for part in parts if isinstance(part, Answer)]
     return [

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from app.annotation.onboarding.settings import VisitAndAnswerSettings
 from app.designs.answer import Form
-from app.designs.criteria import AskedCampaign, split_submission_by_criterion_or_refuse
+from app.designs.criteria import AskedCampaign, submission_of_each_criterion_or_refuse
 from app.designs.design import Design
 from app.designs.field_flags import is_blank
 from app.errors import Invalid, join_names, pluralize
@@ -190,7 +190,7 @@ def grade_practice_form_or_refuse(
 ) -> GradedSet:
     """Return the graded answer of a form, whose items are numbered from 0. Raises `Invalid`, as for any HIT."""
     numbers = range(len(items))
-    parts = zip(settings.criteria, split_submission_by_criterion_or_refuse(Form(form, "form"), settings), strict=True)
+    parts = zip(settings.criteria, submission_of_each_criterion_or_refuse(Form(form, "form"), settings), strict=True)
     return grade_practice_values(
         settings, items, [criterion.parse_answer(part, numbers)[1] for criterion, part in parts]
     )

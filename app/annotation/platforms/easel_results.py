@@ -56,7 +56,7 @@ def has_required_easel_columns(columns: Sequence[str]) -> bool:
     return set(REQUIRED_RESULT_COLUMNS) <= {RESULT_COLUMN_ALIASES.get(name, name) for name in columns}
 
 
-def iter_easel_number_and_time_cells(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
+def iterate_number_and_time_cells_of_easel_results(upload: UploadedTable) -> Iterator[tuple[int, CellKind, str]]:
     """Yield the cells with values and times."""
     for record in upload.rows:
         for line, cells in iterate_lines_and_cells_of_record(record):
@@ -378,7 +378,7 @@ RESULTS = ResultFileFormat(
     has_any_easel_column,
     has_required_easel_columns,
     read_easel_results,
-    iter_easel_number_and_time_cells,
+    iterate_number_and_time_cells_of_easel_results,
     has_criteria=True,
 )
 PLATFORM = Platform("elsewhere", "Elsewhere", has_page=False, result_files=RESULTS, shares_assignment_ids=True)

@@ -99,7 +99,7 @@ def is_label_studio_record(values: Mapping[str, Any]) -> bool:
     )
 
 
-def iter_label_studio_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+def iterate_rows_of_label_studio_record(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield a row for each annotation of a task: the task's data, the annotator, and a column for each control."""
     values = dict(record.values)
     annotations = values.pop("annotations", None) or values.pop("completions", None)
@@ -154,7 +154,7 @@ def is_prodigy_record(values: Mapping[str, Any]) -> bool:
     return "_task_hash" in values and "answer" in values
 
 
-def iter_prodigy_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+def iterate_rows_of_prodigy_record(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield the answered example, with the choice as `accept` (its id) and `accept_text`; nothing if it was ignored or
     the choice was rejected.
     """
@@ -183,7 +183,7 @@ def is_appraise_record(values: Mapping[str, Any]) -> bool:
     return set(APPRAISE_COLUMNS[:7]) <= values.keys()
 
 
-def iter_appraise_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
+def iterate_rows_of_appraise_record(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:
     """Yield the score of a segment; nothing for a control (such as BAD) or a whole document."""
     values = record.values
     if format_cell(values.get("type")).upper() != "TGT" or format_cell(values.get("is_document")).lower() == "true":
@@ -228,7 +228,7 @@ def is_record_with_crowd_elements(values: Mapping[str, Any]) -> bool:
     return any(name.startswith("Answer.") for name in values)
 
 
-def iter_task_answer_rows(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:  # noqa: ARG001  (AnnotationRowReader)
+def iterate_rows_of_task_answer_record(record: UploadedRow, notes: ReadingNotes) -> AnnotationRows:  # noqa: ARG001  (AnnotationRowReader)
     """Yield the result with an `Answer.` column for each answer of its crowd elements.
 
     A group of radio buttons, which have a column each, gets one column with the name of the chosen button.
@@ -289,9 +289,9 @@ def values_with_merged_radio_columns(values: dict[str, Any]) -> dict[str, Any]:
 
 
 TOOL_READERS: tuple[tuple[Callable[[Mapping[str, Any]], bool], AnnotationRowReader], ...] = (
-    (is_label_studio_record, iter_label_studio_rows),
-    (is_prodigy_record, iter_prodigy_rows),
-    (is_appraise_record, iter_appraise_rows),
+    (is_label_studio_record, iterate_rows_of_label_studio_record),
+    (is_prodigy_record, iterate_rows_of_prodigy_record),
+    (is_appraise_record, iterate_rows_of_appraise_record),
     (is_comparison_choice_record, iterate_choice_rows),
-    (is_record_with_crowd_elements, iter_task_answer_rows),
+    (is_record_with_crowd_elements, iterate_rows_of_task_answer_record),
 )

@@ -59,8 +59,8 @@ def fit(
     end. The standard error is that of a mean of independent HITs, each with an outcome of 1 (best), -1 (worst) or 0,
     whose chances are estimated as if the item had been shown in one more HIT, judged by chance: so an item that was
     always the best is not certain to be. HITs of the same items (a tuple that several annotators judged) are not
-    independent: they count as the number of different tuples that tells as much (`effective_hit_counts`). A HIT of one
-    item gives no information.
+    independent: they count as the number of different tuples that tells as much
+    (`hit_counts_discounted_for_same_tuple`). A HIT of one item gives no information.
 
     Args:
         hits: The HIT in which each score was given, (R,).
@@ -86,7 +86,7 @@ def fit(
     appearances = np.bincount(items, minlength=n_items)
     shares = [share_of_each_score_in_top_rank(hits, signed, n_hits, tie_margin) for signed in (scores, -scores)]
     best, worst = (sum_values_by_number(items, share, n_items) for share in shares)
-    effective = effective_hit_counts(
+    effective = hit_counts_discounted_for_same_tuple(
         items, tuple_number_of_each_hit(hits, items, n_hits)[hits], shares[0] - shares[1], n_items=n_items
     )
     by_chance = sum_values_by_number(items, 1.0 / size[hits], n_items)
@@ -115,7 +115,7 @@ def tuple_number_of_each_hit(hits: Integers, items: Integers, n_hits: int) -> In
     return numbers
 
 
-def effective_hit_counts(items: Integers, tuples: Integers, outcomes: Array, *, n_items: int) -> Array:
+def hit_counts_discounted_for_same_tuple(items: Integers, tuples: Integers, outcomes: Array, *, n_items: int) -> Array:
     """Return the number of different tuples that would tell as much about each item as its HITs, (n_items,).
 
     An item's outcomes in HITs of one tuple have a correlation, because the others of the tuple are the same: here the
