@@ -109,6 +109,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/posteriors",
         f"GET {CAMPAIGN_API_PATH}/goal",
         f"GET {CAMPAIGN_API_PATH}/verify",
+        f"GET {CAMPAIGN_API_PATH}/conditions",  # the overview shows them, too
         f"GET {CAMPAIGN_API_PATH}/analysis",
         f"GET {CAMPAIGN_API_PATH}/analysis/compare",
         f"GET {CAMPAIGN_API_PATH}/analysis/findings",
@@ -165,7 +166,6 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"GET {CAMPAIGN_API_PATH}/items",
         f"GET {CAMPAIGN_API_PATH}/consent-text",
         f"GET {CAMPAIGN_API_PATH}/participants",
-        f"GET {CAMPAIGN_API_PATH}/conditions",
     ),
     CHANGE_CAMPAIGN: (
         f"GET {CAMPAIGN_PAGES_PATH}/{{action}}/confirm",

@@ -15,6 +15,12 @@ from app.errors import Conflict, pluralize, shorten_echo
 MAX_CONDITIONS = 24
 MAX_NAMED_ITEMS = 20  # without a cell, in a refusal
 CELL_ROWS_PER_BATCH = 5_000
+MAX_ITEMS_CHECKED_WHILE_EDITING = 50_000
+
+HAS_ITEMS_THAT_ARE_QUICK_TO_CHECK = text("""
+    SELECT EXISTS (SELECT FROM items WHERE campaign_id = :campaign)
+        AND NOT EXISTS (SELECT FROM items WHERE campaign_id = :campaign AND number >= :most)
+""")
 
 # Items that every task shows need no condition.
 SELECT_CELLS_OF_ITEMS = text(f"""
@@ -51,7 +57,7 @@ async def refuse_unfit_conditions_and_contents(connection: AsyncConnection, camp
     Raises:
         Conflict: `not_for_systems`, `condition_column_missing`, `condition_cell_missing`, `one_condition`,
             `too_many_conditions`, `content_column_missing`, `content_cell_missing`, `content_incomplete`,
-            `too_few_items_in_block`, `too_few_tasks_for_blocks`.
+            `too_few_items_in_block`, `too_few_tasks_for_blocks`, `too_few_items_for_tasks`.
 
     """
     if campaign.condition_column is None:
@@ -220,6 +226,76 @@ def refuse_blocks_without_tasks(campaign: Campaign, conditions: ItemConditions) 
             )
     if has_blocks:
         refuse_limit_before_last_block(campaign, square.n, campaign.hits_per_annotator)
+        refuse_blocks_without_items_for_all_tasks(campaign, conditions)
+
+
+def refuse_blocks_without_items_for_all_tasks(campaign: Campaign, conditions: ItemConditions) -> None:
+    """Raise `Conflict` (`too_few_items_for_tasks`) if `tasks_per_block` needs more items than a block has.
+
+    Tasks of checks need none of its items, and their number is not known before: with checks there is only a note.
+    """
+    short = smallest_block_if_too_short_or_none(campaign, conditions)
+    if short is not None and campaign.tasks_per_block is not None and campaign.checks_percent is None:
+        raise Conflict(
+            f"{short.sentence} Set the tasks per block to at most {short.possible_tasks:,}, upload more items, or show "
+            "items again, then launch.",
+            code="too_few_items_for_tasks",
+            setting="tasks_per_block",
+            most=short.possible_tasks,
+        )
+
+
+@dataclass(frozen=True)
+class ShortBlock:
+    """A block whose items are too few for its tasks, and how many tasks they are enough for."""
+
+    sentence: str
+    possible_tasks: int
+
+
+def smallest_block_if_too_short_or_none(campaign: Campaign, conditions: ItemConditions) -> ShortBlock | None:
+    """Return the block with the fewest items for one person, if its tasks need more and people see no item twice."""
+    limit, square = campaign.hits_per_annotator, conditions.square
+    tasks = campaign.tasks_per_block or (None if limit is None else -(-int(limit) // square.n))
+    if tasks is None or campaign.repeat_items or campaign.block_order == "none":
+        return None
+    counts = np.stack(
+        [
+            np.bincount(conditions.condition[conditions.mask_of_list(row)], minlength=square.n)
+            for row in range(square.n if square.has_contents else 1)
+        ]
+    )
+    item_count, shown_count = int(counts.min()), campaign.items_per_hit - len(campaign.design.always_shown)
+    if item_count >= tasks * shown_count:
+        return None
+    name = shorten_echo(conditions.names[int(counts.min(axis=0).argmin())])
+    return ShortBlock(
+        f"The block of the condition “{name}” has {pluralize(item_count, 'item')} for one person, but "
+        f"{pluralize(tasks, 'task')} of {shown_count} need {tasks * shown_count:,}, and nobody sees an item twice.",
+        item_count // shown_count,
+    )
+
+
+async def load_note_on_blocks_or_empty(
+    connection: AsyncConnection, campaign: Campaign, *, with_refusals: bool = False
+) -> str:
+    """Return why a block ends before its tasks, or on request why the launch will be refused; empty if all is well.
+
+    Empty, too, for more than `MAX_ITEMS_CHECKED_WHILE_EDITING`, and for a draft with items that every task shows, which
+    are found at the launch.
+    """
+    if campaign.condition_column is None or (campaign.status == "draft" and campaign.design.always_shown):
+        return ""
+    key = {"campaign": campaign.id, "most": MAX_ITEMS_CHECKED_WHILE_EDITING}
+    if not await connection.scalar(HAS_ITEMS_THAT_ARE_QUICK_TO_CHECK, key):
+        return ""
+    try:
+        await refuse_items_that_make_no_square(connection, campaign)
+    except Conflict as refusal:
+        return refusal.message if with_refusals else ""
+    conditions = await load_conditions_or_refuse_cells(connection, campaign)
+    short = smallest_block_if_too_short_or_none(campaign, conditions)
+    return f"{short.sentence} It ends after {pluralize(short.possible_tasks, 'task')}." if short else ""
 
 
 def refuse_limit_before_last_block(campaign: Campaign, condition_count: int, limit: float | None) -> None:

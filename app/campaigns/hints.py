@@ -4,8 +4,11 @@ The form shows them, the launch page, and the advice about a selection rule that
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
+from app.annotation.platforms.return_templates import note_on_unused_form_origins_or_empty
+from app.annotation.platforms.settings import RETURN_SETTING_NAMES
 from app.campaigns.setting_types import can_law_serve_rule, is_pairs_rule_best
 from app.designs.campaign import Campaign
 from app.designs.design import Design
@@ -126,6 +129,8 @@ def hints_for_setting(setting_name: str, values: Mapping[str, str]) -> list[Hint
     hints = []
     if setting_name == "checks_percent":
         hints = [Hint(checks_hint_or_empty(values))]
+    elif setting_name == "form_origins":
+        hints = [Hint(form_origins_hint_or_empty(values))]
     elif setting_name in DESIGN_HINT_BY_SETTING:
         hint_of_design = DESIGN_HINT_BY_SETTING[setting_name]
         hints = [
@@ -161,6 +166,14 @@ def checks_hint_or_empty(values: Mapping[str, str]) -> str:
         return ""
     acting_rules = {name: rule for name, rule in rules.items() if rule.action != "nothing"}
     return hint_on_failed_checks_that_rules_need(acting_rules, hits or None, percent, false_alarms)
+
+
+def form_origins_hint_or_empty(values: Mapping[str, str]) -> str:
+    """Return a hint on sites to which no outcome leads, or an empty text if there are none or one is no address."""
+    templates = [values[name] for name in RETURN_SETTING_NAMES if values.get(name)]
+    with suppress(ValueError):  # of an impossible port
+        return note_on_unused_form_origins_or_empty(values.get("form_origins", "").split(), templates)
+    return ""
 
 
 def example_question_hint(design: type[Design]) -> str:

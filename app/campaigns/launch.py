@@ -7,6 +7,7 @@ import numpy as np
 from sqlalchemy import select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.platforms.settings import note_on_form_origins_of_campaign_or_empty
 from app.campaigns import (
     always_shown,
     assigned_items_check,
@@ -106,8 +107,13 @@ def make_law_beliefs_or_refuse(law: Law, priors: Sequence[NumberColumn], paramet
 
 async def load_launch_notes(connection: AsyncConnection, campaign: Campaign) -> list[str]:
     """Return sentences about items that a researcher should know at the launch."""
-    priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
-    return [*([priors] if priors else []), *await recordings_check.load_recording_notes(connection, campaign)]
+    notes = [
+        await load_sentence_on_own_priors_or_none(connection, campaign.id),
+        *await recordings_check.load_recording_notes(connection, campaign),
+        await conditions_check.load_note_on_blocks_or_empty(connection, campaign),
+        note_on_form_origins_of_campaign_or_empty(campaign),
+    ]
+    return [note for note in notes if note]
 
 
 COUNT_PRIORS = text("SELECT count(*) FROM items WHERE campaign_id = :campaign AND prior IS NOT NULL")

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
 from app.campaigns import form, form_input, form_sections, form_values, setup_rail, step_input, step_report
 from app.campaigns.comparisons import ComparisonUnit, sections_asking_for_comparisons
+from app.campaigns.conditions_check import load_note_on_blocks_or_empty
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.item_list import count_checks_by_kind
 from app.campaigns.known_answers import load_known_answers_offers
@@ -203,13 +204,15 @@ def practice_answer_inputs_of_criteria(settings: CampaignSettings) -> list[dict[
     ]
 
 
-async def load_check_counts_context(
+async def load_item_notes_context(
     connection: AsyncConnection, campaign: CampaignOnPage, step: StepName
 ) -> dict[str, Any]:
-    """Return the template context with the campaign's check counts.
+    """Return the template context with what a step says about the items: check counts, or a note on blocks.
 
-    It is empty for steps without `checks_percent`, and if the campaign cannot have checks.
+    Check counts are for the step with `checks_percent`, if the campaign can have checks, and the note is for a draft.
     """
+    if step == STEP_BY_SETTING["tasks_per_block"] and campaign.status == "draft":
+        return {"block_note": await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True)}
     if step != STEP_BY_SETTING["checks_percent"] or reason_hits_cannot_show_checks_or_empty(campaign):
         return {}
     check_counts = await count_checks_by_kind(connection, campaign.id)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -9,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.annotation.hits.condition_counts import square_of_campaign
 from app.annotation.hits.item_conditions import condition_cell_sql
 from app.designs.campaign import Campaign
-from app.selection.condition_squares import ConditionSquare
+from app.selection.condition_squares import BLOCKS_KEY, LIST_KEY, SQUARE_PLACE_KEY, ConditionSquare
 from app.text.table_formats import RowCells
 
 CONDITION_COLUMNS = ("condition", "block", "condition_list")  # blocks and lists count from 1
@@ -53,9 +54,22 @@ class ConditionCells:
     row_by_annotator: Mapping[int, int]
     remembered_blocks: dict[int, Mapping[str, int]] = field(default_factory=dict, compare=False)
 
-    def cells_of_judgment(self, annotator_id: int, item_id: str) -> RowCells:
-        """Return the cells of `CONDITION_COLUMNS`; None where the campaign has no blocks, no lists or no condition."""
+    def cells_of_judgment(
+        self, annotator_id: int, item_id: str, position: int, extra: Mapping[str, Any] | None
+    ) -> RowCells:
+        """Return the cells of `CONDITION_COLUMNS`; None where the campaign has no blocks, no lists or no condition.
+
+        Args:
+            annotator_id: The annotator.
+            item_id: The item's id.
+            position: Position of the item in the task, from 1.
+            extra: `responses.extra` of the answer; an imported one keeps its block and list of the other campaign.
+
+        """
         condition, row = self.condition_by_item.get(item_id), self.row_by_annotator.get(annotator_id)
+        if imported := (extra or {}).get(SQUARE_PLACE_KEY):
+            blocks = imported[BLOCKS_KEY]
+            return condition, blocks[position - 1] if blocks else None, imported[LIST_KEY]
         block = place_in_list = None
         if row is not None and condition is not None and self.square.block_order != "none":
             block = self.blocks_of_annotator(annotator_id, row).get(condition)

@@ -68,7 +68,13 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
                 yield [
                     (
                         *cells[:width],
-                        *(conditions.cells_of_judgment(row.annotator_id, cells[item_place]) if conditions else ()),
+                        *(
+                            conditions.cells_of_judgment(
+                                row.annotator_id, cells[item_place], cells[position_place], row.extra
+                            )
+                            if conditions
+                            else ()
+                        ),
                         *(guarded_answers.get(row.annotator_id, {}).get(name) for name in question_names),
                     )
                     for row in rows
@@ -88,7 +94,7 @@ async def open_responses_export_table(connection: AsyncConnection, campaign: Cam
         has_versions=bool(last_hits),
     )
     conditions = await load_condition_cells_or_none(connection, campaign)
-    item_place = columns.index("item")
+    item_place, position_place = columns.index("item"), columns.index("position")
     width, question_names = len(columns), [question.name for question in parse_question_lines(campaign.questions)]
     entry_answers = await load_entry_answers_by_annotator(connection, campaign.id) if question_names else {}
     guarded_answers = {

@@ -42,6 +42,9 @@ class ImportedHit:
         segment: The segment, if items are systems, as in the table `hits`.
         shown_as: For each item the first item with the same output, as in the table `hits`.
         other_criteria_scores: `item_scores` by each further criterion.
+        asked_criteria: Criteria in the order in which they were asked; empty if it is not known.
+        blocks: Block of conditions of each item in the campaign of an export, or None; empty if there were no blocks.
+        condition_list: List of conditions of the annotator there, if any.
 
     """
 
@@ -58,6 +61,9 @@ class ImportedHit:
     segment: int | None = None
     shown_as: tuple[int, ...] | None = None
     other_criteria_scores: tuple[tuple[float | None, ...], ...] = ()
+    asked_criteria: tuple[str, ...] = ()
+    blocks: tuple[int | None, ...] = ()
+    condition_list: int | None = None
 
     @property
     def scored_items(self) -> list[int]:
@@ -112,6 +118,7 @@ def build_imported_hits(
     if campaign.has_criteria:
         rows_by_criterion = align_rows_per_criterion_or_refuse(result_rows, campaign.criterion_names)
         result_rows.clear()  # the parts have copies
+    asked_criteria_of_hits = [asked_criteria_or_empty(rows) for rows in zip(*rows_by_criterion, strict=True)]
     hits_by_criterion = [
         build_hits_from_rows_of_criterion_or_refuse(
             part, number_by_id, criterion.design, segments, keeps_unjudged=keeps_unjudged
@@ -119,13 +126,25 @@ def build_imported_hits(
         for part, criterion in zip(rows_by_criterion, criteria, strict=True)
     ]
     return (
-        [merge_hit_of_all_criteria(*hits) for hits in zip(*hits_by_criterion, strict=True)]
+        [
+            merge_hit_of_all_criteria(asked, *hits)
+            for asked, *hits in zip(asked_criteria_of_hits, *hits_by_criterion, strict=True)
+        ]
         if campaign.has_criteria
         else hits_by_criterion[0]
     )
 
 
-def merge_hit_of_all_criteria(first_criterion_hit: ImportedHit, *others: ImportedHit) -> ImportedHit:
+def asked_criteria_or_empty(rows: Sequence[ResultRow]) -> tuple[str, ...]:
+    """Return the criteria of the rows of a HIT in the order in which they were asked; empty if it is not known."""
+    place_by_criterion = {row.criterion: row.criterion_position or 0 for row in rows}
+    is_known = sorted(place_by_criterion.values()) == [*range(1, 1 + len(rows))]
+    return tuple(sorted(place_by_criterion, key=place_by_criterion.__getitem__)) if is_known else ()
+
+
+def merge_hit_of_all_criteria(
+    asked_criteria: tuple[str, ...], first_criterion_hit: ImportedHit, *others: ImportedHit
+) -> ImportedHit:
     """Return one HIT by all criteria, from its first acceptance to its last submission.
 
     Equal outputs were shown once if they have equal scores by each criterion.
@@ -133,6 +152,7 @@ def merge_hit_of_all_criteria(first_criterion_hit: ImportedHit, *others: Importe
     parts = first_criterion_hit, *others
     return replace(
         first_criterion_hit,
+        asked_criteria=asked_criteria,
         other_criteria_scores=tuple(other.item_scores for other in others),
         shown_as=first_criterion_hit.shown_as
         if all(other.shown_as == first_criterion_hit.shown_as for other in others)
@@ -222,6 +242,8 @@ def build_imported_hit_of_criterion_or_refuse(
         tuple(reason_by_unjudged_item.items()),
         segment,
         shown_as,
+        blocks=result_row.blocks,
+        condition_list=result_row.condition_list,
     )
 
 

@@ -23,6 +23,7 @@ from app.database.bulk import (
     reserve_next_record_numbers,
 )
 from app.designs.campaign import Campaign
+from app.designs.criteria import CRITERIA_ORDER_KEY
 from app.designs.unjudged import UNJUDGED_KEY
 from app.errors import Conflict, shorten_echo
 from app.imports.imported_hits import ImportedHit, batches_for_lookup
@@ -31,6 +32,7 @@ from app.privacy.retention import refuse_import_without_identifiers
 from app.record import responses, unjudged
 from app.record.bulk_update import LockedPosteriors, apply_answers_and_count_by_item
 from app.record.responses import Response
+from app.selection.condition_squares import BLOCKS_KEY, LIST_KEY, SQUARE_PLACE_KEY
 
 ASSIGNMENT_COPY_COLUMNS = ("campaign_id", "id", "annotator_id", "external_id", "arrival", "arrived_at", "completed_at")
 HIT_COPY_COLUMNS = (
@@ -327,10 +329,23 @@ def response_lines_for_copy(
     for seq, (hit, hit_id, annotator_id, _) in zip(seqs, stored_hits, strict=True):
         items, values = format_array_for_copy(hit.scored_items), format_array_for_copy(hit.all_scores)
         received_at = (hit.submitted_at or now).isoformat()
-        extra = json.dumps({UNJUDGED_KEY: unjudged_reason_by_item_number_text(hit)}) if hit.unjudged else None
-        cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra
+        extra = extra_json_of_imported_answer(hit)
+        extra_text = json.dumps(extra) if extra else None
+        cells = seq, campaign_id, hit_id, annotator_id, "import", items, values, hit.segment, received_at, extra_text
         lines.append(format_copy_line(cells))
     return lines
+
+
+def extra_json_of_imported_answer(hit: ImportedHit) -> dict[str, Any]:
+    """Return `responses.extra` of an answer: what could not be judged, the order of criteria, the place in blocks."""
+    extra: dict[str, Any] = {}
+    if hit.unjudged:
+        extra[UNJUDGED_KEY] = unjudged_reason_by_item_number_text(hit)
+    if hit.asked_criteria:
+        extra[CRITERIA_ORDER_KEY] = hit.asked_criteria
+    if hit.blocks or hit.condition_list:
+        extra[SQUARE_PLACE_KEY] = {BLOCKS_KEY: hit.blocks, LIST_KEY: hit.condition_list}
+    return extra
 
 
 def unnumbered_responses_of_criterion(

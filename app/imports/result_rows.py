@@ -123,4 +123,5 @@ def row_in_item_order_of_or_refuse(first_row: ResultRow, row: ResultRow) -> Resu
             row.line,
             "an item of this task is marked N/A for different reasons by different criteria.",
         )
-    return replace(row, items=first_row.items, scores=scores, lines=lines, reasons=reasons)
+    blocks = tuple(row.blocks[k] for k in order) if row.blocks else ()
+    return replace(row, items=first_row.items, scores=scores, lines=lines, reasons=reasons, blocks=blocks)

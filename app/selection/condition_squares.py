@@ -15,6 +15,9 @@ import numpy.typing as npt
 
 Content = TypeVar("Content", int, npt.NDArray[np.int32])  # a number, or several
 BlockOrder = Literal["none", "balanced", "random", "fixed"]
+# What `responses.extra` of an imported answer calls where its task was in the square of the campaign it comes from:
+# the block of each shown item, or None, and the list.
+SQUARE_PLACE_KEY, BLOCKS_KEY, LIST_KEY = "square_place", "blocks", "list"
 
 
 class RowUse(NamedTuple):

@@ -9,6 +9,7 @@ from app.accounts import shared_links
 from app.analysis.methods import TABLE_METHODS, is_about_annotators
 from tests.accounts.reaching import log_in_with_role
 from tests.annotation.hits.campaigns import execute_sql, fetch_rows, store_settings
+from tests.annotation.hits.test_condition_blocks import BLOCKS, create_campaign_with_conditions
 from tests.quality.deciding import answer_hits
 
 QUESTION = "native_language: Which is your first language? | Finnish | Sami"
@@ -99,6 +100,16 @@ async def test_a_program_of_a_viewer_gets_no_table_of_annotators_and_no_groups(a
     scores = await client.get(f"{address}/scores/mean", headers=bearer, params=GROUP)
     assert (scores.status_code, scores.json()["error"]["code"]) == (403, "role_forbids")
     assert (await client.get(f"{address}/scores/mean", headers=bearer)).status_code == 200
+
+
+async def test_counts_of_conditions_are_for_viewers_as_on_the_overview(app, client, engine):
+    campaign = await create_campaign_with_conditions(engine, **BLOCKS)
+    _, token = await log_in_with_role(app, client, "guest", "viewer", campaign)
+    counts = await client.get(
+        f"/api/v1/campaigns/{campaign.slug}/conditions", headers={"authorization": f"Bearer {token}"}
+    )
+    assert [one["condition"] for one in counts.json()["conditions"]] == ["human", "neural", "rules"]
+    assert 'id="conditions"' in (await client.get(f"/admin/campaigns/{campaign.slug}")).text
 
 
 async def test_a_manager_sees_them(app, client, campaign):

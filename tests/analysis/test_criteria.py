@@ -109,6 +109,11 @@ async def test_the_export_of_responses_leads_another_campaign_to_the_same_poster
     one, other = [await fetch_rows(engine, statement, campaign=campaign.id) for campaign in (answered_campaign, again)]
     assert len(one) == 24
     assert one == other
+    places = [
+        [(row["item"], row["criterion"], row["criterion_position"]) for row in await rows(engine, slug, "responses")]
+        for slug in (answered_campaign.slug, again.slug)
+    ]
+    assert places[0] == places[1]
 
 
 async def test_what_needs_a_fit_is_of_one_criterion_and_says_so_in_its_name(engine, answered_campaign):

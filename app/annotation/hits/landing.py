@@ -1,5 +1,6 @@
 """Campaign and sample items for the welcome and preview pages, which store nothing."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from sqlalchemy import text
@@ -18,8 +19,10 @@ SELECT_CAMPAIGN_BY_LINK = text(f"""
            c.crowd_settings, c.slug
     FROM campaigns c WHERE link_key = :link_key AND rehearsal_of IS NULL
 """)
+# Only items that are for everyone; see `assigned_items`.
 SELECT_SAMPLE_ITEMS = text("""
-    SELECT number, shown FROM items WHERE campaign_id = :campaign
+    SELECT number, shown FROM items
+    WHERE campaign_id = :campaign AND retired_at IS NULL AND coalesce(fields ->> CAST(:column AS text), '') = ''
     ORDER BY number = ANY(CAST(:always AS int[])) DESC, number LIMIT :number
 """)
 
@@ -84,10 +87,19 @@ async def load_platform_of_campaign_or_refuse(connection: Driver, platform: Plat
 
 
 async def load_rendered_sample_items(connection: Driver, campaign: ServedCampaign) -> RenderedItems:
-    """Return the first items, as many as a HIT has. They are the same for all visitors, so a preview stores nothing."""
+    """Return the first items that everyone may be asked about, as many as a HIT has; none if there are fewer.
+
+    They are the same for all visitors, so a preview stores nothing. With contents, a person sees each one under one
+    condition only, and which one is not known yet: so there are none.
+    """
+    rows: Sequence[SampleItem] = ()
     parameters = {"campaign": campaign.id, "number": campaign.items_per_hit, "always": campaign.always_shown}
-    statement = SELECT_SAMPLE_OUTPUTS if campaign.segment_count else SELECT_SAMPLE_ITEMS
-    rows = await fetch_rows(connection, statement, parameters, SampleItem)
+    if campaign.segment_count:
+        rows = await fetch_rows(connection, SELECT_SAMPLE_OUTPUTS, parameters, SampleItem)
+    elif campaign.content_column is None:
+        parameters["column"] = campaign.assigned_column
+        rows = await fetch_rows(connection, SELECT_SAMPLE_ITEMS, parameters, SampleItem)
+        rows = rows if len(rows) == campaign.items_per_hit else ()
     source_and_reference = rows[0].source_and_reference if rows else None
     return await render_campaign_items(
         connection, campaign, [row.number for row in rows], [row.shown for row in rows], source_and_reference

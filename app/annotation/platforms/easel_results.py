@@ -1,8 +1,8 @@
 """Result files in Easel's own format: a row for each item of a HIT, or in JSONL an object for each HIT.
 
 Required columns are `hit`, `annotator`, `item` and `value`; optional ones `position`, `issued_at`, `submitted_at`,
-`not_applicable`, `reason`, `segment` and `criterion`. Exports of responses are read, too. Pure: from a table to
-answered HITs.
+`not_applicable`, `reason`, `segment` and `criterion`. Exports of responses are read, too, with the places of criteria
+and of conditions. Pure: from a table to answered HITs.
 """
 
 import math
@@ -20,12 +20,13 @@ from app.text.spreadsheets import unprotect_spreadsheet_cell
 from app.uploads import UploadedRow, UploadedTable, format_cell, raise_upload_refusal_at_line
 
 OPTIONAL_RESULT_COLUMNS = ("position", "issued_at", "submitted_at", "not_applicable", "reason", "segment", "criterion")
+PLACE_COLUMNS = ("criterion_position", "block", "condition_list")  # read from exports only
 # A file with the first of these columns is an export. The others are not read: they are derived, or telemetry.
 UNREAD_EXPORT_COLUMNS = (
     *("seq", "name", "source", "iteration", "leader", "label", "rank", "counts", "replaces"),
     *("drawn_because", "leader_probability", "left_out", "left_out_reason", "left_out_at", "barred", "revision"),
     *("first_touch_ms", "changes", "input_kind", "viewport", "plays", "seconds_heard", "switches"),
-    *("shown_as", "criterion_position", "item_version", "condition", "block", "condition_list"),
+    *("shown_as", "item_version", "condition"),
     *("flag", "comment", "hit_flag", "hit_comment"),
 )
 ENTRY_ANSWER_PREFIX = "asked_"  # of export columns with answers to entry questions
@@ -41,9 +42,12 @@ RESULT_TRUTH_VALUES |= dict.fromkeys(
 )
 
 MAX_IMPORTED_REASON_CHARACTERS = 200
-JudgmentTuple: TypeAlias = tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str]
-"""Position, line, item, value, reason for no value, issue time, submission time and segment of a row. A tuple of plain
-values, because the garbage collector does not track those.
+JudgmentTuple: TypeAlias = tuple[
+    *tuple[int | None, int, str, float | None, str, datetime | None, datetime | None, str],
+    *tuple[int | None, int | None, int | None],
+]
+"""Position, line, item, value, reason for no value, issue time, submission time, segment, and the cells of
+`PLACE_COLUMNS` of a row. A tuple of plain values, because the garbage collector does not track those.
 """
 
 
@@ -137,7 +141,8 @@ def refuse_unread_columns_and_tell_if_export(line: int, columns: Sequence[str]) 
 
     """
     exported = UNREAD_EXPORT_COLUMNS[0] in columns
-    known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *(UNREAD_EXPORT_COLUMNS if exported else ()))
+    export_columns = (*UNREAD_EXPORT_COLUMNS, *PLACE_COLUMNS) if exported else ()
+    known_columns = (*REQUIRED_RESULT_COLUMNS, *OPTIONAL_RESULT_COLUMNS, *export_columns)
     unread = [name for name in columns if RESULT_COLUMN_ALIASES.get(name, name) not in known_columns]
     if unknown := [name for name in unread if not (exported and name.startswith(ENTRY_ANSWER_PREFIX))]:
         raise_upload_refusal_at_line(
@@ -220,8 +225,11 @@ def parse_judgment_tuple(
     item = cells.get("item", "")
     if not item:
         raise_upload_refusal_at_line("item_missing", line, "item is empty.")
+    criterion_position, block, condition_list = (
+        positive_number_or_none(line, name, cells.get(name, "")) if is_export else None for name in PLACE_COLUMNS
+    )
     return (
-        item_position_or_none(line, cells.get("position", "")),
+        positive_number_or_none(line, "position", cells.get("position", "")),
         line,
         item,
         judged_value_or_none_or_nan(line, cells, value_reader, reader, is_export=is_export),
@@ -229,6 +237,9 @@ def parse_judgment_tuple(
         parse_time_cell(line, "issued_at", cells, reader),
         parse_time_cell(line, "submitted_at", cells, reader),
         cells.get("segment", ""),
+        criterion_position,
+        block,
+        condition_list,
     )
 
 
@@ -307,13 +318,13 @@ def refuse_different_class_label(line: int, value: float, label: str, classes: S
         )
 
 
-def item_position_or_none(line: int, cell: str) -> int | None:
-    """Return the position in a cell, None if it is empty. Raises `Invalid` (`position_unusable`)."""
+def positive_number_or_none(line: int, column: str, cell: str) -> int | None:
+    """Return the position, or another place, in a cell; None if it is empty. Raises `Invalid` (`position_unusable`)."""
     if not cell:
         return None
     if not RESULT_POSITION_PATTERN.fullmatch(cell):
         raise_upload_refusal_at_line(
-            "position_unusable", line, f"the position “{shorten_echo(cell)}” is not one of 1, 2, ..."
+            "position_unusable", line, f"the {column} “{shorten_echo(cell)}” is not one of 1, 2, ..."
         )
     return int(cell)
 
@@ -329,7 +340,7 @@ def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: l
     """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
     first_line = rows[0][1]
     sort_rows_by_position_or_refuse(rows)
-    _, lines, items, values, reasons, issued, submitted, segments = zip(*rows, strict=True)
+    _, lines, items, values, reasons, issued, submitted, segments, places, blocks, lists = zip(*rows, strict=True)
     refuse_item_twice_in_hit(items, lines)
     if len({*segments}) > 1:
         raise_upload_refusal_at_line(
@@ -348,6 +359,9 @@ def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: l
         reasons=reasons,
         segment=segments[0],
         criterion=criterion,
+        criterion_position=places[0],
+        blocks=blocks if any(blocks) else (),
+        condition_list=lists[0],
     )
 
 

@@ -33,6 +33,9 @@ class ResultRow:
         reasons: Reason for N/A of each item; empty if the file has none.
         segment: Segment of the outputs, if the items are systems.
         criterion: Criterion of the scores, if the campaign has several.
+        criterion_position: Place of this criterion among those that were asked, from 1, if known.
+        blocks: Block of conditions of each item, from 1; None if it had none, empty if the file has none.
+        condition_list: List of conditions that the annotator had, from 1, if any.
 
     """
 
@@ -49,6 +52,9 @@ class ResultRow:
     reasons: tuple[str, ...] = ()
     segment: str = ""
     criterion: str = ""
+    criterion_position: int | None = None
+    blocks: tuple[int | None, ...] = ()
+    condition_list: int | None = None
 
     def line_number_of_item_at(self, position: int) -> int:
         """Return the line of the item at a position, 0 for the first."""

@@ -5,6 +5,8 @@ from collections.abc import Collection
 from contextlib import suppress
 from urllib.parse import parse_qsl, urlsplit
 
+from app.errors import join_names
+
 PERSON_PLACEHOLDER = "id"
 VERIFICATION_PLACEHOLDER = "verification_code"
 RETURN_PLACEHOLDER_PATTERN = re.compile(r"\{([A-Za-z][A-Za-z0-9_]*)\}")
@@ -70,6 +72,17 @@ def refuse_unknown_placeholders(template: str, known_placeholders: Collection[st
 def is_posted_as_form(address: str, form_origins: Collection[str]) -> bool:
     """Return whether people return to this address by a form, because its site is among those that take one."""
     return comparable_origin(address) in {*map(comparable_origin, form_origins)}
+
+
+def note_on_unused_form_origins_or_empty(form_origins: Collection[str], templates: Collection[str]) -> str:
+    """Return a sentence on sites that take a form, but to which no code or address leads; empty if there are none."""
+    unused = [origin for origin in form_origins if not any(is_posted_as_form(one, [origin]) for one in templates)]
+    if not unused:
+        return ""
+    return (
+        f"No code or address of an outcome leads to {join_names(unused)}, so nothing is posted there. Correct the "
+        "site, or give an outcome an address of this site."
+    )
 
 
 def comparable_origin(address: str) -> str:

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 from app.annotation.platforms.return_templates import (
     PERSON_PLACEHOLDER,
     VERIFICATION_PLACEHOLDER,
+    note_on_unused_form_origins_or_empty,
     parameter_names_of_query,
     placeholders_of_template,
     refuse_address_without_form_fields,
@@ -233,6 +234,12 @@ RETURN_SETTING_NAMES = [
 PANEL_SETTING_NAMES = (
     *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
 )
+
+
+def note_on_form_origins_of_campaign_or_empty(campaign: Campaign) -> str:
+    """Return a sentence on sites that should take outcomes as a form and get none; empty if each gets one."""
+    templates = [template for name in RETURN_SETTING_NAMES if (template := getattr(campaign, name, None))]
+    return note_on_unused_form_origins_or_empty(campaign.form_origins, templates)
 
 
 def crowd_settings_of_campaign(campaign: Campaign) -> dict[str, Any]:

@@ -19,9 +19,10 @@ from app.annotation.platforms.registry import (
     platforms_of_campaign,
     platforms_offered_for_experiments,
 )
-from app.annotation.platforms.settings import crowd_settings_of_campaign
+from app.annotation.platforms.settings import crowd_settings_of_campaign, note_on_form_origins_of_campaign_or_empty
 from app.campaigns import empty_campaigns, experiment_arms, hints, item_list, lifecycle, settings_edits
 from app.campaigns.comparisons import ComparisonUnit
+from app.campaigns.conditions_check import load_note_on_blocks_or_empty
 from app.campaigns.forecast_findings import ForecastFindings
 from app.campaigns.launch import load_sentence_on_own_priors_or_none
 from app.campaigns.pay import HourlyPay
@@ -123,7 +124,13 @@ async def show_action_confirmation_page(
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)
     recordings = await load_recording_notes(connection, campaign)
-    notes = {"reach_summary": reach_summary, "priors": priors, "recording_notes": recordings}
+    notes = {
+        "reach_summary": reach_summary,
+        "priors": priors,
+        "recording_notes": recordings,
+        "block_note": await load_note_on_blocks_or_empty(connection, campaign, with_refusals=True),
+        "form_note": note_on_form_origins_of_campaign_or_empty(campaign),
+    }
     return render_confirmation_page(request, campaign, action, notes)
 
 

@@ -24,7 +24,7 @@ from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redi
 from app.campaigns.settings import CampaignSettings
 from app.campaigns.settings_edits import SavedStep
 from app.campaigns.starter_questions import load_starter_question_or_refuse
-from app.campaigns.step_page import EnteredStep, StepPage, load_check_counts_context
+from app.campaigns.step_page import EnteredStep, StepPage, load_item_notes_context
 from app.designs.number_parsing import parse_nonnegative_int_or_none
 from app.errors import Conflict, Invalid, NotFound
 from app.http.dependencies import Database, FormFields, Now, Transaction, render_page
@@ -105,7 +105,7 @@ async def step_page(request: Request, connection: Transaction, slug: str, step: 
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
     if name == "review":
         return redirect_to(setup_rail.step_url(slug, name))
-    check_context = await load_check_counts_context(connection, campaign, name)
+    check_context = await load_item_notes_context(connection, campaign, name)
     if campaign.status == "draft":
         return render_step_page(request, campaign, name, more_context=check_context)
     launched_context = check_context | {
@@ -146,7 +146,7 @@ async def submit_step_form(request: Request, values: FormFields, database: Datab
     if entered := await store_step_or_return_entered_with_reason(database, slug, name, values):
         async with database.begin() as connection:
             campaign = await load_campaign_for_page_or_refuse(connection, slug)
-            check_context = await load_check_counts_context(connection, campaign, name)
+            check_context = await load_item_notes_context(connection, campaign, name)
         return render_step_page(request, campaign, name, entered, more_context=check_context)
     next_step = setup_rail.neighbouring_step_or_none(name, 1) if values.get("go") == "next" else None
     return redirect_to(f"{setup_rail.step_url(slug, next_step or name)}?done=saved")

@@ -542,6 +542,16 @@ async def test_the_overview_shows_people_by_list_and_order(app, researcher):
     assert cells[cells.index("neural") :][:3] == ["neural", "6", "2"]
 
 
+async def test_the_overview_cuts_long_names_of_conditions_and_unfolds_the_whole_ones(app, researcher):
+    names = ("a" * 400, "Voice of a speaker whose name is long, version 1", "c")
+    campaign = await create_campaign_with_conditions(app.state.database, conditions=names, **BLOCKS)
+    page = (await researcher.get(f"/admin/campaigns/{campaign.slug}")).text
+    section = html.unescape(page.partition('id="conditions"')[2].partition("</section>")[0])
+    assert f'<summary dir="auto">{"a" * 59}…</summary><p dir="auto">{"a" * 400}</p>' in section
+    assert f'<summary dir="auto">{"a" * 23}… → ' in section
+    assert f">{names[1]}</th>" in section
+
+
 async def test_the_overview_counts_people_again_after_some_seconds(engine):
     campaign, square_counts = await create_campaign_with_conditions(engine, **BLOCKS), RecentSquareCounts()
     judgments = []
