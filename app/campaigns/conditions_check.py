@@ -290,7 +290,7 @@ async def load_note_on_blocks_or_empty(
     if not await connection.scalar(HAS_ITEMS_THAT_ARE_QUICK_TO_CHECK, key):
         return ""
     try:
-        await refuse_items_that_make_no_square(connection, campaign)
+        await refuse_unfit_conditions_and_contents(connection, campaign)
     except Conflict as refusal:
         return refusal.message if with_refusals else ""
     conditions = await load_conditions_or_refuse_cells(connection, campaign)
