@@ -56,6 +56,8 @@ ACTION_PHRASES = {
     "people.withdrew": "withdrew and asked to have the answers removed: receipt",
     "people.withdrawal_undone": "took back a withdrawal: receipt",
     "people.retention": "erased data after its retention period:",
+    "calls.decided": "decided about the call to the platform",
+    "calls.repeated": "repeated calls to the platform:",
     "payments.connected": "set how the campaign pays",
     "payments.disconnected": "removed the token for payments",
     "payments.added": "added bonuses:",
