@@ -226,41 +226,15 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 def start_and_register_background_loops(state: State, settings: Settings) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
     loops = [
-        BackgroundLoop(
-            "revisions",
-            state.due_revisions.revise_due_campaigns,
-            pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
-        ),
-        BackgroundLoop(
-            "erasures",
-            state.erasures.finish_due_erasures,
-            pause_seconds=erasure_work.ERASURES_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "retention",
-            state.retention.erase_outdated,
-            pause_seconds=retention.RETENTION_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "alerts",
-            state.outbox.raise_silence_alerts_and_start_sending,
-            pause_seconds=outbox.OUTBOX_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "server calls",
-            state.server_call_work.settle_interrupted_and_start_due_calls,
-            pause_seconds=SERVER_CALLS_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "payments",
-            state.payment_work.work_on_due_campaigns,
-            pause_seconds=PAYMENT_WORK_PAUSE_SECONDS,
-            wait_first=True,
-        ),
+        BackgroundLoop(name, work, pause_seconds=pause_seconds, wait_first=name != "revisions")
+        for name, work, pause_seconds in (
+            ("revisions", state.due_revisions.revise_due_campaigns, due_revisions.DUE_REVISIONS_PAUSE_SECONDS),
+            ("erasures", state.erasures.finish_due_erasures, erasure_work.ERASURES_PAUSE_SECONDS),
+            ("retention", state.retention.erase_outdated, retention.RETENTION_PAUSE_SECONDS),
+            ("alerts", state.outbox.raise_silence_alerts_and_start_sending, outbox.OUTBOX_PAUSE_SECONDS),
+            ("server calls", state.server_call_work.settle_interrupted_and_start_due_calls, SERVER_CALLS_PAUSE_SECONDS),
+            ("payments", state.payment_work.work_on_due_campaigns, PAYMENT_WORK_PAUSE_SECONDS),
+        )
     ]
     if settings.metrics_token is not None:
         save = make_metrics_saver(partial(gauges_of_process, state))

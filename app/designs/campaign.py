@@ -152,6 +152,7 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
     call_nothing_left: str | None = field(default=None, metadata=CROWD)
     call_method: Literal["GET", "POST"] = field(default="GET", metadata=CROWD)
     call_headers: list[str] = field(default_factory=list, metadata=CROWD)
+    call_confirmation: str = field(default="", metadata=CROWD)
     call_repeatable: bool = field(default=False, metadata=CROWD)
     recruiting_title: str = field(default="", metadata=CROWD)
     recruiting_description: str = field(default="", metadata=CROWD)

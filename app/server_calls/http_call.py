@@ -1,7 +1,8 @@
 """One HTTP call to the address that a researcher chose, and what is known of it afterwards.
 
 As for webhooks, the name is looked up once, nothing goes to a private network unless the operator allows it, and no
-redirect is followed. Of the reply, only the status and `Retry-After` are read.
+redirect is followed. Of the reply, only the status and `Retry-After` are read, and the beginning of its text if that is
+to confirm the call.
 """
 
 import asyncio
@@ -13,11 +14,12 @@ from app.alerts.webhook import DeliveryFailed, resolve_webhook_address_or_refuse
 from app.annotation.platforms.platform import ServerCall
 
 CALL_TIMEOUT_SECONDS = 10.0  # for the whole exchange
+MAX_REPLY_BYTES = 65_536
 TOO_MANY_REQUESTS = 429
 
 
 class CallResult(NamedTuple):
-    """What is known of a call.
+    """Outcome of a call, as far as it is known.
 
     Attributes:
         kind: `accepted`; `refused`, and would be again; `not_made`: the platform did nothing, so that it can be
@@ -47,11 +49,19 @@ async def make_server_call(call: ServerCall, *, allow_private: bool) -> CallResu
                     call.method,
                     endpoint,
                     data=dict(call.fields) or None,
-                    headers={"User-Agent": "Easel", **call.headers, "Host": url.netloc.decode("ascii")},
+                    headers={
+                        "User-Agent": "Easel",
+                        "Accept-Encoding": "identity",
+                        **call.headers,
+                        "Host": url.netloc.decode("ascii"),
+                    },
                     extensions={"sni_hostname": url.raw_host.decode("ascii")},
                 ) as reply,
             ):
-                return result_of_status(reply.status_code, reply.headers.get("Retry-After", ""))
+                result = result_of_status(reply.status_code, reply.headers.get("Retry-After", ""))
+                if result.kind == "accepted" and not await has_confirmation(reply, call.confirmation):
+                    return CallResult("refused", "The platform replied without the text that confirms a call.")
+                return result
     except DeliveryFailed as refusal:
         return CallResult("refused", str(refusal))
     except (httpx.ConnectError, httpx.ConnectTimeout) as problem:
@@ -61,6 +71,21 @@ async def make_server_call(call: ServerCall, *, allow_private: bool) -> CallResu
         if not is_resolved:
             return CallResult("not_made", f"The platform could not be reached ({kind}).")
         return CallResult("unclear", f"The call was made, and no reply came ({kind}).")
+
+
+async def has_confirmation(reply: httpx.Response, confirmation: str) -> bool:
+    """Return whether the beginning of a reply contains a text; true without one, and nothing is read then."""
+    beginning = b""
+    wanted = confirmation.encode()
+    if not wanted:
+        return True
+    async for part in reply.aiter_raw():
+        beginning = (beginning + part)[:MAX_REPLY_BYTES]
+        if wanted in beginning:
+            return True
+        if len(beginning) >= MAX_REPLY_BYTES:
+            break
+    return False
 
 
 def result_of_status(status: int, retry_after: str) -> CallResult:

@@ -33,7 +33,7 @@ LIST_CALLS = text("""
     ORDER BY array_position(ARRAY['unknown', 'failed', 'sending', 'prepared'], t.state) NULLS LAST, t.id DESC
     LIMIT :most
 """)
-COUNT_CALLS = text("SELECT state, count(*) FROM server_calls WHERE campaign_id = :campaign GROUP BY state")
+COUNT_CALLS = text("SELECT state, count(*) AS number FROM server_calls WHERE campaign_id = :campaign GROUP BY state")
 SELECT_STATE_OF_CALL = text("SELECT state FROM server_calls WHERE campaign_id = :campaign AND id = :id FOR UPDATE")
 SET_SQL = """state = :state, attempt = NULL, due_at = NULL, tries = 0, problem = '', decided_by = :by,
     settled_at = CASE WHEN CAST(:state AS text) <> 'prepared' THEN now() END"""
@@ -52,7 +52,7 @@ async def list_server_calls(
 
 async def count_server_calls_by_state(connection: AsyncConnection, campaign_id: int) -> dict[str, int]:
     rows = (await connection.execute(COUNT_CALLS, {"campaign": campaign_id})).all()
-    return {row.state: row.count for row in rows}
+    return {row.state: row.number for row in rows}
 
 
 async def store_decision_on_server_call_or_refuse(

@@ -5,7 +5,7 @@ import struct
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from tests.alerts.receivers import serving
 
 # What becomes of a call: credit and a reply; a status, with credit before or without; credit or none, and no reply.
 Behaviour = Literal[
-    "ok", "404", "429", "500", "credit then 500", "drop", "credit then drop", "hang", "credit then hang"
+    "ok", "404", "302", "429", "500", "credit then 500", "drop", "credit then drop", "hang", "credit then hang"
 ]
 
 
@@ -25,6 +25,7 @@ class FakePlatform:
 
     Attributes:
         behaviours: What becomes of the next calls; then "ok".
+        reply: Text of the replies.
         counts_repeated_call_once: Whether a repeated call gives no further credit.
 
     """
@@ -34,6 +35,7 @@ class FakePlatform:
     counts_repeated_call_once: bool = False
     credits: Counter[str] = field(default_factory=Counter)
     calls: list[tuple[str, str, dict[str, str], dict[str, str]]] = field(default_factory=list)
+    reply: str = ""
     may_end: threading.Event = field(default_factory=threading.Event)
 
     def give_credit(self, person: str) -> None:
@@ -68,8 +70,10 @@ def fake_platform() -> Iterator[FakePlatform]:
             self.send_response(status)
             if status == 429:
                 self.send_header("Retry-After", "600")
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(fake.reply)))
             self.end_headers()
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client may have read enough
+                self.wfile.write(fake.reply.encode())
 
         def log_message(self, *_: Any) -> None:
             """Nothing."""

@@ -78,6 +78,24 @@ async def test_only_what_cannot_be_counted_twice_is_repeated(engine, platform, b
         assert await study.states() == ["sent" if expected == "prepared" else expected]
 
 
+@pytest.mark.parametrize(
+    ("reply", "state"),
+    [
+        ("<Result><credit_status>G</credit_status></Result>", "sent"),
+        ("<Errors>already credited</Errors>", "failed"),
+        ("", "failed"),
+        ("x" * 10_000_000 + "credit_status>G<", "failed"),
+    ],
+    ids=["confirmed", "refused", "empty", "endless"],
+)
+async def test_a_platform_can_confirm_calls_by_a_text(engine, platform, reply, state):
+    study = await create_study(engine, platform, call_confirmation="credit_status>G<")
+    platform.reply = reply
+    await study.let_person_finish()
+    await study.work_again()
+    assert await study.states() == [state]
+
+
 async def test_a_call_without_a_reply_in_time_is_unclear(engine, platform, monkeypatch):
     monkeypatch.setattr(http_call, "CALL_TIMEOUT_SECONDS", 0.3)
     study = await create_study(engine, platform)
@@ -120,7 +138,7 @@ async def test_nothing_goes_to_a_private_network_unless_the_operator_allows_it(e
 
 async def test_no_redirect_is_followed(engine, platform):
     study = await create_study(engine, platform)
-    platform.behaviours = ["302"]  # type: ignore[list-item]
+    platform.behaviours = ["302"]
     await study.let_person_finish()
     await study.work_again()
     assert await study.states() == ["failed"]

@@ -9,7 +9,7 @@ from app.annotation.platforms.registry import PLATFORMS, names_of_platforms_with
 from app.database.session import Driver, execute_statement
 
 # One call for each outcome of an assignment, and none after that of completion: a person who was held and released may
-# complete, but whoever completed is told nothing else. The address itself is read when the call is made.
+# complete, but the platform hears nothing else of a person who completed. The address is read when the call is made.
 STORE_SERVER_CALL_SQL = """
     INSERT INTO server_calls (campaign_id, annotator_id, assignment_id, outcome)
     SELECT s.campaign_id, s.annotator_id, s.id, CAST(:outcome AS text)

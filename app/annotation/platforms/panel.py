@@ -125,7 +125,14 @@ def build_server_call_of_panel_or_none(
     if return_settings["call_method"] == "POST":
         url, fields = form_address_and_fields(url)
     headers = dict(header.split(": ", 1) for header in return_settings["call_headers"])
-    return ServerCall(return_settings["call_method"], url, fields, headers, return_settings["call_repeatable"])
+    return ServerCall(
+        return_settings["call_method"],
+        url,
+        fields,
+        headers,
+        confirmation=return_settings["call_confirmation"],
+        is_repeatable=return_settings["call_repeatable"],
+    )
 
 
 def panel_of_campaign_or_none(platform: Platform, crowd_settings: Mapping[str, Any]) -> Platform | None:

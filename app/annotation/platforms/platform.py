@@ -50,6 +50,7 @@ class ServerCall:
         url: The address.
         fields: Fields of a form to post; empty for GET.
         headers: Further headers, by name.
+        confirmation: Text in the reply to a call that counted; empty if the status decides.
         is_repeatable: Whether the platform counts a repeated call once.
 
     """
@@ -58,6 +59,7 @@ class ServerCall:
     url: str = field(repr=False)
     fields: Mapping[str, str] = field(default_factory=dict, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    confirmation: str = ""
     is_repeatable: bool = False
 
 

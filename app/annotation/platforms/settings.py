@@ -235,6 +235,11 @@ class CrowdSettings(InputModel):
         default=[], title="Headers of the calls", json_schema_extra=EDITABLE | PRIVATE,
         description="One per line, for example: Authorization: Bearer 0a1b2c.",
     )  # fmt: skip
+    call_confirmation: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
+        default=Campaign.call_confirmation, title="Text in the reply to a call that counted",
+        json_schema_extra=EDITABLE,
+        description="A reply without it means that the platform did not count the call. Empty: its status decides.",
+    )  # fmt: skip
     call_repeatable: bool = Field(
         default=False, title="The platform counts a repeated call once", json_schema_extra=EDITABLE,
         description="Easel then repeats calls whose reply is missing. Otherwise, you decide about each of them.",
