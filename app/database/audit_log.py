@@ -109,6 +109,7 @@ ACTION_KIND_TITLES = {
     "answers": "Answers",
     "people": "People",
     "payments": "Payments",
+    "calls": "Calls to platforms",
     "alert": "Alerts",
     "user": "Researchers",
     "member": "Members",

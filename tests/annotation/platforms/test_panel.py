@@ -196,7 +196,7 @@ def test_a_preset_is_a_description_that_works(preset):
     ("outcome", "status"), [("completed", 10), ("screened_out", 20), ("failed_checks", 30), ("quota_full", 40)]
 )
 async def test_people_from_cint_return_with_the_status_of_their_outcome(engine, outcome, status):
-    settings = {**PANEL_PRESETS["Cint"], "panel_title": "Cint"}
+    settings: dict[str, Any] = {**PANEL_PRESETS["Cint"], "panel_title": "Cint"}
     campaign = await create_running_campaign(engine, **settings)
     way_back = PLATFORMS["panel"].build_completion(
         {"id": "r/1", "rid": "r/1"}, crowd_settings_of_campaign(campaign), outcome
