@@ -116,6 +116,10 @@ from app.record import due_revisions
 from app.record.due_revisions import DueRevisions
 from app.recruiting import api as recruiting_api
 from app.recruiting import pages as recruiting
+from app.server_calls import api as server_calls_api
+from app.server_calls import pages as server_call_pages
+from app.server_calls.call_work import SERVER_CALLS_PAUSE_SECONDS, ServerCallWork
+from app.server_calls.http_call import make_server_call
 from app.settings import Settings, read_settings
 from app.simulation import pages as rehearsals
 from app.simulation.rehearsals import RehearsalCrowds
@@ -154,10 +158,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state = app.state
     url = settings.database_url
     state.database = create_engine(url, pool_size=settings.pool_size - serving_pool_size, limits=PAGE_LIMITS)
-    serving = create_engine(
+    serving = state.serving_database = create_engine(
         url, pool_size=serving_pool_size + 1, lock_seconds=LOCK_TIMEOUT_SECONDS, limits=SERVING_LIMITS
     )
-    state.serving_database = serving
     state.reading_database = create_engine(url, pool_size=2, limits=READING_LIMITS)
     key = await load_operator_or_installation_key(state.database, settings)
     state.serving_connections = ServingConnections(serving, serving_pool_size + 1)
@@ -190,6 +193,9 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     state.known_browsers = KnownBrowsers(key)
     state.provider = provider_of_settings_or_none(settings)
     state.outbox = Outbox(state.database, settings, key, dependencies.get_now)
+    state.server_call_work = ServerCallWork(
+        state.database, dependencies.get_now, partial(make_server_call, allow_private=settings.webhooks_inside)
+    )
     state.payment_connector = ServiceConnector(settings, TokenCipher(key))
     state.payment_work = PaymentWork(state.database, state.payment_connector, dependencies.get_now)
     PROCESS_IS_ENDING.clear()  # another server may have ended in this process
@@ -202,6 +208,7 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
     for work in (
         *loops,
         state.outbox,
+        state.server_call_work,
         state.rehearsals,
         state.campaign_monitor,
         state.erasures,
@@ -219,41 +226,21 @@ async def open_application(app: FastAPI, settings: Settings) -> AsyncIterator[No
 def start_and_register_background_loops(state: State, settings: Settings) -> list[BackgroundLoop]:
     """Start the loops of this process, and register them and its other background work with `/ready`."""
     loops = [
-        BackgroundLoop(
-            "revisions",
-            state.due_revisions.revise_due_campaigns,
-            pause_seconds=due_revisions.DUE_REVISIONS_PAUSE_SECONDS,
-        ),
-        BackgroundLoop(
-            "erasures",
-            state.erasures.finish_due_erasures,
-            pause_seconds=erasure_work.ERASURES_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "retention",
-            state.retention.erase_outdated,
-            pause_seconds=retention.RETENTION_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "alerts",
-            state.outbox.raise_silence_alerts_and_start_sending,
-            pause_seconds=outbox.OUTBOX_PAUSE_SECONDS,
-            wait_first=True,
-        ),
-        BackgroundLoop(
-            "payments",
-            state.payment_work.work_on_due_campaigns,
-            pause_seconds=PAYMENT_WORK_PAUSE_SECONDS,
-            wait_first=True,
-        ),
+        BackgroundLoop(name, work, pause_seconds=pause_seconds, wait_first=name != "revisions")
+        for name, work, pause_seconds in (
+            ("revisions", state.due_revisions.revise_due_campaigns, due_revisions.DUE_REVISIONS_PAUSE_SECONDS),
+            ("erasures", state.erasures.finish_due_erasures, erasure_work.ERASURES_PAUSE_SECONDS),
+            ("retention", state.retention.erase_outdated, retention.RETENTION_PAUSE_SECONDS),
+            ("alerts", state.outbox.raise_silence_alerts_and_start_sending, outbox.OUTBOX_PAUSE_SECONDS),
+            ("server calls", state.server_call_work.settle_interrupted_and_start_due_calls, SERVER_CALLS_PAUSE_SECONDS),
+            ("payments", state.payment_work.work_on_due_campaigns, PAYMENT_WORK_PAUSE_SECONDS),
+        )
     ]
     if settings.metrics_token is not None:
         save = make_metrics_saver(partial(gauges_of_process, state))
         loops.append(BackgroundLoop("metrics", save, pause_seconds=SAVE_PAUSE_SECONDS))
     parts = (state.campaign_monitor, state.rehearsals, state.comparisons, state.live)
-    for work in (*loops, state.outbox.sending, *(part.tasks for part in parts)):
+    for work in (*loops, state.outbox.sending, state.server_call_work.calling, *(part.tasks for part in parts)):
         state.readiness.register_check(work.name, make_readiness_check_of_work(work), is_required=False)
     for loop in loops:
         loop.start()
@@ -306,6 +293,7 @@ ROUTERS = (
         payment_pages.router,
         submission_pages.router,
         recruiting.router,
+        server_call_pages.router,
         approval_pages.router,
         visit.router,
     ),
@@ -327,6 +315,7 @@ ROUTERS = (
         payments_api.router,
         submissions_api.router,
         recruiting_api.router,
+        server_calls_api.router,
         palette_api.router,
         remarks_api.router,
         visit_api.router,

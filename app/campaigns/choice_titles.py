@@ -40,7 +40,9 @@ STUDY_DEVICE_TITLES = {
     "desktop and tablet": "Computers and tablets",
     "mobile": "Phones",
 }
+CALL_METHOD_TITLES = {"GET": "GET", "POST": "POST: the parameters as a form"}
 CHOICE_TITLES_BY_SETTING = {
+    "call_method": CALL_METHOD_TITLES,
     "recruiting_devices": STUDY_DEVICE_TITLES,
     "open_platforms": {
         "": "Automatic: on if the open link is on and has no passphrase",

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from app.alerts.settings import AlertSettings
-from app.annotation.platforms.settings import PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
+from app.annotation.platforms.settings import CALL_SETTING_NAMES, PANEL_SETTING_NAMES, RETURN_SETTING_NAMES
 from app.annotation.platforms.study_settings import STUDY_SETTING_NAMES
 from app.campaigns.tags import TagSettings
 from app.designs.presentation import PresentationSettings
@@ -25,6 +25,7 @@ HELP_BY_SETTING = {
     "pay_per_hit": "/admin/help/researchers/visit#how-a-visit-ends",
     "prolific_completion_code": "/admin/help/researchers/visit#how-a-visit-ends",
     "panel_query": "/admin/help/researchers/paying-people#another-platform",
+    "call_completed": "/admin/help/researchers/server-calls",
     "recruiting_title": "/admin/help/researchers/paying-people#links",
     "comment_on": "/admin/help/researchers/annotating#comments-and-flags",
     "consent": "/admin/help/researchers/visit",
@@ -109,6 +110,7 @@ FORM_FIELD_GROUPS = (
         is_visible_to_annotators=True,
     ),
     SettingGroup("visit", "Another platform", (), PANEL_SETTING_NAMES),
+    SettingGroup("visit", "Calls to the platform’s server", (), CALL_SETTING_NAMES),
     SettingGroup("visit", "Study on a platform", (), STUDY_SETTING_NAMES),
     SettingGroup(
         "visit",

@@ -27,6 +27,7 @@ from app.privacy.erasure_list import (
 )
 from app.privacy.erasure_reapplication import read_erasure_list, reapply_erasures_and_count_by_state
 from app.record.revisions import open_engine_of_own_process
+from app.server_calls.restored_calls import hold_server_calls_after_restore_and_count_them
 from app.settings import read_settings
 from app.text.postgres_address import AddressProblem, parse_postgres_address
 
@@ -89,7 +90,7 @@ def restore(dump: Path, *, into: str | None, erasure_list: Path | None, is_unver
     with database_url_in_any_state(settings) as url:
         manifest = asyncio.run(load_dump_into_empty_database(url, dump))
         upgrade_schema(url)
-        asyncio.run(hold_payments_and_report(url))
+        asyncio.run(hold_payments_and_calls_and_report(url))
         usual_list = dump.with_name(ERASURE_LIST_NAME)
         if chosen_list := erasure_list or (usual_list if usual_list.exists() else None):
             asyncio.run(erase_listed_people_again(url, chosen_list))
@@ -117,14 +118,20 @@ async def write_erasure_list(url: str, path: Path) -> None:
     partial.replace(path)
 
 
-async def hold_payments_and_report(url: str) -> None:
-    """Let no payment of a restored database be sent by itself, and say how many are held."""
+async def hold_payments_and_calls_and_report(url: str) -> None:
+    """Let no payment and no call of a restored database be made by itself, and say how many are held."""
     async with open_engine_of_own_process(url) as engine:
         held = await hold_payments_after_restore_and_count_them(engine)
+        held_calls = await hold_server_calls_after_restore_and_count_them(engine)
     if held:
         click.echo(
             f"Held {pluralize(held, 'payment')}, which may have been made after this backup. Check at the platform, "
             "then send or cancel each of them under Payments."
+        )
+    if held_calls:
+        click.echo(
+            f"Held {pluralize(held_calls, 'call')} to annotators’ platforms, which may have been made after this "
+            "backup. Check there, then repeat or cancel them under Calls to the platform."
         )
 
 

@@ -23,6 +23,7 @@ COMMANDS = {
     "analyse": CommandSummary("analysis", "Estimate item scores, agreement and annotator quality."),
     "annotators": CommandSummary("annotators", "Annotators of a campaign: list them; hold, exclude and restore them."),
     "backup": CommandSummary("backups", "Back up the whole database into a folder, while the server runs."),
+    "calls": CommandSummary("calls", "Calls that tell the annotators' platform how visits ended."),
     "campaign": CommandSummary("campaigns", "Create campaigns, import into them and change their status."),
     "doctor": CommandSummary("doctor", "Check the installation, and say how to repair what is wrong."),
     "experiment": CommandSummary("experiments", "Repeat an experiment of the papers, simulated or with people."),

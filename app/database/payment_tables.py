@@ -1,4 +1,6 @@
-"""Tables of money: a campaign's connection to its platform's service, payments, and the service's submissions."""
+"""Tables of money: a campaign's connection to its platform's service, payments, the service's submissions, and calls
+that tell a platform how a visit ended.
+"""
 
 from sqlalchemy import (
     ARRAY,
@@ -12,6 +14,7 @@ from sqlalchemy import (
     Integer,
     LargeBinary,
     PrimaryKeyConstraint,
+    SmallInteger,
     Table,
     Text,
     UniqueConstraint,
@@ -137,4 +140,34 @@ service_notices = Table(
     Column("event_id", Text, nullable=False),
     Column("received_at", Time, nullable=False),
     PrimaryKeyConstraint("campaign_id", "event_id"),
+)
+
+SERVER_CALL_STATES = ("prepared", "sending", "sent", "failed", "unknown", "cancelled")
+
+# Calls that tell the annotators' platform how a visit ended. `sending` is committed before the call. The address is in
+# the campaign's settings, and the ids that it contains are in the assignment, so no row has either.
+server_calls = Table(
+    "server_calls",
+    metadata,
+    Column("campaign_id", BigInteger, nullable=False),
+    Column("id", BigInteger, Identity(always=True), nullable=False),
+    Column("annotator_id", BigInteger, nullable=False),
+    Column("assignment_id", BigInteger, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("state", Text, nullable=False, server_default="prepared"),
+    Column("tries", SmallInteger, nullable=False, server_default="0"),
+    Column("due_at", Time),  # next try; NULL: at once
+    Column("attempt", Text),  # of the last call
+    Column("sending_at", Time),
+    Column("settled_at", Time),
+    Column("problem", Text, nullable=False, server_default=""),
+    Column("created_at", Time, nullable=False, server_default=text("now()")),
+    Column("decided_by", Text),  # who said what became of it, or that it is to be made again
+    PrimaryKeyConstraint("campaign_id", "id"),
+    UniqueConstraint("campaign_id", "assignment_id", "outcome"),
+    cascading_foreign_key("assignments", "assignment_id", from_table="server_calls"),
+    cascading_foreign_key("annotators", "annotator_id", from_table="server_calls"),
+    Index("server_calls_annotator_id_idx", "campaign_id", "annotator_id"),
+    index_where_condition_holds("state IN ('prepared', 'sending')", "server_calls_open_idx", "campaign_id", "due_at"),
+    CheckConstraint(f"state IN {SERVER_CALL_STATES}", name="state"),
 )

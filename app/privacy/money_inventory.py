@@ -77,4 +77,19 @@ MONEY_TABLES = (
             personal_column("campaign_id annotator_id study", "whose it is", "technical"),
         ),
     ),
+    PersonalTable(
+        "server_calls",
+        BY_ANNOTATOR,
+        (
+            personal_column(
+                "outcome state created_at sending_at settled_at",
+                "what their platform was told of the end of their visit",
+                "conduct",
+            ),
+            personal_column("decided_by", "who decided about it", "technical", withheld=NAMES_RESEARCHER),
+            personal_column(
+                "campaign_id id annotator_id assignment_id tries due_at attempt problem", "how it was told", "technical"
+            ),
+        ),
+    ),
 )

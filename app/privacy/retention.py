@@ -43,7 +43,11 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
-from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, has_unsettled_payments
+from app.record.deletion import (
+    delete_campaign_and_all_its_data_or_refuse,
+    has_unsettled_payments,
+    has_unsettled_server_calls,
+)
 
 log = logging.getLogger(__name__)
 
@@ -282,6 +286,9 @@ async def delete_campaign_if_still_due(
             return
         if await has_unsettled_payments(connection, campaign.id):
             log.warning("campaign %d is not deleted yet: payments are not sent or unclear", campaign.id)
+            return
+        if await has_unsettled_server_calls(connection, campaign.id):
+            log.warning("campaign %d is not deleted yet: calls to the platform are not made or unclear", campaign.id)
             return
         await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
         before = {"name": campaign.name, "because": PERIOD_TITLES[due.period]}

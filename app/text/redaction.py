@@ -117,3 +117,4 @@ def install_log_redaction() -> None:
     logging.setLogRecordFactory(RedactedRecord)
     sys.excepthook = print_redacted_traceback
     threading.excepthook = print_redacted_thread_traceback
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # below, it writes whole addresses, which may hold secrets

@@ -25,8 +25,8 @@ function offerPresets(settings, presets) {
   presets.hidden = false;
   for (const button of presets.querySelectorAll("[data-preset]")) {
     button.addEventListener("click", () => {
-      for (const [name, value] of Object.entries(JSON.parse(button.dataset.preset))) settings.elements[name].value = value;
       settings.elements.panel_title.value = button.textContent;
+      for (const [name, value] of Object.entries(JSON.parse(button.dataset.preset))) settings.elements[name].value = value;
       settings.dispatchEvent(new Event("input", { bubbles: true }));
       settings.elements.panel_query.focus();
     });

@@ -222,6 +222,10 @@ async def ids_of(engine: AsyncEngine, campaign):
                  SELECT campaign_id, min(id), 's1', '', 100, 'GBP', '', 'k', 1, 'ada', :now FROM annotators
                  WHERE campaign_id = :id GROUP BY campaign_id"""
     await execute_sql(engine, payment, id=campaign.id, now=NOW)
+    call = """INSERT INTO server_calls (campaign_id, annotator_id, assignment_id, outcome)
+              SELECT campaign_id, min(annotator_id), min(id), 'completed' FROM assignments
+              WHERE campaign_id = :id GROUP BY campaign_id"""
+    await execute_sql(engine, call, id=campaign.id)
     named_annotators = "SELECT min(pseudonym) FROM named_annotators WHERE campaign_id = :id"
     return {
         "annotator": await fetch_value(engine, named_annotators, id=campaign.id),
@@ -230,6 +234,7 @@ async def ids_of(engine: AsyncEngine, campaign):
         "answer": await fetch_value(engine, "SELECT max(seq) FROM responses WHERE campaign_id = :id", id=campaign.id),
         "alert": await fetch_value(engine, "SELECT max(id) FROM alerts WHERE campaign_id = :id", id=campaign.id),
         "payment": await fetch_value(engine, "SELECT max(id) FROM payments WHERE campaign_id = :id", id=campaign.id),
+        "call": await fetch_value(engine, "SELECT max(id) FROM server_calls WHERE campaign_id = :id", id=campaign.id),
         "invitation": await fetch_value(
             engine, "SELECT max(id) FROM invitations WHERE campaign_id = :id", id=campaign.id
         ),

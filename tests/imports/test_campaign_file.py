@@ -230,6 +230,8 @@ def test_what_is_written_names_every_setting_that_is_set():
         *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
         *("recruiting_title", "recruiting_description", "recruiting_minutes", "recruiting_filter_set"),
         *("recruiting_groups", "recruiting_excluded_groups", "recruiting_labels"),
+        *("call_completed", "call_failed_checks", "call_screened_out", "call_quota_full", "call_nothing_left"),
+        *("call_headers", "call_confirmation"),
     }
 
 

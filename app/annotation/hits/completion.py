@@ -11,24 +11,17 @@ from app.annotation.hits.campaign_index import PosteriorCache
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_replies import end_lease_and_build_no_hit_reply
+from app.annotation.hits.visit_outcome import (
+    may_end_visit_after_any_hit,
+    outcome_of_finished_visit_or_none,
+    store_server_call_of_outcome,
+)
 from app.annotation.platforms.platform import Completion, Platform, VisitOutcome
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
 from app.database.session import Driver, Record, fetch_first_row_or_none
 
 SELECT_CROWD_SETTINGS = text("SELECT slug, crowd_settings FROM campaigns WHERE id = :campaign")
-
-
-def may_end_visit_after_any_hit(assignment: AssignmentState) -> bool:
-    """Return whether the annotator may end the visit after any HIT. Without a limit on HITs nothing else may end it."""
-    return is_leaving_early_allowed(
-        PLATFORMS[assignment.platform], assignment.leave_early, assignment.hits_per_annotator
-    )
-
-
-def is_leaving_early_allowed(platform: Platform, leave_early: bool, hits_per_annotator: float | None) -> bool:  # noqa: FBT001
-    """Return whether a campaign with these settings lets annotators of a platform end the visit after any HIT."""
-    return leave_early or (platform.has_return_page and not hits_per_annotator)
 
 
 async def end_visit_or_find_next_hit(
@@ -44,34 +37,28 @@ async def end_visit_or_find_next_hit(
     return await end_lease_and_build_no_hit_reply(connection, assignment, "stopped", now=now)
 
 
-def outcome_of_finished_visit_or_none(next_hit: NextHit) -> VisitOutcome | None:
-    """Return how the visit ended; None while it goes on, and if the annotator left before any answer."""
-    if next_hit.reason == "held":
-        return "failed_checks"
-    if next_hit.reason == "withdrawn":  # a withdrawal can be taken back: it gives no code that stopping would not give
-        can_be_paid = next_hit.was_finished or may_end_visit_after_any_hit(next_hit.assignment)
-        return "completed" if next_hit.assignment.answered_here and can_be_paid else None
-    if not next_hit.is_finished:
-        return None
-    if next_hit.assignment.answered_here:
-        return "completed"
-    return None if next_hit.reason == "stopped" else "nothing_left"
-
-
-async def load_completion_if_visit_is_over(connection: Driver, next_hit: NextHit) -> Completion | None:
+async def load_completion_and_store_server_call_if_visit_is_over(
+    connection: Driver, next_hit: NextHit
+) -> Completion | None:
     """Return the way back after the visit; None if there is nothing to hand in, or the visit goes on."""
     outcome = outcome_of_finished_visit_or_none(next_hit)
-    return None if outcome is None else await load_completion_for_outcome(connection, next_hit.assignment, outcome)
+    if outcome is None:
+        return None
+    return await load_completion_and_store_server_call(connection, next_hit.assignment, outcome)
 
 
-async def load_completion_for_outcome(
+async def load_completion_and_store_server_call(
     connection: Driver, assignment: AssignmentState, outcome: VisitOutcome
 ) -> Completion:
+    """Return the way back. If it says that the platform is told of the outcome, the row of that call is stored."""
     row = await fetch_first_row_or_none(connection, SELECT_CROWD_SETTINGS, {"campaign": assignment.campaign_id}, Record)
     assert row is not None  # noqa: S101  (the assignment was found in this campaign)
-    return build_completion_of_campaign(
+    completion = build_completion_of_campaign(
         PLATFORMS[assignment.platform], assignment.arrival, row["crowd_settings"], row["slug"], outcome
     )
+    if completion.is_reported:
+        await store_server_call_of_outcome(connection, assignment, outcome)
+    return completion
 
 
 def build_completion_of_campaign(

@@ -8,8 +8,13 @@ from sqlalchemy import text
 from app.annotation.hits.assignment import DATABASE_TIME, AssignmentState
 from app.annotation.hits.next_hit import NextHit
 from app.annotation.hits.no_hit_reasons import NoHitReason
+from app.annotation.hits.visit_outcome import (
+    COMPLETE_ASSIGNMENT_AND_STORE_SERVER_CALL,
+    outcome_of_finished_visit_or_none,
+)
 from app.annotation.onboarding import visit_progress
 from app.annotation.platforms.assignments import AssignmentId
+from app.annotation.platforms.registry import names_of_platforms_with_server_calls
 from app.annotation.platforms.visit_limit import Visitor
 from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none
 
@@ -23,11 +28,6 @@ SELECT_ERASURE_REASON = text("""
     SELECT a.barred_reason AS reason, s.completed_at IS NOT NULL AS was_finished
     FROM annotators a JOIN assignments s ON s.campaign_id = a.campaign_id AND s.id = :assignment
     WHERE a.campaign_id = :campaign AND a.id = :annotator AND a.barred = 'erased'
-""")
-
-COMPLETE_ASSIGNMENT = text("""
-    UPDATE assignments SET completed_at = :now
-    WHERE campaign_id = :campaign AND id = :assignment AND completed_at IS NULL
 """)
 
 STORE_END_OF_BLOCKS = text("""
@@ -114,9 +114,12 @@ async def complete_assignment_if_finished_and_build_no_hit_reply(
         key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
         await execute_statement(connection, STORE_END_OF_BLOCKS, key)
     if refusal.is_finished and assignment.answered_here:
-        await execute_statement(
-            connection,
-            COMPLETE_ASSIGNMENT,
-            {"campaign": assignment.campaign_id, "assignment": assignment.assignment_id, "now": now},
-        )
+        parameters = {
+            "campaign": assignment.campaign_id,
+            "assignment": assignment.assignment_id,
+            "now": now,
+            "outcome": outcome_of_finished_visit_or_none(refusal),
+            "calling": names_of_platforms_with_server_calls(),
+        }
+        await execute_statement(connection, COMPLETE_ASSIGNMENT_AND_STORE_SERVER_CALL, parameters)
     return refusal

@@ -2,7 +2,7 @@
 
 A way back is a code or address with placeholders in braces: `{id}` is the person, other names are parameters of the
 link, and `{verification_code}` proves that Easel saw this person finish. Parameters of an address are posted as a form
-if its site wants that.
+if its site wants that. Easel's own server may also call such an address (`app.server_calls`).
 """
 
 import hmac
@@ -20,6 +20,7 @@ from app.annotation.platforms.platform import (
     Completion,
     Platform,
     ReturnSettings,
+    ServerCall,
     VisitOutcome,
     build_completion_by_code_or_url,
     code_or_url_template_or_none_for_outcome,
@@ -75,25 +76,63 @@ def build_panel_completion(
     details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
 ) -> Completion:
     """Return the campaign's code or address for an outcome, with its placeholders filled in."""
+    is_reported = bool(details) and call_address_template_or_none(return_settings, outcome) is not None
     template = code_or_url_template_or_none_for_outcome(return_settings, outcome)
     if template is None:
-        return Completion()
+        return Completion(is_reported=is_reported)
+    filled = template_with_values(template, details, return_settings)
+    completion = replace(
+        build_completion_by_code_or_url(details, {f"return_{outcome}": filled}, outcome), is_reported=is_reported
+    )
+    if completion.url is None or not is_posted_as_form(completion.url, return_settings.get("form_origins") or ()):
+        return completion
+    address, fields = form_address_and_fields(completion.url)
+    return replace(completion, url=address, fields=fields)
+
+
+def template_with_values(template: str, details: Mapping[str, str], return_settings: ReturnSettings) -> str:
+    """Return a code, or an address with encoded values, whose placeholders are filled in from an arrival."""
     values = dict(details)
     if (key := return_settings.get("panel_key")) and PERSON_PLACEHOLDER in details:
         code = verification_code(key, details[PERSON_PLACEHOLDER], return_settings["slug"])
         values[VERIFICATION_PLACEHOLDER] = code
-    is_url = template.startswith("https://")
+    is_url = template.startswith(("https://", "http://"))
 
     def filled_value(match: re.Match[str]) -> str:
         value = values.get(match[1], "")
         return quote(value, safe="") if is_url else value
 
-    filled = RETURN_PLACEHOLDER_PATTERN.sub(filled_value, template)
-    completion = build_completion_by_code_or_url(details, {f"return_{outcome}": filled}, outcome)
-    if completion.url is None or not is_posted_as_form(completion.url, return_settings.get("form_origins") or ()):
-        return completion
-    address, fields = form_address_and_fields(completion.url)
-    return replace(completion, url=address, fields=fields)
+    return RETURN_PLACEHOLDER_PATTERN.sub(filled_value, template)
+
+
+def call_address_template_or_none(return_settings: ReturnSettings, outcome: VisitOutcome) -> str | None:
+    """Return the address that Easel calls for an outcome; for a full quota, perhaps that of people screened out."""
+    template: str | None = return_settings.get(f"call_{outcome}")
+    if template is None and outcome == "quota_full":
+        template = return_settings.get("call_screened_out")
+    return template
+
+
+def build_server_call_of_panel_or_none(
+    details: Mapping[str, str], return_settings: ReturnSettings, outcome: VisitOutcome
+) -> ServerCall | None:
+    """Return the call for an outcome; None without an address, or if the arrival's ids were erased."""
+    template = call_address_template_or_none(return_settings, outcome)
+    if template is None or PERSON_PLACEHOLDER not in details:
+        return None
+    url = template_with_values(template, details, return_settings)
+    fields: dict[str, str] = {}
+    if return_settings["call_method"] == "POST":
+        url, fields = form_address_and_fields(url)
+    headers = dict(header.split(": ", 1) for header in return_settings["call_headers"])
+    return ServerCall(
+        return_settings["call_method"],
+        url,
+        fields,
+        headers,
+        confirmation=return_settings["call_confirmation"],
+        is_repeatable=return_settings["call_repeatable"],
+    )
 
 
 def panel_of_campaign_or_none(platform: Platform, crowd_settings: Mapping[str, Any]) -> Platform | None:
@@ -119,5 +158,6 @@ PLATFORM = Platform(
     build_completion=build_panel_completion,
     has_return_page=True,
     approves_by_list=True,
+    build_server_call_or_none=build_server_call_of_panel_or_none,
     set_up_by_campaign=panel_of_campaign_or_none,
 )

@@ -38,6 +38,29 @@ class Completion:
     fields: dict[str, str] = field(default_factory=dict)  # not empty: POST these as a form
     label: str = ""
     code: str | None = None
+    is_reported: bool = False  # Easel's server tells the platform
+
+
+@dataclass(frozen=True)
+class ServerCall:
+    """Call of Easel's server that tells a platform how a visit ended. Its address and headers may hold secrets.
+
+    Attributes:
+        method: GET or POST.
+        url: The address.
+        fields: Fields of a form to post; empty for GET.
+        headers: Further headers, by name.
+        confirmation: Text in the reply to a call that counted; empty if the status decides.
+        is_repeatable: Whether the platform counts a repeated call once.
+
+    """
+
+    method: str
+    url: str = field(repr=False)
+    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    confirmation: str = ""
+    is_repeatable: bool = False
 
 
 @dataclass(frozen=True)
@@ -126,6 +149,13 @@ def build_no_completion(
     return Completion()
 
 
+def build_no_server_call(
+    _details: Mapping[str, str], _return_settings: ReturnSettings, _outcome: VisitOutcome
+) -> ServerCall | None:
+    """Return None: the `build_server_call_or_none` of a platform whose server is not called."""
+    return None
+
+
 def return_no_form_origins(_settings: Settings) -> tuple[str, ...]:
     """Return no origins: the `form_origins` of a platform that receives no form."""
     return ()
@@ -160,6 +190,8 @@ class Platform:
         minimum_hourly_pay: Least pay per hour that the platform allows, by currency; empty if it states none.
         service: How Easel reaches the platform's service for submissions and money; None if it has none.
         completion_code_setting: Name of the campaign's setting with the code of completed visits.
+        build_server_call_or_none: As `build_completion`, return the call that tells the platform's server; None if
+            there is none.
         set_up_by_campaign: Return the platform as a campaign's settings describe it, or None if they do not; not set
             if the platform is the same in all campaigns.
 
@@ -186,6 +218,9 @@ class Platform:
     completion_code_setting: str = "return_completed"
     result_files: ResultFileFormat | None = None
     shares_assignment_ids: bool = False
+    build_server_call_or_none: Callable[[Mapping[str, str], ReturnSettings, VisitOutcome], ServerCall | None] = (
+        build_no_server_call
+    )
     set_up_by_campaign: "Callable[[Platform, Mapping[str, Any]], Platform | None] | None" = None
 
     def for_campaign_or_none(self, crowd_settings: Mapping[str, Any]) -> "Platform | None":

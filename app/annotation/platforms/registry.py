@@ -6,7 +6,7 @@ from typing import Any
 
 from app.annotation.platforms import easel_results, link, panel, personal, programs
 from app.annotation.platforms.mturk import platform as mturk
-from app.annotation.platforms.platform import Platform
+from app.annotation.platforms.platform import Platform, build_no_server_call
 from app.annotation.platforms.prolific import platform as prolific
 from app.annotation.platforms.result_format import ResultFileFormat
 
@@ -77,6 +77,15 @@ def open_link_url_of_campaign(base_url: str, link_key: str) -> str:
     """Return the address of a campaign's open link."""
     open_platform = next(platform for platform in platforms_with_pages() if platform.has_start_button)
     return f"{base_url}{open_platform.entry_path(link_key)}"
+
+
+def names_of_platforms_with_server_calls() -> list[str]:
+    """Return the names of platforms whose server may be told how visits end."""
+    return [
+        platform.name
+        for platform in PLATFORMS.values()
+        if platform.build_server_call_or_none is not build_no_server_call
+    ]
 
 
 def simulated_platform_names() -> list[str]:

@@ -65,7 +65,7 @@ def refuse_unknown_placeholders(template: str, known_placeholders: Collection[st
                 or "none, without the link parameters of a platform"
             )
             raise ValueError(f"there is no placeholder {{{name}}}; you can use {places}")
-    if template.startswith("https://") and "{" in urlsplit(template).netloc:
+    if template.startswith(("https://", "http://")) and "{" in urlsplit(template).netloc:
         raise ValueError("the host of an address cannot have placeholders")
 
 

@@ -89,6 +89,35 @@ FormOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterValid
 FrameOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_frame_origin)]
 
 
+CALL_ADDRESS_PATTERN = re.compile(r"https?://[^\s\"'<>\\]{1,500}")
+CALL_HEADER_PATTERN = re.compile(r"([A-Za-z0-9-]{1,100}): ?([!-~]([ -~]{0,998}[!-~])?)")
+# Headers that the connection sets itself.
+OWN_CALL_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "te"})
+
+
+def validate_call_address(address: str) -> str:
+    """Return an address that Easel's server may call: with a plain host, and without a name or password."""
+    if not CALL_ADDRESS_PATTERN.fullmatch(address):
+        raise ValueError("enter an address that begins with https://")
+    if RETURN_HOST_PATTERN.match(address.replace("http://", "https://", 1)) is None:
+        raise ValueError("this address has no usable host; begin it as in https://example.org/")
+    return address
+
+
+def validate_call_header(header: str) -> str:
+    """Return a header as `Name: value`."""
+    match = CALL_HEADER_PATTERN.fullmatch(header)
+    if match is None:
+        raise ValueError("write one header per line, such as Authorization: Bearer 0a1b2c")
+    if match[1].lower() in OWN_CALL_HEADERS:
+        raise ValueError(f"Easel sets the header {match[1]} itself")
+    return f"{match[1]}: {match[2]}"
+
+
+CallAddress = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_call_address)]
+CallHeader = Annotated[str, StringConstraints(strip_whitespace=True), AfterValidator(validate_call_header)]
+
+
 class CrowdSettings(InputModel):
     """Settings of a campaign for annotators' work."""
 
@@ -178,11 +207,50 @@ class CrowdSettings(InputModel):
         description="Code or https:// address for people who arrive when all tasks are done.",
     )  # fmt: skip
 
-    @field_validator("frame_origins", "form_origins", mode="before")
+    call_completed: CallAddress | None = Field(
+        default=Campaign.call_completed, title="Call for people who have finished",
+        json_schema_extra=EDITABLE | PRIVATE,
+        description="Address that Easel’s server calls once for each of them, so that they get their credit.",
+    )  # fmt: skip
+    call_failed_checks: CallAddress | None = Field(
+        default=Campaign.call_failed_checks, title="Call for failed checks", json_schema_extra=EDITABLE | PRIVATE,
+        description="Likewise, for people stopped by quality checks.",
+    )  # fmt: skip
+    call_screened_out: CallAddress | None = Field(
+        default=Campaign.call_screened_out, title="Call for people screened out", json_schema_extra=EDITABLE | PRIVATE,
+        description="Likewise, for people who did not qualify.",
+    )  # fmt: skip
+    call_quota_full: CallAddress | None = Field(
+        default=Campaign.call_quota_full, title="Call if a quota is full", json_schema_extra=EDITABLE | PRIVATE,
+        description="Likewise, for people whose quota is full. Empty: as for people screened out.",
+    )  # fmt: skip
+    call_nothing_left: CallAddress | None = Field(
+        default=Campaign.call_nothing_left, title="Call if no work is left", json_schema_extra=EDITABLE | PRIVATE,
+        description="Likewise, for people who arrive when all tasks are done.",
+    )  # fmt: skip
+    call_method: Literal["GET", "POST"] = Field(
+        default="GET", title="How Easel calls", json_schema_extra=EDITABLE,
+        description="GET, or POST with the parameters of the address as a form.",
+    )  # fmt: skip
+    call_headers: Annotated[list[CallHeader], Field(max_length=10)] = Field(
+        default=[], title="Headers of the calls", json_schema_extra=EDITABLE | PRIVATE,
+        description="One per line, for example: Authorization: Bearer 0a1b2c.",
+    )  # fmt: skip
+    call_confirmation: Annotated[str, StringConstraints(strip_whitespace=True, max_length=200), OneLine] = Field(
+        default=Campaign.call_confirmation, title="Text in the reply to a call that counted",
+        json_schema_extra=EDITABLE,
+        description="A reply without it means that the platform did not count the call. Empty: its status decides.",
+    )  # fmt: skip
+    call_repeatable: bool = Field(
+        default=False, title="The platform counts a repeated call once", json_schema_extra=EDITABLE,
+        description="Easel then repeats calls whose reply is missing. Otherwise, you decide about each of them.",
+    )  # fmt: skip
+
+    @field_validator("frame_origins", "form_origins", "call_headers", mode="before")
     @classmethod
-    def split_origin_lines(cls, origins: object) -> object:
+    def split_lines(cls, lines: object) -> object:
         """Split a text into lines, as forms and the command line send it."""
-        return [line for line in origins.splitlines() if line.strip()] if isinstance(origins, str) else origins
+        return [line for line in lines.splitlines() if line.strip()] if isinstance(lines, str) else lines
 
     @field_validator("panel_query")
     @classmethod
@@ -227,6 +295,26 @@ class CrowdSettings(InputModel):
         refuse_address_without_form_fields(template, info.data.get("form_origins", ()))
         return template
 
+    @field_validator(
+        "call_completed", "call_failed_checks", "call_screened_out", "call_quota_full", "call_nothing_left"
+    )
+    @classmethod
+    def validate_placeholders_of_call(cls, address: str | None, info: ValidationInfo) -> str | None:
+        """Check that an address names the person: a call without an id would credit nobody."""
+        if address is None:
+            return address
+        if not (query := info.data.get("panel_query", "")):
+            raise ValueError("only the server of another platform is called: describe its link, too")
+        if UNFINISHED_PRESET_PATTERN.search(address):
+            raise ValueError("put your own values in the places of YOUR-SITE, EXPERIMENT and TOKEN")
+        names = [*dict.fromkeys([PERSON_PLACEHOLDER, *parameter_names_of_query(query)])]
+        if info.data.get("panel_key"):
+            names.append(VERIFICATION_PLACEHOLDER)
+        refuse_unknown_placeholders(address, names)
+        if not placeholders_of_template(address):
+            raise ValueError("the address must name the person, such as by {id}")
+        return address
+
 
 RETURN_SETTING_NAMES = [
     name for name in CrowdSettings.model_fields if name.startswith("return_") or name.endswith("_code")
@@ -234,6 +322,7 @@ RETURN_SETTING_NAMES = [
 PANEL_SETTING_NAMES = (
     *("panel_title", "panel_query", "panel_submission", "panel_key", "frame_origins", "form_origins"),
 )
+CALL_SETTING_NAMES = tuple(name for name in CrowdSettings.model_fields if name.startswith("call_"))
 
 
 def note_on_form_origins_of_campaign_or_empty(campaign: Campaign) -> str:

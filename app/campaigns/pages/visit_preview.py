@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 
 from app.accounts.guards import require_researcher_without_csrf
 from app.accounts.roles import SEE_SETTINGS
-from app.annotation.hits import completion
+from app.annotation.hits import visit_outcome
 from app.annotation.hits.assignment import AssignmentState
 from app.annotation.hits.next_hit import HitOnPage, NextHit
 from app.annotation.hits.pages.hit_page import POLL_SECONDS
@@ -323,12 +323,14 @@ def hit_page_template_context(
         page.reason,
         was_finished=True,
     )
-    outcome = completion.outcome_of_finished_visit_or_none(next_hit)
+    outcome = visit_outcome.outcome_of_finished_visit_or_none(next_hit)
     here = "?" + urlencode({"at": page.key, "platform": platform.name})
     has_code = next_hit.is_finished and shown_campaign.hits_answered
     return {
         "next_hit": next_hit,
-        "may_leave": completion.is_leaving_early_allowed(platform, campaign.leave_early, campaign.hits_per_annotator),
+        "may_leave": visit_outcome.is_leaving_early_allowed(
+            platform, campaign.leave_early, campaign.hits_per_annotator
+        ),
         "last": visit_preview.is_last_previewed_hit(campaign, platform, page),
         "withdrawal": WithdrawalOffer(EXAMPLE_CODE, campaign.withdrawal == "self", here) if has_code else None,
         "look_again_seconds": POLL_SECONDS.get(page.reason),

@@ -1,3 +1,1 @@
-"""Pages of payments: the ledger (`ledger.py`) and submissions (`submissions.py`) for researchers, and the address for
-signed notices of the platform's service (`notices.py`).
-"""
+"""Pages of payments: the ledger and submissions for researchers, and the address for the service's notices."""

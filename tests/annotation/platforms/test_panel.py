@@ -9,6 +9,8 @@ from sqlalchemy import text
 
 from app.annotation.platforms.panel import verification_code
 from app.annotation.platforms.panel_presets import PANEL_PRESETS
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.settings import crowd_settings_of_campaign
 from app.campaigns.settings import CampaignSettings
 from tests.annotation.hits.campaigns import create_running_campaign, fetch_rows, fetch_value, form_fields
 
@@ -188,6 +190,18 @@ def test_a_preset_is_a_description_that_works(preset):
     }
     settings = CampaignSettings.model_validate({"name": "N", "question": "Q?", "panel_title": "Panel"} | key | own)
     assert settings.panel_query == preset["panel_query"]
+
+
+@pytest.mark.parametrize(
+    ("outcome", "status"), [("completed", 10), ("screened_out", 20), ("failed_checks", 30), ("quota_full", 40)]
+)
+async def test_people_from_cint_return_with_the_status_of_their_outcome(engine, outcome, status):
+    settings: dict[str, Any] = {**PANEL_PRESETS["Cint"], "panel_title": "Cint"}
+    campaign = await create_running_campaign(engine, **settings)
+    way_back = PLATFORMS["panel"].build_completion(
+        {"id": "r/1", "rid": "r/1"}, crowd_settings_of_campaign(campaign), outcome
+    )
+    assert way_back.url == f"https://samplicio.us/s/ClientCallBack.aspx?RIS={status}&RID=r%2F1"
 
 
 async def test_the_form_offers_the_presets(researcher, engine):

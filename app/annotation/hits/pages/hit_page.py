@@ -9,7 +9,7 @@ from functools import partial
 from fastapi import Request
 from fastapi.responses import HTMLResponse
 
-from app.annotation.hits import completion, gold_feedback, undo
+from app.annotation.hits import completion, gold_feedback, undo, visit_outcome
 from app.annotation.hits.assignment import AssignmentQuery, AssignmentState, load_assignment_and_update_cache
 from app.annotation.hits.leases import find_or_lease_next_hit
 from app.annotation.hits.next_hit import NextHit, is_last_hit_as_far_as_known
@@ -130,9 +130,9 @@ async def render_next_hit(
         "criterion_forms": assignment.shuffled_criteria_for_annotator(assignment.annotator_id),
         "platform": platform,
         "token": token,
-        "may_leave": completion.may_end_visit_after_any_hit(assignment),
-        "outcome": completion.outcome_of_finished_visit_or_none(next_hit),
-        "completion": await completion.load_completion_if_visit_is_over(connection, next_hit),
+        "may_leave": visit_outcome.may_end_visit_after_any_hit(assignment),
+        "outcome": visit_outcome.outcome_of_finished_visit_or_none(next_hit),
+        "completion": await completion.load_completion_and_store_server_call_if_visit_is_over(connection, next_hit),
         "instructions": instructions,
         "last": is_last,
         "gold": await gold_feedback.load_gold_feedback_or_none(connection, assignment, page_state.answered_hit_id),

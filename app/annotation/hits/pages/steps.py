@@ -89,7 +89,7 @@ async def render_onboarding_step(
     )
     outcome = context.get("outcome")
     context["completion"] = (
-        await completion.load_completion_for_outcome(connection, assignment, outcome) if outcome else None
+        await completion.load_completion_and_store_server_call(connection, assignment, outcome) if outcome else None
     )
     explanations = (context.get("feedback") or {}).get("explanations", ())
     context["explained"] = await markdown_texts_to_safe_html(*explanations, mark_formulas=assignment.latex)

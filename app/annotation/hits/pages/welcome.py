@@ -4,6 +4,7 @@ It is the first page of the open link. People from a platform see it as a previe
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from urllib.parse import urlencode
 
@@ -83,13 +84,17 @@ def render_may_not_take_part_page(
     arrival_details: Mapping[str, str],
     refusal: Forbidden,
 ) -> HTMLResponse:
-    """Return the page for a person who may not take part, with the way back of people who are screened out."""
+    """Return the page for a person who may not take part, with the way back of people who are screened out.
+
+    Nothing is stored about them, so the platform's server is not told.
+    """
     allow_campaign_sources_and_frames(request, campaign)
     set_request_language(request, campaign)
     way_back = completion.build_completion_of_campaign(
         platform, arrival_details, campaign.crowd_settings, campaign.slug, "screened_out"
     )
-    context = {"campaign": campaign, "platform": platform, "completion": way_back, "ended_because": refusal.code}
+    context = {"campaign": campaign, "platform": platform, "completion": replace(way_back, is_reported=False)}
+    context |= {"ended_because": refusal.code}
     return render_page(request, "may_not_take_part.html", context, status=refusal.status)
 
 

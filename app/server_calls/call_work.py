@@ -1,0 +1,188 @@
+"""Background work on calls to platforms' servers, so that a process may end at any moment.
+
+1. Take calls that are due and mark them as `sending`, with a random attempt; commit.
+2. Make each call once, unless the process slept since 1.
+3. Store the result, if the call still belongs to this attempt; commit.
+
+A process that ends between 1 and 3 may have made the call. After the deadline it becomes `unknown`; if the platform
+counts a repeated call once, it is prepared again instead.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Row, text
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.annotation.platforms.platform import ServerCall
+from app.annotation.platforms.registry import PLATFORMS
+from app.annotation.platforms.settings import CrowdSettings
+from app.background.metrics import PROCESS_METRICS
+from app.background.tasks import KeyedTasks
+from app.server_calls.http_call import CallResult
+
+log = logging.getLogger(__name__)
+
+Clock = Callable[[], Awaitable[datetime]]
+
+SERVER_CALLS_PAUSE_SECONDS = 5.0
+MAX_TRIES = 8  # repeated after 1, 4, 16, 64, 256, 360 and 360 minutes
+MAX_MINUTES_UNTIL_NEXT_TRY = 360
+MAX_CALLS_IN_FLIGHT = 20
+MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN = 4
+MAX_TIME_OF_CALL = timedelta(minutes=5)  # far longer than the call may take
+MAX_TIME_UNTIL_CALL = timedelta(seconds=20)  # after it, a process that slept makes no call
+SECONDS_TO_END_CALLS = 5.0  # when the server stops
+SETTLED_STATES = ("sent", "failed", "cancelled")
+
+TAKE_DUE_CALLS = text("""
+    WITH due AS (
+        SELECT campaign_id, id, row_number() OVER (PARTITION BY campaign_id ORDER BY due_at NULLS FIRST, id) AS place
+        FROM server_calls WHERE state = 'prepared' AND (due_at IS NULL OR due_at <= :now)
+    ), taken AS (
+        SELECT t.campaign_id, t.id
+        FROM server_calls t JOIN due USING (campaign_id, id)
+        LEFT JOIN unnest(CAST(:busy AS bigint[]), CAST(:calling AS int[])) AS in_flight (campaign, number)
+            ON in_flight.campaign = t.campaign_id
+        WHERE t.state = 'prepared' AND (t.due_at IS NULL OR t.due_at <= :now)
+        AND due.place <= :most_of_one - coalesce(in_flight.number, 0)
+        ORDER BY t.due_at NULLS FIRST, t.id LIMIT :most FOR NO KEY UPDATE OF t SKIP LOCKED
+    )
+    UPDATE server_calls t
+    SET state = 'sending', attempt = :attempt, tries = t.tries + 1, sending_at = :now, problem = ''
+    FROM taken, assignments s, annotators a, campaigns c
+    WHERE t.campaign_id = taken.campaign_id AND t.id = taken.id
+    AND s.campaign_id = t.campaign_id AND s.id = t.assignment_id
+    AND a.campaign_id = t.campaign_id AND a.id = t.annotator_id AND c.id = t.campaign_id
+    RETURNING t.campaign_id, t.id, t.outcome, t.tries, t.attempt, s.arrival, a.platform, c.slug, c.crowd_settings
+""")
+
+# Also for a call that another process has already taken for unclear; not for one that a person decided about.
+SETTLE_CALL = text("""
+    UPDATE server_calls SET state = :state, problem = :problem, due_at = :due_at, settled_at = :settled_at
+    WHERE campaign_id = :campaign AND id = :id AND attempt = :attempt AND state IN ('sending', 'unknown')
+""")
+
+SETTLE_INTERRUPTED_CALLS = text("""
+    UPDATE server_calls t SET problem = 'Easel was interrupted while it made this call.', due_at = NULL,
+        state = CASE WHEN c.crowd_settings ->> 'call_repeatable' = 'true' AND t.tries < :most_tries
+            THEN 'prepared' ELSE 'unknown' END
+    FROM campaigns c
+    WHERE c.id = t.campaign_id AND t.state = 'sending' AND t.sending_at <= CAST(:began_before AS timestamptz)
+""")
+
+
+class ServerCallWork:
+    """Makes the calls that are due; call `settle_interrupted_and_start_due_calls` repeatedly."""
+
+    def __init__(
+        self, database: AsyncEngine, clock: Clock, make_call: Callable[[ServerCall], Awaitable[CallResult]]
+    ) -> None:
+        self.database = database
+        self.clock = clock
+        self.make_call = make_call
+        self.calling = KeyedTasks[tuple[int, int]]("calls to platforms")
+
+    async def settle_interrupted_and_start_due_calls(self) -> None:
+        """Settle what ended processes left, and start to make all calls that are due."""
+        async with self.database.begin() as connection:
+            parameters = {"began_before": await self.clock() - MAX_TIME_OF_CALL, "most_tries": MAX_TRIES}
+            await connection.execute(SETTLE_INTERRUPTED_CALLS, parameters)
+        while await self.start_due_calls_and_count_them():
+            if len(self.calling) >= MAX_CALLS_IN_FLIGHT:
+                await self.calling.wait(first_only=True)
+
+    async def make_due_calls(self) -> None:
+        """Make all calls that are due now, and wait for their end."""
+        await self.settle_interrupted_and_start_due_calls()
+        await self.calling.wait()
+
+    async def stop(self) -> None:
+        """Give running calls a moment to end: one that is cancelled may have been counted."""
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.calling.wait(), SECONDS_TO_END_CALLS)
+        await self.calling.stop()
+
+    async def start_due_calls_and_count_them(self) -> int:
+        """Take calls that are due, as many as there is room for, and make them concurrently. Return their number."""
+        busy = Counter(campaign for campaign, _ in self.calling)
+        now = await self.clock()
+        parameters = {
+            "now": now,
+            "attempt": secrets.token_hex(8),
+            "busy": [*busy.keys()],
+            "calling": [*busy.values()],
+            "most_of_one": MAX_CALLS_IN_FLIGHT_PER_CAMPAIGN,
+            "most": MAX_CALLS_IN_FLIGHT - len(self.calling),
+        }
+        async with self.database.begin() as connection:
+            due = (await connection.execute(TAKE_DUE_CALLS, parameters)).all()
+        for row in due:
+            key = row.campaign_id, row.id
+            if key not in self.calling:  # else its last try is still running
+                self.calling.start(key, partial(self.make_call_and_store_result, row, taken_at=now))
+        return len(due)
+
+    async def make_call_and_store_result(self, row: Row[Any], *, taken_at: datetime) -> None:
+        """Make a call outside any transaction, and store its result."""
+        call = server_call_of_row_or_none(row)
+        if call is None:
+            state, problem, due_at = state_without_address(row), problem_without_address(row), None
+        elif await self.clock() - taken_at > MAX_TIME_UNTIL_CALL:
+            state, problem, due_at = "prepared", "Easel was interrupted before it made this call.", None
+        else:
+            result = await self.make_call(call)
+            state, wait = state_and_wait_after_call(result, row.tries, is_repeatable=call.is_repeatable)
+            problem, due_at = result.problem, await self.clock() + wait if wait else None
+        if state != "sent":
+            log.warning("a call for campaign %s is %s: %s", row.slug, state, problem)
+            PROCESS_METRICS.count("easel_server_calls_failed_total", state)
+        parameters = {
+            "campaign": row.campaign_id,
+            "id": row.id,
+            "attempt": row.attempt,
+            "state": state,
+            "problem": problem,
+            "due_at": due_at,
+            "settled_at": await self.clock() if state in SETTLED_STATES else None,
+        }
+        async with self.database.begin() as connection:
+            await connection.execute(SETTLE_CALL, parameters)
+
+
+def server_call_of_row_or_none(row: Row[Any]) -> ServerCall | None:
+    """Return the call by the campaign's present settings; None without an address, or if its ids were erased."""
+    settings = dict(CrowdSettings.model_construct(**row.crowd_settings)) | {"slug": row.slug}
+    return PLATFORMS[row.platform].build_server_call_or_none(row.arrival, settings, row.outcome)
+
+
+def state_without_address(row: Row[Any]) -> str:
+    return "failed" if row.arrival else "cancelled"
+
+
+def problem_without_address(row: Row[Any]) -> str:
+    if not row.arrival:
+        return "The ids of this person were erased."
+    return "The settings have no address for this outcome any more."
+
+
+def state_and_wait_after_call(result: CallResult, tries: int, *, is_repeatable: bool) -> tuple[str, timedelta | None]:
+    """Return the state of a call after its result, and the time until it is repeated, if it is."""
+    if result.kind == "accepted":
+        return "sent", None
+    if result.kind == "refused":
+        return "failed", None
+    if result.kind == "unclear" and not is_repeatable:
+        return "unknown", None
+    if tries >= MAX_TRIES:
+        return ("failed" if result.kind == "not_made" else "unknown"), None
+    wait = timedelta(minutes=min(4 ** (tries - 1), MAX_MINUTES_UNTIL_NEXT_TRY))
+    asked = timedelta(seconds=result.retry_after_seconds)
+    return "prepared", max(wait, min(asked, timedelta(minutes=MAX_MINUTES_UNTIL_NEXT_TRY)))

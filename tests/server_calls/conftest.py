@@ -1,0 +1,20 @@
+"""A platform on loopback, for every test of calls to platforms."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from app import main
+from tests.server_calls.fake_platform import FakePlatform, fake_platform
+
+
+@pytest.fixture(autouse=True)
+def no_calls_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test takes the turns itself."""
+    monkeypatch.setattr(main, "SERVER_CALLS_PAUSE_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def platform() -> Iterator[FakePlatform]:
+    with fake_platform() as fake:
+        yield fake
