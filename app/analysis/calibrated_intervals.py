@@ -130,7 +130,10 @@ def evidence_with_judgments_added(
 
 
 FIND_POSTERIOR_SCORES = f"""
-    SELECT p.score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {IS_RETIRED_SQL}
+    SELECT CASE WHEN $3::int = 0 THEN p.score ELSE (
+               SELECT o.score FROM posteriors o WHERE o.campaign_id = p.campaign_id AND o.revision = p.revision
+               AND o.criterion = $3 AND o.subject = p.subject
+           ) END AS score, CASE WHEN {is_judgeable_sql("p", unjudged_limit="$2::int")} AND NOT {IS_RETIRED_SQL}
                          THEN 1 ELSE 0 END AS in_pool
     FROM posteriors p WHERE {present_posteriors_condition_sql("$1")} ORDER BY p.subject
 """
@@ -139,11 +142,10 @@ FIND_POSTERIOR_SCORES = f"""
 async def load_numbers_and_scores_of_goal_items(
     connection: AsyncConnection, campaign: Campaign
 ) -> tuple[Integers, Array]:
-    """Return the numbers of the items that count for a goal, and their scores, (n,)."""
+    """Return the numbers of the items that count for a goal, and their scores by its criterion, (n,)."""
     driver = await driver_of(connection)
-    columns = await fetch_array_by_column_on_driver(
-        driver, FIND_POSTERIOR_SCORES, (campaign.id, campaign.unjudged_people), score="f8", in_pool="i4"
-    )
+    arguments = campaign.id, campaign.unjudged_people, campaign.goal_criterion.number
+    columns = await fetch_array_by_column_on_driver(driver, FIND_POSTERIOR_SCORES, arguments, score="f8", in_pool="i4")
     items = numbers_of_goal_items(campaign, columns["in_pool"] > 0)
     score: Array = columns["score"]
     return items, score[items]

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from app.annotation.onboarding.entry_questions import error_by_wrong_question_line
 from app.campaigns.choice_titles import choice_title_by_value, has_setting_choices
 from app.campaigns.form_sections import (
+    ASKED_BY_SETTING,
     CRITERIA_SETTING,
     CRITERIA_SHOWN_SETTING,
     DESIGN_SETTINGS_SETTING,
@@ -33,6 +34,7 @@ from app.selection.registry import SELECTION_RULES
 
 MULTILINE_SETTINGS = ("question",)
 MAX_SINGLE_LINE_CHARACTERS = 500  # texts that may be longer get a field of several lines
+ALL_CRITERIA_TITLE = "All criteria together"
 CRITERION_SWITCH_TITLES = {"": "Same as the campaign", "yes": "Yes", "no": "No"}
 POINT_SCALE_SETTINGS = (
     "low_label",
@@ -149,6 +151,7 @@ def build_form_sections(
     fields_by_setting[CRITERIA_SETTING] = build_criteria_fields(
         schema["$defs"]["CriterionSettings"]["properties"], values, errors or {}
     )
+    fields_by_setting[ASKED_BY_SETTING] = build_deciding_criterion_fields(fields_by_setting[ASKED_BY_SETTING], values)
     return [
         FormSection(
             group.step,
@@ -259,6 +262,13 @@ def build_criteria_fields(
         for number in range(MAX_CRITERIA)
         for field in build_criterion_fields(f"{CRITERIA_SETTING}.{number}.", properties, values, errors)
     ]
+
+
+def build_deciding_criterion_fields(text_fields: Sequence[FormField], values: Mapping[str, str]) -> list[FormField]:
+    """Return the field of the deciding criterion with the names of the criteria as choices; none without criteria."""
+    names = [values.get(f"{CRITERIA_SETTING}.{number}.name", "").strip() for number in range(MAX_CRITERIA)]
+    choices = {"": ALL_CRITERIA_TITLE} | {name: name for name in names if name}
+    return [replace(field, kind="choice", choices=choices) for field in text_fields] if len(choices) > 1 else []
 
 
 def build_criterion_fields(

@@ -131,7 +131,7 @@ FORM_FIELD_GROUPS = (
     SettingGroup(
         "how-much",
         "What do you need?",
-        ("goal", "best_items", "threshold", *GOAL_NUMBER_SETTINGS, "when_reached"),
+        ("goal", "best_items", "threshold", *GOAL_NUMBER_SETTINGS, ASKED_BY_SETTING, "when_reached"),
     ),
     SettingGroup(
         "how-much",
@@ -167,7 +167,7 @@ FORM_FIELD_GROUPS = (
     SettingGroup(
         "advanced",
         "How items are chosen",
-        ("rule", ASKED_BY_SETTING, "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
+        ("rule", "selection", "hits_per_iteration", "leaders_as_companions", "seed"),
     ),
     SettingGroup("advanced", "Notifications", tuple(AlertSettings.model_fields)),
     SettingGroup("advanced", "List of campaigns", tuple(TagSettings.model_fields)),

@@ -16,7 +16,7 @@ from app.campaigns.needs import (
     need_field_name,
 )
 from app.campaigns.settings import CampaignSettings
-from app.goals.settings import GOAL_TITLES, NO_GOAL, hint_that_design_has_no_goal_or_empty
+from app.goals.settings import GOAL_TITLES, NO_GOAL, do_all_criteria_decide, hint_that_design_has_no_goal_or_empty
 
 GOAL_SETTING = "goal"
 COLLECTS_ALL_NOTE = "It collects all judgments wanted."
@@ -74,8 +74,9 @@ class NeedForm:
     @property
     def no_goal_note_or_empty(self) -> str:
         """Return why the campaign cannot have a goal, and what it does instead; empty if it can have one."""
+        lacks_one = do_all_criteria_decide(self.settings.criteria, self.settings.asked_by)
         hint = hint_that_design_has_no_goal_or_empty(
-            self.settings.design_with_settings, has_criteria=bool(self.settings.criteria)
+            self.settings.design_with_settings, lacks_deciding_criterion=lacks_one
         )
         return hint and f"{hint} {COLLECTS_ALL_NOTE}"
 

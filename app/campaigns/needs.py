@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from app.campaigns.form_sections import GOAL_NUMBER_SETTINGS, NEED_FIELD
+from app.campaigns.form_sections import ASKED_BY_SETTING, GOAL_NUMBER_SETTINGS, NEED_FIELD
 from app.campaigns.setting_types import can_law_serve_rule, is_pairs_rule_best
 from app.campaigns.settings import CampaignSettings
 from app.errors import Invalid, shorten_echo
-from app.goals.settings import NO_GOAL, Goal, reason_goal_is_refused_or_empty
+from app.goals.settings import NO_GOAL, Goal, do_all_criteria_decide, reason_goal_is_refused_or_empty
 from app.inference.online.laws import ONLINE_LAWS
 from app.selection.registry import SELECTION_RULES
 
@@ -123,9 +123,8 @@ def do_values_count_as_labels(settings: CampaignSettings) -> bool:
 def is_goal_possible(settings: CampaignSettings, goal: Goal) -> bool:
     """Return whether a campaign with these settings can have this goal."""
     tried = settings.model_copy(update={"goal": goal, "when_reached": "tell"})
-    return not reason_goal_is_refused_or_empty(
-        tried, settings.design_with_settings, has_criteria=bool(settings.criteria)
-    )
+    lacks_one = do_all_criteria_decide(settings.criteria, settings.asked_by)
+    return not reason_goal_is_refused_or_empty(tried, settings.design_with_settings, lacks_deciding_criterion=lacks_one)
 
 
 def name_of_need_of_settings(settings: CampaignSettings) -> str:
@@ -152,6 +151,8 @@ def form_values_of_chosen_need_or_refuse(
     need = NEED_BY_NAME.get(name)
     if need is None and name != CUSTOM_NEED:
         raise Invalid(f"There is no need “{shorten_echo(name)}”. Choose one of the cards.", code="need_unknown")
+    if ASKED_BY_SETTING in entered_values:  # the same step chooses it, and goals depend on it
+        settings = settings.model_copy(update={ASKED_BY_SETTING: entered_values[ASKED_BY_SETTING]})
     values = {
         setting: entered_values[field]
         for setting in (need.numbers if need else CUSTOM_NUMBERS)

@@ -62,7 +62,7 @@ from app.designs.registry import DEFAULT_DESIGN, DESIGNS, make_design
 from app.designs.remarks import RemarkSettings
 from app.designs.unjudged import UnjudgedSettings
 from app.errors import Invalid, strip_validator_prefix
-from app.goals.settings import GoalSettings, reason_goal_is_refused_or_empty
+from app.goals.settings import GoalSettings, do_all_criteria_decide, reason_goal_is_refused_or_empty
 from app.http.languages.catalogue import BROWSER_LANGUAGE
 from app.inference.online.laws import ONLINE_LAWS
 from app.privacy.settings import PrivacySettings
@@ -188,7 +188,7 @@ class CampaignSettings(
     )  # fmt: skip
     asked_by: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default=Campaign.asked_by, title="Deciding criterion",
-        description="Criterion whose scores decide what is asked next. Empty: all criteria together.",
+        description="Criterion that decides what is asked next, and that the goal is about. Empty: all together.",
     )  # fmt: skip
     selection: Selection = Field(
         default="streaming", title="Schedule",
@@ -405,8 +405,8 @@ class CampaignSettings(
     @model_validator(mode="after")
     def validate_goal_and_what_is_asked(self) -> Self:
         """Check that a goal is about places on one scale, and that the fixed set and conditions can be asked about."""
-        design = self.design_with_settings
-        goal_problem = reason_goal_is_refused_or_empty(self, design, has_criteria=bool(self.criteria))
+        design, lacks_one = self.design_with_settings, do_all_criteria_decide(self.criteria, self.asked_by)
+        goal_problem = reason_goal_is_refused_or_empty(self, design, lacks_deciding_criterion=lacks_one)
         problems = {"goal": goal_problem, **problem_by_setting_of_who_judges(self, design)}
         for field, problem in problems.items():
             if problem:

@@ -183,7 +183,9 @@ class StepPage:
 def no_goal_or_checks_reason_by_field(campaign: Campaign) -> dict[str, str]:
     """Return the reasons why goal or checks are unavailable, by form field."""
     return {
-        "goal": hint_that_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria),
+        "goal": hint_that_design_has_no_goal_or_empty(
+            campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion
+        ),
         "checks_percent": hint_that_hits_cannot_show_checks_or_empty(campaign),
     }
 

@@ -3,13 +3,13 @@
 A card shows only what is known: a figure that cannot be told yet is left out.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import numpy as np
 
 from app.campaigns.forecast_findings import ForecastFindings
-from app.dashboard.goal_texts import goal_heading, mostly_repeats_warning_or_empty
+from app.dashboard.goal_texts import goal_heading, is_goal_about_criterion_on_page, mostly_repeats_warning_or_empty
 from app.dashboard.precision import median_interval_half_width
 from app.dashboard.snapshot import CampaignSnapshot
 from app.designs.campaign import Campaign
@@ -80,13 +80,21 @@ class Cards:
 
 def build_dashboard_cards(snapshot: CampaignSnapshot, progress: Progress | None) -> Cards:
     """Return the cards, given the progress towards the goal if it is known."""
-    has_goal = snapshot.campaign.goal != NO_GOAL
+    has_goal = is_goal_about_criterion_on_page(snapshot)
     return Cards(
-        goal_card(snapshot, progress) if has_goal else precision_or_items_judged_card(snapshot),
+        goal_card(snapshot, progress) if has_goal else precision_card_with_goal_criterion(snapshot),
         progress_card(snapshot),
         annotator_count_card(snapshot),
         spent_and_expected_cost_card(snapshot) if snapshot.campaign.pay_per_hit else None,
     )
+
+
+def precision_card_with_goal_criterion(snapshot: CampaignSnapshot) -> GoalCard:
+    """Return the card on precision; in a campaign whose goal is about another criterion, it names that one."""
+    card, campaign = precision_or_items_judged_card(snapshot), snapshot.campaign
+    if campaign.goal == NO_GOAL:
+        return card
+    return replace(card, notes=(*card.notes, f"The goal is about {campaign.goal_criterion.name}."))
 
 
 def precision_or_items_judged_card(snapshot: CampaignSnapshot) -> GoalCard:

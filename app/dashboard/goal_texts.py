@@ -42,6 +42,11 @@ def goal_heading(campaign: Campaign, progress: Progress | None) -> str:
     return "Goal not reached" if campaign.status == "finished" and progress and not progress.is_reached else "Goal"
 
 
+def is_goal_about_criterion_on_page(snapshot: CampaignSnapshot) -> bool:
+    """Return whether the campaign has a goal, and it is about the criterion that the page shows."""
+    return snapshot.campaign.goal != NO_GOAL and snapshot.criterion.number == snapshot.campaign.goal_criterion.number
+
+
 class GoalPosition(NamedTuple):
     """Progress of a campaign towards its goal, and the line that the goal draws through the ranking, if any."""
 
@@ -50,9 +55,13 @@ class GoalPosition(NamedTuple):
 
 
 def goal_position_if_quickly_computed(snapshot: CampaignSnapshot) -> GoalPosition:
-    """Compute the progress towards the goal; empty without a goal, or where that would take too long for a page."""
+    """Compute the progress towards the goal.
+
+    Empty without a goal, on the page of another criterion, or where that would take too long for a page.
+    """
     campaign, evidence = snapshot.campaign, snapshot.precision.evidence
-    if campaign.goal == NO_GOAL or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
+    has_goal = is_goal_about_criterion_on_page(snapshot)
+    if not has_goal or snapshot.unread_answers or not can_measure_goal_quickly(evidence):
         return GoalPosition()
     items = numbers_of_goal_items(campaign, ~snapshot.is_gone)
     estimates, measured_by = evidence.goal_estimates(campaign, snapshot.precision.intervals)

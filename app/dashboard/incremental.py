@@ -236,7 +236,7 @@ class PrecisionReplay(IncrementalReplay[Precision]):
             if position is None or position.remaining_response_count:
                 return None
             watermark, interval = position.until, await asyncio.to_thread(position.state.newest_median_half_width)
-            if criterion.campaign.goal != NO_GOAL:
+            if criterion.campaign.goal != NO_GOAL and criterion.number == criterion.campaign.goal_criterion.number:
                 await self.recompute_and_cache_goal_progress(connection, criterion.campaign, position.state)
         self.typical_intervals[campaign_id_and_criterion_number(criterion)] = watermark, interval
         return interval

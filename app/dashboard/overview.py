@@ -69,7 +69,7 @@ async def load_whole_campaign_context(
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),
         "rehearsal_lessons": await load_rehearsal_lessons_or_none(connection, campaign),
         "square": await square_counts.load_counts_or_none(connection, campaign, now=now),
-        "can_have_goal": can_have_goal(campaign.design, has_criteria=campaign.has_criteria),
+        "can_have_goal": can_have_goal(campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion),
     }
 
 

@@ -236,6 +236,16 @@ class Campaign(LabelledCampaign, LearningCampaign, SelectingCampaign):
         """Return the campaign's update law. It is that of each criterion: where classes count, all have as many."""
         return self.criteria[0].law
 
+    @property
+    def lacks_deciding_criterion(self) -> bool:
+        """Return whether several criteria decide together what is asked."""
+        return self.asked_criterion is None
+
+    @property
+    def goal_criterion(self) -> Criterion[Self]:
+        """Return the criterion that a goal is about: the deciding one, else the first."""
+        return self.criteria[self.asked_criterion or 0]
+
     def find_criterion_or_refuse(self, name: str | None) -> Criterion[Self]:
         """Return the criterion of this name, the first one without a name.
 

@@ -57,7 +57,7 @@ async def show_goal(database: Database, fits: ProcessFits, slug: str) -> GoalPro
         campaign = await load_campaign_by_slug_or_refuse(connection, slug)
         if campaign.status == "draft":
             raise Conflict(f"“{campaign.name}” is a draft: no one has answered yet.", code="not_launched")
-        judgments_read = await fits.load_and_cache_calibrated_evidence(connection, campaign.criteria[0])
+        judgments_read = await fits.load_and_cache_calibrated_evidence(connection, campaign.goal_criterion)
         progress = await load_goal_progress_or_none(
             connection, campaign, await judgments_read.estimate_goal_in_thread(campaign)
         )

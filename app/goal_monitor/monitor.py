@@ -71,7 +71,7 @@ async def scan_goal_and_act_unless_overtaken(
         if not can_answers_change_goal_state(campaign):
             return GoalScanState(None)
         evidence = await calibrated_intervals.load_calibrated_evidence_extending_previous(
-            connection, campaign.criteria[0], last_position.evidence_read if last_position else None
+            connection, campaign.goal_criterion, last_position.evidence_read if last_position else None
         )
         progress = await load_goal_progress_or_none(
             connection, campaign, await evidence.estimate_goal_in_thread(campaign)

@@ -131,12 +131,14 @@ def describe_goal(campaign: Campaign) -> str:
     each_text = " for each item" if campaign.when_reached == RELEASE_ITEMS else ""
     tolerance_text = f", up to differences of {campaign.goal_within:g} points" if campaign.goal_within else ""
     certainty_text = f"with {campaign.goal_percent} % probability{each_text}{tolerance_text}"
+    by = f" by {campaign.goal_criterion.name}" if campaign.has_criteria else ""
+    intervals = f"intervals of ±{campaign.goal_width:g} points or less"
     return {
-        "best": f"We know the best {campaign.best_items:,} items {certainty_text}",
-        "threshold": f"We know which items are above {campaign.threshold:g} {certainty_text}",
-        "order": f"We know the ranking {certainty_text}",
-        "intervals": f"{campaign.goal_percent} % of items have intervals of ±{campaign.goal_width:g} points or less",
-        "halves": f"Two halves of the answers agree with a correlation of {campaign.goal_correlation:g}",
+        "best": f"We know the best {campaign.best_items:,} items{by} {certainty_text}",
+        "threshold": f"We know which items are above {campaign.threshold:g}{by} {certainty_text}",
+        "order": f"We know the ranking{by} {certainty_text}",
+        "intervals": f"{campaign.goal_percent} % of items have {intervals}{by}",
+        "halves": f"Two halves of the answers agree{by} with a correlation of {campaign.goal_correlation:g}",
     }[campaign.goal]
 
 

@@ -1,5 +1,6 @@
 """Settings of a campaign's goal."""
 
+from collections.abc import Sequence
 from typing import Annotated, Literal, Protocol
 
 from pydantic import Field
@@ -101,29 +102,35 @@ def best_goal_covers_all_reason_or_empty(campaign: Campaign, item_count: int) ->
     return f"The goal of “{campaign.name}” cannot be measured: {problem}. {advice}"
 
 
-def reason_design_has_no_goal_or_empty(design: Design, *, has_criteria: bool) -> str:
+def do_all_criteria_decide(criteria: Sequence[object], asked_by: str) -> bool:
+    """Return whether several criteria decide together what is asked, so a goal would be about none of them."""
+    return bool(criteria) and not asked_by
+
+
+def reason_design_has_no_goal_or_empty(design: Design, *, lacks_deciding_criterion: bool) -> str:
     """Return why no campaign of this design can have a goal, as the end of a sentence; empty if it can."""
     if design.value_kind not in SCALE_ANSWER_KINDS:
         return f"a goal needs answers on a scale, and “{design.title}” does not give any"
-    if has_criteria:
-        return "a goal is about one question, and the campaign has several criteria"
+    if lacks_deciding_criterion:
+        return "a goal is about one criterion, so a draft first needs a “Deciding criterion”"
     return ""
 
 
-def hint_that_design_has_no_goal_or_empty(design: Design, *, has_criteria: bool) -> str:
+def hint_that_design_has_no_goal_or_empty(design: Design, *, lacks_deciding_criterion: bool) -> str:
     """Return a sentence for the form that no campaign of this design can have a goal; empty if it can."""
-    reason = reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)
+    reason = reason_design_has_no_goal_or_empty(design, lacks_deciding_criterion=lacks_deciding_criterion)
     return reason and f"This campaign cannot have a goal: {reason}."
 
 
-def can_have_goal(design: Design, *, has_criteria: bool) -> bool:
+def can_have_goal(design: Design, *, lacks_deciding_criterion: bool) -> bool:
     """Return whether a campaign of this design can have a goal: its answers are on one scale."""
-    return not reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)
+    return not reason_design_has_no_goal_or_empty(design, lacks_deciding_criterion=lacks_deciding_criterion)
 
 
-def reason_goal_is_refused_or_empty(settings: ChosenGoal, design: Design, *, has_criteria: bool) -> str:
+def reason_goal_is_refused_or_empty(settings: ChosenGoal, design: Design, *, lacks_deciding_criterion: bool) -> str:
     """Return why a campaign with these settings cannot have its goal; empty if it can."""
-    if settings.goal != NO_GOAL and (reason := reason_design_has_no_goal_or_empty(design, has_criteria=has_criteria)):
+    reason = reason_design_has_no_goal_or_empty(design, lacks_deciding_criterion=lacks_deciding_criterion)
+    if settings.goal != NO_GOAL and reason:
         return reason
     if settings.when_reached == RELEASE_ITEMS and settings.goal not in GOALS_OF_SINGLE_ITEMS:
         return f"“{GOAL_TITLES[settings.goal]}” is about all items together, so no item can be released on its own"

@@ -104,7 +104,7 @@ async def forecast_cost_of_goal_or_refuse(
         campaign = await load_campaign_with_progress_or_refuse(connection, slug)
         refuse_unless_forecastable(campaign)
         evidence = (
-            await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, campaign.criteria[0])
+            await calibrated_intervals.load_calibrated_evidence_extending_previous(connection, campaign.goal_criterion)
         ).evidence
         crowd = (
             POPULATIONS[like] if like in POPULATIONS else await load_earlier_evidence(connection, like, evidence.law)
@@ -248,7 +248,9 @@ def format_seconds_in_words(seconds: float) -> str:
 def refuse_unless_forecastable(campaign: CampaignWithProgress) -> None:
     name = f"“{campaign.name}”"
     if campaign.goal == NO_GOAL:
-        if reason := reason_design_has_no_goal_or_empty(campaign.design, has_criteria=campaign.has_criteria):
+        if reason := reason_design_has_no_goal_or_empty(
+            campaign.design, lacks_deciding_criterion=campaign.lacks_deciding_criterion
+        ):
             raise Conflict(f"{name} cannot have a goal: {reason}.", code="no_goal_possible")
         advice = "Choose one in its settings: the step “How much” asks what you need."
         raise Conflict(f"{name} has no goal. {advice}", code="no_goal")
@@ -289,7 +291,7 @@ async def load_forecast_priors(connection: AsyncConnection, campaign: CampaignWi
     """
     priors = default_priors_of_law(MEANS_LAW, campaign.item_count)
     if campaign.law.family is MEANS_LAW.family:
-        own_priors = np.array(await replay.load_prior_columns(connection, campaign.criteria[0]))
+        own_priors = np.array(await replay.load_prior_columns(connection, campaign.goal_criterion))
         has_own_prior = np.isfinite(own_priors).all(axis=0)
         priors[:, has_own_prior] = own_priors[:, has_own_prior]
     return priors
@@ -299,9 +301,12 @@ async def load_past_comparisons(connection: AsyncConnection, campaign: CampaignW
     """Load the judgments that the campaign's rule reads; none if the plan does not ask by them."""
     if not campaign.rule.reads_comparisons or is_forecast_asked_evenly(campaign, campaign.item_count):
         return NO_COMPARISONS
-    columns = await load_judgment_column_by_name(connection, campaign.id, limit=MAX_COMPARISON_HITS)
+    criterion = campaign.goal_criterion
+    columns = await load_judgment_column_by_name(
+        connection, campaign.id, limit=MAX_COMPARISON_HITS, criterion=criterion.number
+    )
     hits = np.unique(columns["seq"], return_inverse=True)[1]
-    points = campaign.criteria[0].design.values_to_points(columns["value"], hits)
+    points = criterion.design.values_to_points(columns["value"], hits)
     return PastComparisons(hits, columns["item"].astype(np.int64), points / MAX_POINTS)
 
 
@@ -309,7 +314,7 @@ async def load_earlier_evidence(connection: AsyncConnection, slug: str, law: Law
     """Load the evidence of an earlier campaign for this law, whatever its own law is."""
     return (
         await calibrated_intervals.load_calibrated_evidence_extending_previous(
-            connection, (await load_campaign_by_slug_or_refuse(connection, slug)).criteria[0], law=law
+            connection, (await load_campaign_by_slug_or_refuse(connection, slug)).goal_criterion, law=law
         )
     ).evidence
 

@@ -7,6 +7,7 @@ from app.goal_monitor.monitor import CAMPAIGN_SCANS, scan_goal_and_act_unless_ov
 from app.http.dependencies import get_now
 from app.quality.rule_monitor import CampaignMonitor
 from tests.annotation.hits.campaigns import NOW, fetch_value
+from tests.annotation.hits.criteria import create_campaign_that_agrees_about_fluency
 from tests.api.conftest import API
 
 SETTINGS = {"name": "Goal", "question": "How frequent?", "items_per_hit": 3, "judgments_per_item": 4, "goal_width": 50}
@@ -101,3 +102,13 @@ async def test_who_gets_nothing_more_makes_the_server_look_at_the_goal(app, api_
     app.state.campaign_monitor.request_scan = asked.append
     work = await api_client.post(f"{address}/hits", json={"annotator": "p0"})
     assert (work.json()["reason"], len(asked)) == ("seen_all", 1)
+
+
+async def test_programs_read_how_near_the_deciding_criterion_is(engine, api_client):
+    campaign = await create_campaign_that_agrees_about_fluency(
+        engine, goal="best", best_items=2, goal_within=10, judgments_per_item=40, asked_by="fluency"
+    )
+    goal = (await api_client.get(f"{API}/campaigns/{campaign.slug}/goal")).json()
+    assert goal["reached"]
+    expected = "We know the best 2 items by fluency with 95 % probability, up to differences of 10 points"
+    assert goal["goal"] == expected

@@ -125,3 +125,25 @@ async def test_after_the_launch_the_need_is_shown_with_the_reason_why_it_stays(r
     form = {"goal": "best", "goal_percent": "90", "when_reached": "tell", "judgments_per_item": "10"}
     assert (await researcher.post(address, data=form)).status_code == 303
     assert await fetch_rows(engine, "SELECT goal_settings->>'goal_percent', rule FROM campaigns") == [("90", "best")]
+
+
+CRITERIA = [{"name": name, "question": f"How {name}?"} for name in ("fluent", "adequate")]
+
+
+def test_the_deciding_criterion_and_the_goal_are_chosen_in_one_step():
+    before = settings(criteria=CRITERIA)
+    entered = {"need": "best", "need.best.best_items": "5", "asked_by": "fluent"}
+    after = step_input.parse_settings_with_step_form(before, "how-much", entered)
+    assert (after.goal, after.rule, after.best_items, after.asked_by) == ("best", "best", 5, "fluent")
+    without = step_input.parse_settings_with_step_form(after, "how-much", {"need": "best", "asked_by": ""})
+    assert (without.goal, without.rule, without.asked_by) == ("none", "best", "")
+
+
+async def test_the_step_how_much_offers_the_criteria_that_can_decide(engine, researcher):
+    campaign = await create_draft(engine, criteria=CRITERIA)
+    address = f"/admin/campaigns/{campaign.slug}/settings/how-much"
+    page = (await researcher.get(address)).text
+    choices = page.partition('id="asked_by"')[2].partition("</select>")[0]
+    assert [part in choices for part in ("All criteria together", "fluent", "adequate")] == [True] * 3
+    plain = await create_draft(engine, name="Plain")
+    assert 'id="asked_by"' not in (await researcher.get(f"/admin/campaigns/{plain.slug}/settings/how-much")).text

@@ -109,7 +109,8 @@ def test_a_first_campaign_need_not_look_at_law_gamma_or_epsilon():
 
 @pytest.mark.parametrize("choices", [1, 2])
 async def test_the_steps_explain_every_setting_that_leaves_a_choice(researcher, monkeypatch, choices):
-    address = await create(researcher)
+    criteria = {f"criteria.{k}.{part}": f"{part} {k}" for k in range(2) for part in ("name", "question")}
+    address = await create(researcher, **criteria)  # of which one may decide
     if choices == 2:
         register(monkeypatch.setitem)
     else:

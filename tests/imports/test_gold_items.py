@@ -95,5 +95,5 @@ async def test_where_no_check_fits_the_pages_say_why_in_the_words_of_the_refusal
 async def test_where_no_goal_fits_the_step_says_why_in_the_words_of_the_refusal(researcher, engine):
     campaign = await create_draft(engine, criteria=criteria_settings(2))
     page = words((await researcher.get(f"/admin/campaigns/{campaign.slug}/settings/how-much")).text)
-    reason = "a goal is about one question, and the campaign has several criteria"
+    reason = "a goal is about one criterion, so a draft first needs a “Deciding criterion”"
     assert f"This campaign cannot have a goal: {reason}. It collects all judgments wanted." in page

@@ -443,7 +443,7 @@ async def test_without_a_goal_it_says_where_to_choose_one(engine, researcher):
     [
         (
             {"criteria": [{"name": name, "question": f"How {name}?"} for name in ("apt", "fluent")]},
-            "a goal is about one question, and the campaign has several criteria.",
+            "a goal is about one criterion, so a draft first needs a “Deciding criterion”.",
         ),
         (
             {"design": "categories", "design_settings": {"labels": ["a", "b"]}},

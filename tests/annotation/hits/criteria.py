@@ -68,3 +68,19 @@ async def answer_all_hits(
             known: dict[str, Any] = {"touches": touches, "viewport": "390x844"} if touched else {}
             await submit_by_criterion(engine, me, work.hit, simulate_answers(campaign, work.hit.items, rng), **known)
     return them
+
+
+async def create_campaign_that_agrees_about_fluency(engine: AsyncEngine, **settings: Any) -> Campaign:
+    """Six people agree about fluency, where the first two items are best; about adequacy they do not agree at all."""
+    campaign = await create_campaign_with_criteria(engine, items=10, **settings)
+    cache = PosteriorCache()
+    for person in range(6):
+        me = await create_annotator(engine, campaign, f"ann {person}")
+        for _ in range(2):
+            hit = (await find_or_lease_next_hit(engine, me, cache=cache)).hit
+            assert hit is not None
+            noise = 3 * (person % 3 - 1)
+            fluency = [min(100.0, ([95.0, 90.0][item] if item < 2 else 10.0 + item) + noise) for item in hit.items]
+            adequacy = [float((person * 41 + item * 29) % 101) for item in hit.items]
+            await submit_by_criterion(engine, me, hit, {"adequacy": adequacy, "fluency": fluency})
+    return campaign
