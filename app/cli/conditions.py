@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.hits.condition_counts import SquareCounts, count_use_of_square
 from app.cli.run_command import current_utc_time, json_option, print_json, run_in_transaction
-from app.cli.text_table import print_text_table
+from app.cli.text_table import print_text_table, shorten_cell_text
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
@@ -31,13 +31,21 @@ def print_use_of_square(slug: str, *, as_json: bool) -> None:
     if as_json:
         print_json(asdict(counts))
         return
-    condition_rows = [(one.condition, f"{one.items:,}", f"{one.judgments:,}") for one in counts.conditions]
+    # Whole names are in the JSON.
+    condition_rows = [
+        (shorten_cell_text(one.condition, 60), f"{one.items:,}", f"{one.judgments:,}") for one in counts.conditions
+    ]
     print_text_table(("Condition", "Items", "Judgments"), condition_rows, right_columns={1, 2})
     if counts.lists:
         list_rows = [(f"List {one.number}", f"{one.at_work_or_done:,}", f"{one.left_early:,}") for one in counts.lists]
         print_text_table(("List", "People", "Left early"), list_rows, right_columns={1, 2})
     if counts.orders:
         order_rows = [
-            (" > ".join(one.conditions), f"{one.at_work_or_done:,}", f"{one.left_early:,}") for one in counts.orders
+            (
+                " > ".join(shorten_cell_text(name, 24) for name in one.conditions),
+                f"{one.at_work_or_done:,}",
+                f"{one.left_early:,}",
+            )
+            for one in counts.orders
         ]
         print_text_table(("Order of blocks", "People", "Left early"), order_rows, right_columns={1, 2})

@@ -30,7 +30,8 @@ from app.annotation.hits.item_conditions import (
     build_item_conditions,
     condition_cell_sql,
 )
-from app.database.session import Driver, Record, execute_statement, fetch_first_value_or_none, fetch_rows
+from app.database.session import Driver, Record, execute_statement, fetch_first_row_or_none, fetch_rows
+from app.record.law_storage import SHARE_STORE_LOCK
 from app.selection.condition_squares import RowUse, choose_least_used_row
 
 LEAVERS_COUNT_FOR = timedelta(minutes=1)  # before they are counted again
@@ -77,7 +78,10 @@ COUNT_ANNOTATORS_BY_ROW = text("""
     GROUP BY square_row
 """)
 
-SELECT_ROW_OF_ANNOTATOR = text("SELECT square_row FROM annotators WHERE campaign_id = :campaign AND id = :annotator")
+SELECT_ROW_OF_ANNOTATOR = text("""
+    SELECT a.square_row, c.revision FROM annotators a JOIN campaigns c ON c.id = a.campaign_id
+    WHERE a.campaign_id = :campaign AND a.id = :annotator
+""")
 
 STORE_ROW_OF_ANNOTATOR = text("""
     UPDATE annotators SET square_row = CAST(:row AS int), square_row_at = CAST(:now AS timestamptz)
@@ -97,6 +101,17 @@ class ConditionRow(Record):
     number: int
     condition: str
     content: str | None
+
+
+class RowAndRevision(Record):
+    """The row of the square that an annotator has, and the campaign's present revision."""
+
+    square_row: int | None
+    revision: int
+
+
+class OutdatedRevisionError(Exception):
+    """The campaign has another revision than the one that the request began with: it must be read again."""
 
 
 class OwnHit(Record):
@@ -151,11 +166,17 @@ async def find_place_in_blocks(
 
     While the annotator holds a HIT, its block is the present one. The conditions of items are remembered with the
     posteriors of this process.
+
+    Raises:
+        OutdatedRevisionError: What `give_row_of_square_or_raise` raises.
+
     """
     conditions = campaign_index.conditions or await load_item_conditions_once(connection, assignment, campaign_index)
     row = assignment.square_row
     if row is None:
-        row = await give_row_of_square(connection, assignment, campaign_index, conditions.square.row_count, now=now)
+        row = await give_row_of_square_or_raise(
+            connection, assignment, campaign_index, conditions.square.row_count, now=now
+        )
     if conditions.block_order == "none":
         return PlaceInBlocks(await conditions.items_outside_block(row, None))
     order = conditions.square.block_order_of_row(row, (assignment.seed, assignment.annotator_id))
@@ -252,15 +273,25 @@ def can_ask_about_block(
     )
 
 
-async def give_row_of_square(
+async def give_row_of_square_or_raise(
     connection: Driver, assignment: AssignmentState, campaign_index: CampaignIndex, row_count: int, *, now: datetime
 ) -> int:
-    """Store the least used row for an annotator and return it, or the row that they have already."""
+    """Store the least used row for an annotator and return it, or the row that they have already.
+
+    Raises:
+        OutdatedRevisionError: The campaign has another revision, perhaps with other conditions: the launch was taken
+            back. The right to store in the present revision is held until the row is stored.
+
+    """
     key = {"campaign": assignment.campaign_id, "annotator": assignment.annotator_id}
     leavers = await count_leavers_by_row_once_in_a_while(connection, assignment, campaign_index, now=now)
     async with connection.transaction():
-        await execute_statement(connection, LOCK_SQUARE, {"campaign": assignment.campaign_id})
-        row: int | None = await fetch_first_value_or_none(connection, SELECT_ROW_OF_ANNOTATOR, key)
+        for lock in (SHARE_STORE_LOCK, LOCK_SQUARE):
+            await execute_statement(connection, lock, {"campaign": assignment.campaign_id})
+        present = await fetch_first_row_or_none(connection, SELECT_ROW_OF_ANNOTATOR, key, RowAndRevision)
+        if present is None or present.revision != assignment.revision:
+            raise OutdatedRevisionError
+        row = present.square_row
         if row is None:
             totals = await fetch_rows(
                 connection, COUNT_ANNOTATORS_BY_ROW, {"campaign": assignment.campaign_id}, RowTotal

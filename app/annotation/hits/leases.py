@@ -23,7 +23,7 @@ from app.annotation.hits.assignment import (
     load_changes_and_update_cache,
 )
 from app.annotation.hits.campaign_index import ChangesAndOpenHits, PosteriorCache
-from app.annotation.hits.condition_blocks import load_place_in_blocks
+from app.annotation.hits.condition_blocks import OutdatedRevisionError, load_place_in_blocks
 from app.annotation.hits.draw_hit import propose_hit_or_none
 from app.annotation.hits.held_hits import resume_held_hit_or_close_it_and_return_none, take_over_hit_of_other_visit
 from app.annotation.hits.hit_proposal import HitProposal
@@ -177,6 +177,8 @@ class LeaseBatch:
             return
         try:
             pending.outcome = await self.find_reply_without_lease_or_none(pending, pending.assignment)
+        except OutdatedRevisionError:
+            pending.assignment = None
         except Exception as problem:
             if is_database_away_for_all_requests(problem):
                 raise
@@ -277,6 +279,9 @@ class LeaseBatch:
                 return None
             if checks:
                 proposal = check_placement.proposal_with_checks_or_none(assignment, self.cache, proposal, checks)
+        except OutdatedRevisionError:
+            pending.assignment = None
+            return None
         except Exception as problem:
             if is_database_away_for_all_requests(problem):
                 raise

@@ -1,5 +1,6 @@
 """Where blocks of conditions end, whose list is given again, and when a campaign with conditions is finished."""
 
+import asyncio
 from collections import Counter
 from datetime import timedelta
 
@@ -20,8 +21,10 @@ from tests.annotation.hits.campaigns import (
     fetch_rows,
     fetch_value,
     find_or_lease_next_hit,
+    requests_are_waiting_sql,
     submit_scores,
     try_to_lease_hit,
+    wait_until,
 )
 from tests.annotation.hits.test_condition_blocks import (
     BLOCKS,
@@ -108,6 +111,17 @@ async def test_a_launch_with_fewer_conditions_after_a_return_to_draft_gives_new_
     assert [one.at_work_or_done + one.left_early for one in counts.orders] == [0, 0]
     for one in people:
         assert (await find_or_lease_next_hit(engine, one, cache=cache)).hit is not None
+
+
+async def test_a_request_during_a_return_to_draft_stores_no_row_of_the_former_conditions(engine):
+    campaign, cache = await create_campaign_with_conditions(engine, conditions=FOUR, **BLOCKS), PosteriorCache()
+    annotator = await create_annotator(engine, campaign, "a")
+    async with engine.begin() as connection:
+        await empty_campaigns.revert_unanswered_to_draft_or_refuse(connection, campaign.slug)
+        request = asyncio.create_task(find_or_lease_next_hit(engine, annotator, cache=cache))
+        await wait_until(engine, requests_are_waiting_sql(1))
+    assert (await request).hit is None
+    assert await fetch_value(engine, "SELECT square_row FROM annotators") is None
 
 
 async def create_mturk_assignment(engine, campaign, number):
