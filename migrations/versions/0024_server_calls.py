@@ -2,7 +2,7 @@
 
 from alembic import op
 
-revision = "0025_server_calls"
+revision = "0024_server_calls"
 down_revision = "0023_condition_rows"
 
 STATEMENTS = (
