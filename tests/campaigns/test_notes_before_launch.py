@@ -1,4 +1,4 @@
-"""What cannot work as intended is said before the launch: on the page of a step, on that of the launch, and later."""
+"""Notes before the launch on settings that cannot work as intended, and items that the welcome page may show."""
 
 import re
 
