@@ -158,7 +158,7 @@ class ForecastStart:
         asking = replace(self.campaign.selection_settings, judgments_per_item=UNLIMITED_JUDGMENTS)
         initial_state = self.beliefs.copy(), judgments
         repeats_items, rule = self.campaign.repeat_items, selection_rule_of_forecast(self.campaign, item_count)
-        parameters = self.campaign.criteria[0].law_parameters if rule.reads_comparisons else LawParameters()
+        parameters = self.campaign.goal_criterion.law_parameters if rule.reads_comparisons else LawParameters()
         campaign = SimulatedCampaign(
             rule,
             self.evidence.law,

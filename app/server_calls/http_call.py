@@ -34,6 +34,11 @@ class CallResult(NamedTuple):
     retry_after_seconds: int = 0
 
 
+def call_timeout() -> httpx.Timeout:
+    """Return the timeout of a call; half of it for the connection, so that a silent host counts as not reached."""
+    return httpx.Timeout(CALL_TIMEOUT_SECONDS, connect=CALL_TIMEOUT_SECONDS / 2)
+
+
 async def make_server_call(call: ServerCall, *, allow_private: bool) -> CallResult:
     """Make a call, within `CALL_TIMEOUT_SECONDS`, and return what is known of it. Raises nothing."""
     is_resolved = False
@@ -44,7 +49,7 @@ async def make_server_call(call: ServerCall, *, allow_private: bool) -> CallResu
             is_resolved = True
             # The certificate is checked against the name, and the connection goes to the address that was checked.
             async with (
-                httpx.AsyncClient(verify=system_ssl_context(), trust_env=False, timeout=CALL_TIMEOUT_SECONDS) as client,
+                httpx.AsyncClient(verify=system_ssl_context(), trust_env=False, timeout=call_timeout()) as client,
                 client.stream(
                     call.method,
                     endpoint,

@@ -62,6 +62,9 @@ async def test_images_are_seen_and_one_that_is_broken_is_reported_with_the_keybo
     note = page.locator(".broken.seen")
     await expect(note).to_have_count(1)
     await expect(note).to_contain_text("This could not be loaded.")
+    await page.wait_for_function(
+        f"({LOADED})([...document.querySelectorAll('.content img')]).filter(Boolean).length === 4"
+    )
     loaded = await page.locator(".content img").evaluate_all(LOADED)
     assert sorted(loaded) == [False, True, True, True, True]
     assert await violations(page) == ""

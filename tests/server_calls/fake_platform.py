@@ -25,6 +25,7 @@ class FakePlatform:
 
     Attributes:
         behaviours: What becomes of the next calls; then "ok".
+        people_whose_calls_hang: Calls for these people hang, whatever the next behaviour is.
         reply: Text of the replies.
         counts_repeated_call_once: Whether a repeated call gives no further credit.
 
@@ -32,6 +33,7 @@ class FakePlatform:
 
     address: str = ""
     behaviours: list[Behaviour] = field(default_factory=list)
+    people_whose_calls_hang: frozenset[str] = frozenset()
     counts_repeated_call_once: bool = False
     credits: Counter[str] = field(default_factory=Counter)
     calls: list[tuple[str, str, dict[str, str], dict[str, str]]] = field(default_factory=list)
@@ -58,6 +60,8 @@ def fake_platform() -> Iterator[FakePlatform]:
         def answer(self, parameters: dict[str, str]) -> None:
             fake.calls.append((self.command, self.path, parameters, dict(self.headers)))
             behaviour = fake.behaviours.pop(0) if fake.behaviours else "ok"
+            if parameters.get("who") in fake.people_whose_calls_hang:
+                behaviour = "hang"
             if behaviour == "ok" or behaviour.startswith("credit"):
                 fake.give_credit(parameters.get("who", ""))
             if behaviour.endswith("hang"):
