@@ -42,10 +42,25 @@ MAX_TIME_UNTIL_CALL = timedelta(seconds=20)  # after it, a process that slept ma
 SECONDS_TO_END_CALLS = 5.0  # when the server stops
 SETTLED_STATES = ("sent", "failed", "cancelled")
 
-TAKE_DUE_CALLS = text("""
+# A person who was held and released may complete: the platform then hears of the completion alone.
+IS_OVERTAKEN_SQL = """
+    t.outcome <> 'completed' AND EXISTS (
+        SELECT FROM server_calls o
+        WHERE o.campaign_id = t.campaign_id AND o.assignment_id = t.assignment_id AND o.outcome = 'completed')
+"""
+
+CANCEL_OVERTAKEN_CALLS = text(f"""
+    UPDATE server_calls t SET state = 'cancelled', due_at = NULL, settled_at = :now,
+        problem = 'The person completed meanwhile, and the platform is told that instead.'
+    WHERE t.state = 'prepared' AND {IS_OVERTAKEN_SQL}
+""")
+
+TAKE_DUE_CALLS = text(f"""
     WITH due AS (
-        SELECT campaign_id, id, row_number() OVER (PARTITION BY campaign_id ORDER BY due_at NULLS FIRST, id) AS place
-        FROM server_calls WHERE state = 'prepared' AND (due_at IS NULL OR due_at <= :now)
+        SELECT t.campaign_id, t.id,
+            row_number() OVER (PARTITION BY t.campaign_id ORDER BY t.due_at NULLS FIRST, t.id) AS place
+        FROM server_calls t
+        WHERE t.state = 'prepared' AND (t.due_at IS NULL OR t.due_at <= :now) AND NOT ({IS_OVERTAKEN_SQL})
     ), taken AS (
         SELECT t.campaign_id, t.id
         FROM server_calls t JOIN due USING (campaign_id, id)
@@ -93,8 +108,10 @@ class ServerCallWork:
     async def settle_interrupted_and_start_due_calls(self) -> None:
         """Settle what ended processes left, and start to make all calls that are due."""
         async with self.database.begin() as connection:
-            parameters = {"began_before": await self.clock() - MAX_TIME_OF_CALL, "most_tries": MAX_TRIES}
+            now = await self.clock()
+            parameters = {"began_before": now - MAX_TIME_OF_CALL, "most_tries": MAX_TRIES}
             await connection.execute(SETTLE_INTERRUPTED_CALLS, parameters)
+            await connection.execute(CANCEL_OVERTAKEN_CALLS, {"now": now})
         while await self.start_due_calls_and_count_them():
             if len(self.calling) >= MAX_CALLS_IN_FLIGHT:
                 await self.calling.wait(first_only=True)

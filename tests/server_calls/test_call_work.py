@@ -162,6 +162,21 @@ async def test_a_call_whose_process_was_killed_may_have_been_counted(engine, pla
     assert await study.states() == [state]
 
 
+async def test_after_a_completion_no_call_of_another_outcome_is_made(engine, platform):
+    study = await create_study(engine, platform, call_failed_checks=platform.address.replace("who", "failed"))
+    await study.let_person_finish()
+    await execute_sql(
+        engine,
+        """
+        INSERT INTO server_calls (campaign_id, annotator_id, assignment_id, outcome, state)
+        SELECT campaign_id, annotator_id, assignment_id, 'failed_checks', 'prepared' FROM server_calls
+        """,
+    )
+    await study.work_again()
+    assert await study.states() == ["sent", "cancelled"]
+    assert len(platform.calls) == 1
+
+
 async def test_two_processes_make_one_call(engine, platform):
     study = await create_study(engine, platform)
     for number in range(12):
