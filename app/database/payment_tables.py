@@ -88,7 +88,7 @@ payments = Table(
     Column("amounts_seen", ARRAY(Integer)),  # all bonuses of the submission at that time
     Column("created_by", Text, nullable=False),
     Column("created_at", Time, nullable=False),
-    Column("decided_by", Text),  # who said what became of it
+    Column("decided_by", Text),  # who decided what became of it
     Column("kind", Text, nullable=False, server_default="bonus"),
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "request_key", "line"),
@@ -162,7 +162,7 @@ server_calls = Table(
     Column("settled_at", Time),
     Column("problem", Text, nullable=False, server_default=""),
     Column("created_at", Time, nullable=False, server_default=text("now()")),
-    Column("decided_by", Text),  # who said what became of it, or that it is to be made again
+    Column("decided_by", Text),  # who decided what became of it, or that it is to be made again
     PrimaryKeyConstraint("campaign_id", "id"),
     UniqueConstraint("campaign_id", "assignment_id", "outcome"),
     cascading_foreign_key("assignments", "assignment_id", from_table="server_calls"),

@@ -32,7 +32,7 @@ async def has_unsettled_server_calls(connection: AsyncConnection, campaign_id: i
     return bool((await connection.execute(HAS_UNSETTLED_SERVER_CALLS, {"campaign": campaign_id})).scalar_one())
 
 
-async def refuse_deletion_while_payments_are_unsettled(connection: AsyncConnection, campaign_id: int) -> None:
+async def refuse_deletion_while_payments_or_calls_are_unsettled(connection: AsyncConnection, campaign_id: int) -> None:
     """Raise `Conflict`: `payments_unsettled` if `has_unsettled_payments`; `calls_unsettled` likewise."""
     if await has_unsettled_payments(connection, campaign_id):
         raise Conflict(
@@ -57,7 +57,7 @@ async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection
         Conflict: `payments_unsettled`, `calls_unsettled`.
 
     """
-    await refuse_deletion_while_payments_are_unsettled(connection, campaign_id)
+    await refuse_deletion_while_payments_or_calls_are_unsettled(connection, campaign_id)
     conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for erased_id in list(
         await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))

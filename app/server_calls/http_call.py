@@ -1,8 +1,8 @@
 """One HTTP call to the address that a researcher chose, and what is known of it afterwards.
 
 As for webhooks, the name is looked up once, nothing goes to a private network unless the operator allows it, and no
-redirect is followed. Of the reply, only the status and `Retry-After` are read, and the beginning of its text if that is
-to confirm the call.
+redirect is followed. Easel reads the status and `Retry-After` of the reply, and the beginning of its text only if that
+is to confirm the call.
 """
 
 import asyncio

@@ -34,7 +34,9 @@ LIST_CALLS = text("""
     LIMIT :most
 """)
 COUNT_CALLS = text("SELECT state, count(*) AS number FROM server_calls WHERE campaign_id = :campaign GROUP BY state")
-SELECT_STATE_OF_CALL = text("SELECT state FROM server_calls WHERE campaign_id = :campaign AND id = :id FOR UPDATE")
+SELECT_STATE_OF_CALL = text(
+    "SELECT state FROM server_calls WHERE campaign_id = :campaign AND id = :id FOR NO KEY UPDATE"
+)
 SET_SQL = """state = :state, attempt = NULL, due_at = NULL, tries = 0, problem = '', decided_by = :by,
     settled_at = CASE WHEN CAST(:state AS text) <> 'prepared' THEN now() END"""
 STORE_CALL_DECISION = text(f"UPDATE server_calls SET {SET_SQL} WHERE campaign_id = :campaign AND id = :id")

@@ -35,6 +35,15 @@ async def test_blocks_and_lists_of_an_export_are_kept_by_a_campaign_that_imports
     assert cells == await exported_cells(engine, first)
 
 
+@pytest.mark.parametrize("column", ["condition_list", "criterion_position"])
+async def test_rows_of_a_hit_that_differ_in_their_place_are_refused(engine, column):
+    campaign = await create_campaign_with_conditions(engine, **LISTS)
+    table = f"seq,hit,annotator,item,value,{column}\n1,h,a,v0,5,1\n1,h,a,v1,6,2\n"
+    with pytest.raises(Invalid, match=f"Line 2: the rows of this HIT differ in {column}") as refusal:
+        await import_results(engine, campaign, table)
+    assert refusal.value.code == "place_differs"
+
+
 async def test_a_block_that_is_no_number_is_refused_with_its_line(engine):
     campaign = await create_campaign_with_conditions(engine, **LISTS)
     table = "seq,hit,annotator,item,value,block\n1,h,a,v0,5,second\n"

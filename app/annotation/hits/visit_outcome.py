@@ -27,7 +27,7 @@ STORE_SERVER_CALL_SQL = """
 """
 STORE_SERVER_CALL = text(STORE_SERVER_CALL_SQL)
 
-# In one statement, so that nobody completes without their call.
+# In one statement, so that no annotator completes without their call.
 COMPLETE_ASSIGNMENT_AND_STORE_SERVER_CALL = text(f"""
     WITH completed AS (
         UPDATE assignments SET completed_at = :now

@@ -80,7 +80,7 @@ def read_easel_results(
     Raises:
         Invalid: `column_unknown`, `column_twice`, `lists_unequal`, `hit_missing`, `annotator_missing`, `id_too_long`,
             `item_missing`, `item_repeated`, `scores_missing`, `score_not_a_number`, `score_out_of_range`,
-            `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`,
+            `class_unknown`, `na_unknown`, `reason_unusable`, `position_unusable`, `segment_differs`, `place_differs`,
             `time_unreadable`, `time_in_future`, `criterion_unknown`, `file_empty`.
 
     """
@@ -337,7 +337,12 @@ def parse_time_cell(line: int, column: str, cells: dict[str, str], reader: CellR
 
 
 def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: list[JudgmentTuple]) -> ResultRow:
-    """Return the HIT of these rows. Raises `Invalid` (`position_unusable`, `item_repeated`, `segment_differs`)."""
+    """Return the HIT of these rows.
+
+    Raises:
+        Invalid: `position_unusable`, `item_repeated`, `segment_differs`, `place_differs`.
+
+    """
     first_line = rows[0][1]
     sort_rows_by_position_or_refuse(rows)
     _, lines, items, values, reasons, issued, submitted, segments, places, blocks, lists = zip(*rows, strict=True)
@@ -346,6 +351,11 @@ def build_result_row_or_refuse(annotator: str, hit: str, criterion: str, rows: l
         raise_upload_refusal_at_line(
             "segment_differs", first_line, "the rows of this HIT have several segments, but a HIT has one."
         )
+    for name, cells in (("criterion_position", places), ("condition_list", lists)):
+        if len({*cells}) > 1:
+            raise_upload_refusal_at_line(
+                "place_differs", first_line, f"the rows of this HIT differ in {name}, but a HIT has one."
+            )
     return ResultRow(
         line=first_line,
         worker_id=annotator,

@@ -92,7 +92,10 @@ FrameOrigin = Annotated[str, StringConstraints(strip_whitespace=True), AfterVali
 CALL_ADDRESS_PATTERN = re.compile(r"https?://[^\s\"'<>\\]{1,500}")
 CALL_HEADER_PATTERN = re.compile(r"([A-Za-z0-9-]{1,100}): ?([!-~]([ -~]{0,998}[!-~])?)")
 # Headers that the connection sets itself.
-OWN_CALL_HEADERS = frozenset({"host", "content-length", "content-type", "transfer-encoding", "connection", "te"})
+OWN_CALL_HEADERS = frozenset(
+    {"host", "content-length", "content-type", "transfer-encoding", "connection", "te", "accept-encoding"}
+    | {"expect", "trailer", "upgrade"}
+)
 
 
 def validate_call_address(address: str) -> str:
