@@ -71,6 +71,11 @@ def running(easel, files):
     return "verbs"
 
 
+def test_a_campaign_is_created_by_its_question_alone(easel):
+    assert easel("campaign", "create", "--question", "How often?").output == "how-often\n"
+    assert "name: How often?\n" in easel("campaign", "show", "how-often").output
+
+
 def test_a_campaign_goes_from_a_file_to_an_export_and_is_verified(easel, files):
     assert easel("campaign", "create", "--name", "Verbs", "--question", "How often?").output == "verbs\n"
     told = easel("campaign", "import", "verbs", files / "items.csv").output.splitlines()
@@ -480,7 +485,7 @@ def test_the_bytes_printed_are_the_bytes_written(easel, running, tmp_path):
         (("campaign", "launch", "none"), "campaign_not_found"),
         (("verify", "none"), "campaign_not_found"),
         (("export", "none", "items"), "campaign_not_found"),
-        (("campaign", "create", "--question", "Q?"), "settings_invalid"),
+        (("campaign", "create", "--name", "A"), "settings_invalid"),
         (("campaign", "create", "--name", "A", "--question", "Q?", "--gamma", "much"), "settings_invalid"),
         (("campaign", "create", "--name", "A", "--question", "Q?", "--items-per-hit", "11"), "settings_invalid"),
         (("campaign", "create", "--settings", "pyproject.toml"), "settings_unreadable"),

@@ -24,7 +24,7 @@ from app.errors import Refusal, strip_validator_prefix
 TYPE_ERROR_PREFIX = re.compile("^(Input|String|List|Tuple|Dictionary) should")  # first words of Pydantic's messages
 
 
-PLACEHOLDER_VALUES = {"name": "Name", "question": "Your question"}
+PLACEHOLDER_VALUES = {"name": "", "question": "Your question"}
 
 
 MESSAGE_BY_ERROR_TYPE = {

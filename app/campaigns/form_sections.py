@@ -77,7 +77,7 @@ FORM_FIELD_GROUPS = (
         "question",
         "What annotators see",
         (
-            *("name", "question", "instructions", "design", DESIGN_SETTINGS_SETTING),
+            *("question", "name", "instructions", "design", DESIGN_SETTINGS_SETTING),
             *("low_label", "high_label", "items_per_hit"),
         ),
         (

@@ -14,6 +14,7 @@ from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
 from app.campaigns.launch import refuse_unusable_items_and_create_posteriors
+from app.campaigns.question_settings import name_of_question
 from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
 from app.campaigns.setting_types import MAX_CAMPAIGN_NAME_CHARACTERS
 from app.campaigns.settings import CampaignSettings
@@ -102,9 +103,9 @@ async def create_draft_campaign(
 ) -> Campaign:
     """Create a draft, perhaps as the copy of a campaign or as its rehearsal.
 
-    Its slug is made from the name, with a number if another campaign has that slug. The acting researcher owns the
-    draft; access to a rehearsal is as to its campaign. Raises what `refuse_campaigns_out_of_reach` raises, unless
-    it is a copy.
+    Its slug is made from the name, with a number if another campaign has that slug. A name that is made of the question
+    gets the same number. The acting researcher owns the draft; access to a rehearsal is as to its campaign. Raises what
+    `refuse_campaigns_out_of_reach` raises, unless it is a copy.
     """
     if original is None:
         await refuse_campaigns_out_of_reach(connection, settings)
@@ -113,10 +114,10 @@ async def create_draft_campaign(
     if is_rehearsal:
         rehearsed_slug = wanted_slug.removesuffix(f"-{REHEARSAL_SUFFIX}")
         wanted_slug = f"{rehearsed_slug[: MAX_SLUG_CHARACTERS - len(REHEARSAL_SUFFIX) - 1]}-{REHEARSAL_SUFFIX}"
-    values = campaign_column_values_of_settings(settings) | {
-        "slug": await lock_creation_and_find_free_slug(connection, wanted_slug),
-        "link_key": secrets.token_urlsafe(9),
-    }
+    slug = await lock_creation_and_find_free_slug(connection, wanted_slug)
+    values = campaign_column_values_of_settings(settings) | {"slug": slug, "link_key": secrets.token_urlsafe(9)}
+    if original is None and slug != wanted_slug and settings.name == name_of_question(settings.question):
+        values["name"] = f"{settings.name} ({slug.removeprefix(f'{wanted_slug}-')})"
     values |= {"created_at": now, "rehearsal_of": rehearsed_campaign_id}
     rows = await connection.execute(
         insert(campaigns).values(pack_section_settings_into_columns(values)).returning(campaigns)

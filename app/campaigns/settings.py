@@ -19,6 +19,7 @@ from app.annotation.onboarding.settings import VisitSettings
 from app.annotation.platforms.settings import CrowdSettings
 from app.annotation.platforms.study_settings import StudySettings
 from app.campaigns.fixed_set import WhoJudgesSettings, problem_by_setting_of_who_judges
+from app.campaigns.question_settings import QuestionSettings
 from app.campaigns.setting_types import (
     ColumnName,
     ContentKind,
@@ -28,7 +29,6 @@ from app.campaigns.setting_types import (
     FinitePriorNumber,
     LanguageName,
     PositiveWidth,
-    RequiredText,
     RuleName,
     ScaleLabel,
     Selection,
@@ -85,13 +85,12 @@ class CampaignSettings(
     AlertSettings,
     TagSettings,
     PrivacySettings,
+    QuestionSettings,
 ):
     """All settings of one campaign. Pages show the `description` next to each field, with the paper's default."""
 
     model_config = ConfigDict(extra="forbid", validate_default=True)
 
-    name: RequiredText = Field(title="Name", description="Shown to annotators at the top of the page.")
-    question: RequiredText = Field(title="Question", description="What annotators are asked about the items of a task.")
     instructions: Annotated[str, StringConstraints(strip_whitespace=True, max_length=20_000)] = Field(
         default="", title="Instructions", json_schema_extra=EDITABLE,
         description="Markdown that annotators can open at any time. After launch, fix wording only.",

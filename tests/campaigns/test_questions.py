@@ -79,9 +79,7 @@ async def test_the_page_offers_all_of_them_in_their_groups_and_then_none_and_a_f
 
 
 async def test_what_was_chosen_is_told_again_beside_what_is_wrong(researcher):
-    page = await researcher.post(
-        f"{FORM}?template=sentiment", data={"name": "", "question": "How?", "design": "slider"}
-    )
+    page = await researcher.post(f"{FORM}?template=sentiment", data={"question": "", "design": "slider"})
     assert page.status_code == 422
     assert "<b>Sentiment</b>" in page.text
 

@@ -138,7 +138,7 @@ async def test_the_steps_explain_every_setting_that_leaves_a_choice(researcher, 
 
 
 MISTAKES = {
-    "question": ({"name": " ", "items_per_hit": "eleven"}, ["Please fill this in.", "Enter a whole number."]),
+    "question": ({"low_label": " ", "items_per_hit": "eleven"}, ["Please fill this in.", "Enter a whole number."]),
     "visit": (
         {"prolific_completion_code": "a b"},
         ["Only letters, digits, _ and - can be in this code, 64 at most."],
@@ -175,10 +175,11 @@ async def test_mistakes_are_said_beside_their_fields_and_what_was_entered_is_kep
 
 
 async def test_what_is_missing_in_a_new_campaign_is_said_and_nothing_is_created(researcher):
-    page = await researcher.post("/admin/campaigns/new", data={"name": " ", "question": "<How often?>"})
+    page = await researcher.post("/admin/campaigns/new", data={"name": "<Verbs>", "question": " "})
     assert page.status_code == 422
-    assert 'id="name-error">Please fill this in.' in page.text
-    assert "&lt;How often?&gt;</textarea>" in page.text
+    assert 'id="question-error">Please fill this in.' in page.text
+    assert 'id="name-error"' not in page.text
+    assert 'value="&lt;Verbs&gt;"' in page.text
     assert "No campaigns yet" in (await researcher.get("/admin")).text
 
 

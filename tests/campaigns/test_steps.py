@@ -38,16 +38,16 @@ def test_every_setting_belongs_to_one_step():
     assert len(names) == len({*names})
 
 
-async def test_a_draft_needs_a_name_and_a_question_and_goes_on_with_the_next_step(researcher, engine):
-    made = await researcher.post("/admin/campaigns/new", data={"name": "Verbs", "question": "How often?"})
-    assert made.headers["location"] == "/admin/campaigns/verbs/settings/visit?done=created"
-    base = "/admin/campaigns/verbs/settings"
+async def test_a_draft_needs_a_question_alone_and_goes_on_with_the_next_step(researcher, engine):
+    made = await researcher.post("/admin/campaigns/new", data={"name": " ", "question": "How often?"})
+    assert made.headers["location"] == "/admin/campaigns/how-often/settings/visit?done=created"
+    base = "/admin/campaigns/how-often/settings"
     for step, following in (("visit", "items"), ("items", "how-much"), ("how-much", "quality")):
         reply = await researcher.post(f"{base}/{step}", data={"go": "next"})
         assert reply.headers["location"] == f"{base}/{following}?done=saved"
     reply = await researcher.post(f"{base}/quality", data={"go": "next"})
-    assert reply.headers["location"] == "/admin/campaigns/verbs/launch/confirm?done=saved"
-    assert await fetch_value(engine, "SELECT question FROM campaigns") == "How often?"
+    assert reply.headers["location"] == "/admin/campaigns/how-often/launch/confirm?done=saved"
+    assert await fetch_rows(engine, "SELECT name, question FROM campaigns") == [("How often?", "How often?")]
 
 
 async def test_a_template_gives_what_the_question_step_does_not_ask(researcher, engine):
