@@ -163,3 +163,15 @@ async def test_the_addresses_are_in_no_campaign_file(researcher, study):
     file = (await researcher.get(f"/admin/campaigns/{study.campaign.slug}/campaign.yaml")).text
     assert "panel_query" in file
     assert "call_completed" not in file
+
+
+async def test_before_a_deletion_people_read_which_calls_hold_it_and_which_would_be_lost(researcher, engine, study):
+    page = f"/admin/campaigns/{study.campaign.slug}"
+    await execute_sql(engine, "UPDATE campaigns SET status = 'draft'")
+    held = (await researcher.get(f"{page}/delete/confirm")).text
+    assert "Settle or cancel them on the page Calls to the platform" in held
+    assert f'action="{page}/delete"' not in held
+    await execute_sql(engine, "UPDATE server_calls SET state = 'cancelled' WHERE state IN ('unknown', 'prepared')")
+    lost = (await researcher.get(f"{page}/delete/confirm")).text
+    assert "1 call to the platform failed" in lost
+    assert f'action="{page}/delete"' in lost
