@@ -38,7 +38,7 @@ COUNT_CALLS = text("SELECT state, count(*) AS number FROM server_calls WHERE cam
 COUNT_CALLS_TO_DECIDE = text(
     "SELECT count(*) FROM server_calls WHERE campaign_id = :campaign AND state IN ('failed', 'unknown')"
 )
-# People who completed, and for whom no call was stored: the campaign had no address then.
+# People who completed, without a stored call: the campaign had no address then.
 EARLIER_PEOPLE_SQL = """
     FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
     WHERE s.campaign_id = :campaign AND s.completed_at IS NOT NULL AND s.arrival <> '{}'

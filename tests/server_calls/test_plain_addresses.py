@@ -1,6 +1,7 @@
 """Addresses without TLS are refused in the settings, by every door, unless the operator allows them."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -11,7 +12,7 @@ from tests.api.conftest import API, api_client  # noqa: F401  (a fixture)
 
 PLAIN_CALL = "http://panel.example/credit?who={id}"
 PLAIN_WEBHOOK = "http://hook.example/"
-PANEL = {"panel_title": "Lab pool", "panel_query": "who={{who}}"}
+PANEL: dict[str, Any] = {"panel_title": "Lab pool", "panel_query": "who={{who}}"}
 
 
 @pytest.fixture(autouse=True)
