@@ -273,7 +273,9 @@ class Settings(BaseSettings):
     )
     webhooks_inside: bool = Field(
         default=False,
-        description="1 lets campaigns send webhooks to this machine, to private networks and without TLS.",
+        description=(
+            "1 lets campaigns send webhooks, and call platforms, on this machine, in private networks and without TLS."
+        ),
     )
 
     log_format: Literal["text", "json"] = Field(

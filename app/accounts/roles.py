@@ -213,11 +213,11 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"POST {CAMPAIGN_API_PATH}/answers/{{answer}}/{{action}}",
         *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("payments", "payments.csv", "submissions", "study")),
         *(f"GET {CAMPAIGN_PAGES_PATH}/{page}" for page in ("calls", "calls.csv")),
-        f"GET {CAMPAIGN_API_PATH}/calls",
+        *(f"GET {CAMPAIGN_API_PATH}/calls{end}" for end in ("", "/earlier")),
         *(
             f"POST {path}/calls/{act}"
             for path in (CAMPAIGN_PAGES_PATH, CAMPAIGN_API_PATH)
-            for act in ("repeat", "{call}/decision")
+            for act in ("repeat", "earlier", "{call}/decision")
         ),
         f"POST {CAMPAIGN_PAGES_PATH}/study",
         *(f"POST {path}/study/{act}" for path in (CAMPAIGN_PAGES_PATH, CAMPAIGN_API_PATH) for act in ("draft", "test")),

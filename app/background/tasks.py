@@ -63,11 +63,11 @@ class KeyedTasks(Generic[K]):
         """Cancel all tasks and wait until they have ended."""
         await asyncio.gather(*(self.cancel(key) for key in self))
 
-    async def wait(self, *, first_only: bool = False) -> None:
-        """Wait until all running tasks have ended, or only the first of them."""
+    async def wait(self, *, first_only: bool = False, most_seconds: float | None = None) -> None:
+        """Wait until all running tasks have ended, or only the first of them, or a time is over."""
         if self._tasks:
             return_when = asyncio.FIRST_COMPLETED if first_only else asyncio.ALL_COMPLETED
-            await asyncio.wait(self._tasks.values(), return_when=return_when)
+            await asyncio.wait(self._tasks.values(), return_when=return_when, timeout=most_seconds)
 
     def health_check_result(self) -> CheckResult:
         since = time.monotonic() - FAILURE_SHOWN_SECONDS

@@ -11,7 +11,7 @@ from app.database.tables import annotators, campaigns, hits, planned_hits, poste
 from app.designs.campaign import Campaign
 from app.errors import Conflict
 from app.record.campaign import load_campaign_by_slug_or_refuse
-from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse, unsettled_payments_or_calls_error_or_none
 from app.record.law_storage import TAKE_STORE_LOCK
 from app.record.revisions import block_writers_until_transaction_ends
 
@@ -47,10 +47,7 @@ async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug
     columns = (await connection.execute(statement.values(changes).returning(campaigns))).mappings().one_or_none()
     if columns is None:
         present = await load_campaign_by_slug_or_refuse(connection, slug)
-        if present.status == "draft":
-            message = f"“{present.name}” is a draft already."
-            raise Conflict(message, code="wrong_status", status=present.status, action="revert")
-        raise has_answers_error(present, "so it cannot become a draft again")
+        raise error_against_revert(present)
     draft = Campaign.from_columns(columns)
     for table in TABLES_OF_LAUNCH:
         await connection.execute(delete(table).where(table.c.campaign_id == draft.id))
@@ -61,6 +58,29 @@ async def revert_unanswered_to_draft_or_refuse(connection: AsyncConnection, slug
         draft = replace(draft, prior=None)
     await log_change(connection, "campaign.revert", draft, new_values={"status": draft.status})
     return draft
+
+
+def error_against_revert(campaign: Campaign) -> Conflict:
+    """Return why a campaign that is a draft or has answers cannot become a draft: `wrong_status`, `has_answers`."""
+    if campaign.status == "draft":
+        message = f"“{campaign.name}” is a draft already."
+        return Conflict(message, code="wrong_status", status=campaign.status, action="revert")
+    return has_answers_error(campaign, "so it cannot become a draft again")
+
+
+async def error_against_revert_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+    """Return why a campaign cannot become a draft now; None if it can."""
+    can_revert = campaign.status != "draft" and not await has_any_answer(connection, campaign.id)
+    return None if can_revert else error_against_revert(campaign)
+
+
+async def error_against_deletion_or_none(connection: AsyncConnection, campaign: Campaign) -> Conflict | None:
+    """Return why a campaign cannot be deleted now (`not_a_draft`, `has_answers`, `payments_unsettled`,
+    `calls_unsettled`); None if it can.
+    """
+    if not await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
+        return error_against_deletion(campaign)
+    return await unsettled_payments_or_calls_error_or_none(connection, campaign.id)
 
 
 def has_answers_error(campaign: Campaign, consequence: str) -> Conflict:
@@ -91,9 +111,14 @@ async def lock_and_load_deletable_campaign_or_refuse(connection: AsyncConnection
     campaign = await lock_and_load_campaign_or_refuse(connection, slug)
     if await connection.scalar(select(DELETABLE_CONDITION).where(campaigns.c.id == campaign.id)):
         return campaign
+    raise error_against_deletion(campaign)
+
+
+def error_against_deletion(campaign: Campaign) -> Conflict:
+    """Return why a campaign that is neither a draft nor finished without answers stays."""
     if campaign.status == "finished":
-        raise has_answers_error(campaign, "and these are never deleted")
-    raise Conflict(
+        return has_answers_error(campaign, "and these are never deleted")
+    return Conflict(
         f"“{campaign.name}” is {campaign.status}: only a draft, or a finished campaign without answers, can be "
         "deleted.",
         code="not_a_draft",

@@ -13,6 +13,7 @@ from app.accounts import members
 from app.accounts.access import Access, visible_campaigns_sql_condition
 from app.alerts.settings import deliverable_addresses
 from app.annotation.onboarding import visit_version
+from app.campaigns.called_addresses import refuse_called_addresses_without_tls
 from app.campaigns.launch import refuse_unusable_items_and_create_posteriors
 from app.campaigns.question_settings import name_of_question
 from app.campaigns.referenced_campaigns import refuse_campaigns_out_of_reach
@@ -105,10 +106,11 @@ async def create_draft_campaign(
 
     Its slug is made from the name, with a number if another campaign has that slug. A name that is made of the question
     gets the same number. The acting researcher owns the draft; access to a rehearsal is as to its campaign. Raises what
-    `refuse_campaigns_out_of_reach` raises, unless it is a copy.
+    `refuse_campaigns_out_of_reach` and `refuse_called_addresses_without_tls` raise, unless it is a copy.
     """
     if original is None:
         await refuse_campaigns_out_of_reach(connection, settings)
+        refuse_called_addresses_without_tls(settings)
     wanted_slug = slugify_campaign_name(settings.name)
     rehearsed_campaign_id = original.id if original is not None and is_rehearsal else None
     if is_rehearsal:

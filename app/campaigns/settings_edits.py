@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Integer, cast, exists, func, select, true,
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.annotation.onboarding import visit_version
+from app.campaigns.called_addresses import refuse_called_addresses_without_tls
 from app.campaigns.conditions_check import refuse_limit_that_moves_blocks
 from app.campaigns.form_sections import STEP_BY_SETTING, STEP_TITLES, StepName
 from app.campaigns.launch import refuse_if_all_items_are_best
@@ -61,8 +62,8 @@ async def store_changed_settings_or_refuse(
 
     Raises:
         Conflict: `step_changed` if someone changed the saved step after its form was opened, and what
-            `lock_and_load_campaign_or_refuse`, `refuse_campaigns_out_of_reach`, `refuse_changes_fixed_by_launch` and
-            `refuse_limit_that_moves_blocks` raise.
+            `lock_and_load_campaign_or_refuse`, `refuse_campaigns_out_of_reach`, `refuse_called_addresses_without_tls`,
+            `refuse_changes_fixed_by_launch` and `refuse_limit_that_moves_blocks` raise.
 
     """
     campaign = await lock_and_load_campaign_or_refuse(connection, slug)
@@ -73,6 +74,7 @@ async def store_changed_settings_or_refuse(
     await refuse_limit_that_moves_blocks(connection, campaign, new_settings.hits_per_annotator)
     await refuse_law_misreading_item_priors(connection, campaign, new_settings)
     await refuse_campaigns_out_of_reach(connection, new_settings, old_settings)
+    refuse_called_addresses_without_tls(new_settings, old_settings)
     tags = {*TagSettings.model_fields}
     is_unchanged = new_settings.model_dump(exclude=tags) == old_settings.model_dump(exclude=tags)
     old_values, new_values = old_and_new_values_that_differ(old_settings.model_dump(), new_settings.model_dump())

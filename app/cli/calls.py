@@ -11,7 +11,9 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.server_calls.ledger import (
     CallDecision,
     RepeatedState,
+    count_people_to_call_for,
     list_server_calls,
+    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
     store_decision_on_server_call_or_refuse,
 )
@@ -67,6 +69,26 @@ def repeat_server_calls_of_campaign(slug: str, state: str) -> None:
 
     repeated = run_in_transaction(work)
     click.echo(f"The server makes {repeated:,} {'call' if repeated == 1 else 'calls'} again.")
+
+
+@calls.command("earlier")
+@click.argument("slug")
+@click.option("--dry-run", is_flag=True, help="Only count them.")
+def call_for_people_who_completed_earlier(slug: str, *, dry_run: bool) -> None:
+    """Make a call for each person who completed before the campaign had an address to call.
+
+    They may have their credit already, such as by a code: compare with the platform first.
+    """
+
+    async def work(connection: AsyncConnection) -> int:
+        campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+        if dry_run:
+            return await count_people_to_call_for(connection, campaign)
+        return await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
+
+    number = run_in_transaction(work)
+    people = "1 person" if number == 1 else f"{number:,} people"
+    click.echo(f"The server would call for {people}." if dry_run else f"The server calls for {people}.")
 
 
 @calls.command("decide")

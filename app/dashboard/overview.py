@@ -17,6 +17,7 @@ from app.designs.campaign import Campaign
 from app.designs.criteria import Criterion
 from app.goals.settings import can_have_goal
 from app.quality import listings as findings
+from app.server_calls.ledger import count_server_calls_to_decide
 from app.simulation import rehearsal_offer
 from app.simulation.rehearsal_lessons import load_rehearsal_lessons_or_none
 
@@ -64,6 +65,7 @@ async def load_whole_campaign_context(
         "describe_alert": alert_sentence,
         "closed_links": await load_notes_on_closed_links(connection, campaign),
         "turned_away": await visit_limit.count_refused_visits_of_two_days(connection, campaign.id, now=now),
+        "calls_to_decide": await count_server_calls_to_decide(connection, campaign.id),
         "timeline": await timeline.load_newest_timeline_entries(connection, campaign.id),
         "to_review": await findings.load_annotators_to_review(connection, campaign.id),
         "rehearsal": None if is_answered else await rehearsal_offer.load_rehearsal_offer_or_none(connection, campaign),

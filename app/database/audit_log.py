@@ -58,6 +58,7 @@ ACTION_PHRASES = {
     "people.retention": "erased data after its retention period:",
     "calls.decided": "decided about the call to the platform",
     "calls.repeated": "repeated calls to the platform:",
+    "calls.prepared": "prepared calls to the platform for people who completed earlier:",
     "payments.connected": "set how the campaign pays",
     "payments.disconnected": "removed the token for payments",
     "payments.added": "added bonuses:",

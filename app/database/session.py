@@ -385,14 +385,24 @@ class PrimaryProof:
         self._proved_at = -math.inf
         self._lock = asyncio.Lock()
 
-    async def require_current_primary(self) -> None:
-        """Return if the database is the current primary. Raises one of `DATABASE_ERRORS` if it may be outdated."""
+    async def require_current_primary(self, driver: "Driver | None" = None) -> None:
+        """Return if the database is the current primary. Raises one of `DATABASE_ERRORS` if it may be outdated.
+
+        Args:
+            driver: The caller's connection; None: one is borrowed. Callers who wait for the commit of another caller
+                hold a connection, so that one must never borrow its own within the lock.
+
+        """
         asked_at = time.monotonic()
+        if driver is None:
+            if self._proved_at < asked_at - self.FRESH_SECONDS:
+                async with self._connections.borrow_autocommit_connection() as borrowed:
+                    await self.require_current_primary(borrowed)
+            return
         async with self._lock:
             if self._proved_at < asked_at - self.FRESH_SECONDS:
                 began = time.monotonic()
-                async with self._connections.borrow_autocommit_connection() as driver:
-                    await driver.execute("SELECT pg_logical_emit_message(true, 'easel', '')")
+                await driver.execute("SELECT pg_logical_emit_message(true, 'easel', '')")
                 self._proved_at = began
 
 

@@ -26,7 +26,7 @@ from starlette.routing import Match, Mount
 
 from app.background.metrics import PROCESS_METRICS
 from app.database import session
-from app.errors import Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
+from app.errors import Conflict, Forbidden, Gone, Invalid, NotFound, Refusal, shorten_echo, strip_validator_prefix
 from app.http.languages.catalogue import BROWSER_LANGUAGE, ENGLISH, LANGUAGES, negotiate_language
 from app.http.languages.refusals import translate_refusal
 from app.http.middleware import FORM_ORIGINS_STATE_KEY, FRAME_ORIGINS_STATE_KEY, LOADS_HTTPS_STATE_KEY
@@ -314,11 +314,25 @@ def campaign_path_or_none(request: Request, code: str) -> str | None:
     return match[0] if match and match[0] != "/admin/campaigns/new" and code != "campaign_not_found" else None
 
 
+# Refusals for what is stored, or is not: an outdated database would mislead. Others are about the request alone.
+STATUSES_OF_STORED_STATE = (Forbidden.status, NotFound.status, Conflict.status, Gone.status)
+
+
+async def require_current_primary_of_request(request: Request, driver: "session.Driver | None" = None) -> None:
+    """Return if what the database says may be told. Raises as `PrimaryProof.require_current_primary` does.
+
+    It asks nothing if the database has one address. Call it before a page that ends a visit or turns a person away.
+    """
+    proof: session.PrimaryProof | None = request.app.state.primary_proof
+    if proof is not None:
+        await proof.require_current_primary(driver)
+
+
 async def handle_refusal(request: Request, error: Exception) -> Response:
     assert isinstance(error, Refusal)  # noqa: S101  (registered for this class only)
-    if isinstance(error, NotFound) and (proof := request.app.state.primary_proof) is not None:
+    if error.status in STATUSES_OF_STORED_STATE:
         try:
-            await proof.require_current_primary()
+            await require_current_primary_of_request(request)
         except session.DATABASE_ERRORS as problem:
             return handle_database_error(request, problem)
     response = refusal_response(request, error.status, error.code, error.message, error.details)

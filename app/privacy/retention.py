@@ -43,11 +43,7 @@ from app.designs.campaign import Campaign
 from app.errors import Conflict, pluralize
 from app.privacy.inventory import PERSONAL_TABLES
 from app.privacy.inventory_types import RetentionKind
-from app.record.deletion import (
-    delete_campaign_and_all_its_data_or_refuse,
-    has_unsettled_payments,
-    has_unsettled_server_calls,
-)
+from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 
 log = logging.getLogger(__name__)
 
@@ -284,13 +280,11 @@ async def delete_campaign_if_still_due(
         alert = {"campaign": campaign.id, "occasion": retention_alert_occasion(due), "before": now - WARNING_TIME}
         if not (await connection.execute(HAS_WARNED_BEFORE, alert)).scalar_one():
             return
-        if await has_unsettled_payments(connection, campaign.id):
-            log.warning("campaign %d is not deleted yet: payments are not sent or unclear", campaign.id)
+        try:
+            await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
+        except Conflict as refusal:  # nothing was changed; tried again in the next run
+            log.warning("campaign %d is not deleted yet: %s", campaign.id, refusal.code)
             return
-        if await has_unsettled_server_calls(connection, campaign.id):
-            log.warning("campaign %d is not deleted yet: calls to the platform are not made or unclear", campaign.id)
-            return
-        await delete_campaign_and_all_its_data_or_refuse(connection, campaign.id)
         before = {"name": campaign.name, "because": PERIOD_TITLES[due.period]}
         await log_change(connection, "campaign.deleted", campaign, old_values=before, actor=SERVER_ACTOR)
 

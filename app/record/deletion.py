@@ -14,6 +14,11 @@ HAS_UNSETTLED_PAYMENTS = text("""
                    WHERE campaign_id = :campaign AND state IN ('prepared', 'sending', 'unknown'))
 """)
 
+COUNT_FAILED_PAYMENTS_AND_CALLS = text("""
+    SELECT (SELECT count(*) FROM payments WHERE campaign_id = :campaign AND state = 'failed') AS payments,
+        (SELECT count(*) FROM server_calls WHERE campaign_id = :campaign AND state = 'failed') AS calls
+""")
+
 HAS_UNSETTLED_SERVER_CALLS = text("""
     SELECT EXISTS (SELECT 1 FROM server_calls
                    WHERE campaign_id = :campaign AND state IN ('prepared', 'sending', 'unknown'))
@@ -22,9 +27,7 @@ HAS_UNSETTLED_SERVER_CALLS = text("""
 
 async def has_unsettled_payments(connection: AsyncConnection, campaign_id: int) -> bool:
     """Return whether money is owed, or may have been sent, that only this campaign knows of."""
-    key = {"campaign": campaign_id}
-    await connection.execute(LOCK_ACCOUNT_OF_PAYMENTS, key)
-    return bool((await connection.execute(HAS_UNSETTLED_PAYMENTS, key)).scalar_one())
+    return bool((await connection.execute(HAS_UNSETTLED_PAYMENTS, {"campaign": campaign_id})).scalar_one())
 
 
 async def has_unsettled_server_calls(connection: AsyncConnection, campaign_id: int) -> bool:
@@ -32,22 +35,29 @@ async def has_unsettled_server_calls(connection: AsyncConnection, campaign_id: i
     return bool((await connection.execute(HAS_UNSETTLED_SERVER_CALLS, {"campaign": campaign_id})).scalar_one())
 
 
-async def refuse_deletion_while_payments_or_calls_are_unsettled(connection: AsyncConnection, campaign_id: int) -> None:
-    """Raise `Conflict`: `payments_unsettled` if `has_unsettled_payments`; `calls_unsettled` likewise."""
+async def count_failed_payments_and_calls(connection: AsyncConnection, campaign_id: int) -> tuple[int, int]:
+    """Return the numbers of payments and calls that failed for certain: people may lack these, and nothing waits."""
+    row = (await connection.execute(COUNT_FAILED_PAYMENTS_AND_CALLS, {"campaign": campaign_id})).one()
+    return row.payments, row.calls
+
+
+async def unsettled_payments_or_calls_error_or_none(connection: AsyncConnection, campaign_id: int) -> Conflict | None:
+    """Return why a campaign cannot be deleted yet: `payments_unsettled`, `calls_unsettled`, or None."""
     if await has_unsettled_payments(connection, campaign_id):
-        raise Conflict(
+        return Conflict(
             "Payments of this campaign are not sent yet, or it is unclear whether they were. Send or cancel them on "
             "the Payments page, and approve or reject the submissions that wait, then delete the campaign. Nothing "
             "was changed.",
             code="payments_unsettled",
         )
     if await has_unsettled_server_calls(connection, campaign_id):
-        raise Conflict(
+        return Conflict(
             "Calls to the platform of this campaign’s annotators are not made yet, or it is unclear whether they were "
             "counted. Settle or cancel them on the page Calls to the platform, then delete the campaign. Nothing was "
             "changed.",
             code="calls_unsettled",
         )
+    return None
 
 
 async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection, campaign_id: int) -> None:
@@ -57,7 +67,9 @@ async def delete_campaign_and_all_its_data_or_refuse(connection: AsyncConnection
         Conflict: `payments_unsettled`, `calls_unsettled`.
 
     """
-    await refuse_deletion_while_payments_or_calls_are_unsettled(connection, campaign_id)
+    await connection.execute(LOCK_ACCOUNT_OF_PAYMENTS, {"campaign": campaign_id})
+    if error := await unsettled_payments_or_calls_error_or_none(connection, campaign_id):
+        raise error
     conditions = campaigns.c.id == campaign_id, campaigns.c.rehearsal_of == campaign_id
     for erased_id in list(
         await connection.scalars(select(campaigns.c.id).where(or_(*conditions)).order_by(campaigns.c.id))

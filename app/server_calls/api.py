@@ -11,7 +11,9 @@ from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.server_calls.ledger import (
     CallDecision,
     RepeatedState,
+    count_people_to_call_for,
     list_server_calls,
+    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
     store_decision_on_server_call_or_refuse,
 )
@@ -53,6 +55,14 @@ class RepeatedServerCalls(BaseModel):
     repeated: int
 
 
+class EarlierPeopleSchema(BaseModel):
+    people: int = Field(description="People who completed before the campaign had an address, and have no call.")
+
+
+class PreparedServerCalls(BaseModel):
+    prepared: int
+
+
 @router.get("")
 async def get_server_calls(connection: Transaction, slug: str) -> list[ServerCallSchema]:
     """Return all calls of a campaign, unclear and failed ones first."""
@@ -66,6 +76,22 @@ async def repeat_server_calls(connection: Transaction, slug: str, body: Repetiti
     """Let all failed or all unclear calls be made again."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     return RepeatedServerCalls(repeated=await repeat_server_calls_and_count_them(connection, campaign, body.state))
+
+
+@router.get("/earlier")
+async def count_people_without_server_call(connection: Transaction, slug: str) -> EarlierPeopleSchema:
+    """Return for how many people `POST` would prepare a call."""
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    return EarlierPeopleSchema(people=await count_people_to_call_for(connection, campaign))
+
+
+@router.post("/earlier", responses=openapi_description_of_refusals({409: "`no_call_address`"}))
+async def prepare_server_calls_for_earlier_people(connection: Transaction, slug: str) -> PreparedServerCalls:
+    """Make a call for each person who completed before the campaign had an address to call."""
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    return PreparedServerCalls(
+        prepared=await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
+    )
 
 
 @router.post(

@@ -19,13 +19,14 @@ from functools import partial
 from typing import Any
 
 from sqlalchemy import Row, text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.platform import ServerCall
 from app.annotation.platforms.registry import PLATFORMS
 from app.annotation.platforms.settings import CrowdSettings
 from app.background.metrics import PROCESS_METRICS
 from app.background.tasks import KeyedTasks
+from app.database.alerts import store_alert_unless_known
 from app.server_calls.http_call import CallResult
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,8 @@ MAX_TIME_OF_CALL = timedelta(minutes=5)  # far longer than the call may take
 MAX_TIME_UNTIL_CALL = timedelta(seconds=20)  # after it, a process that slept makes no call
 SECONDS_TO_END_CALLS = 5.0  # when the server stops
 SETTLED_STATES = ("sent", "failed", "cancelled")
+MAX_TIME_OF_TURN = timedelta(minutes=1)
+ALERT_SUBJECT_BY_STATE = {"failed": "a call failed", "unknown": "it is unclear whether a call was counted"}
 
 # A person who was held and released may complete: the platform then hears of the completion alone.
 IS_OVERTAKEN_SQL = """
@@ -91,6 +94,7 @@ SETTLE_INTERRUPTED_CALLS = text("""
             THEN 'prepared' ELSE 'unknown' END
     FROM campaigns c
     WHERE c.id = t.campaign_id AND t.state = 'sending' AND t.sending_at <= CAST(:began_before AS timestamptz)
+    RETURNING t.campaign_id, t.state, t.problem
 """)
 
 
@@ -106,15 +110,19 @@ class ServerCallWork:
         self.calling = KeyedTasks[tuple[int, int]]("calls to platforms")
 
     async def settle_interrupted_and_start_due_calls(self) -> None:
-        """Settle what ended processes left, and start to make all calls that are due."""
+        """Settle what ended processes left, and make all calls that are due, as fast as the platforms reply.
+
+        Ends when all are started, or after `MAX_TIME_OF_TURN`: calls that ended processes left are then settled.
+        """
         async with self.database.begin() as connection:
             now = await self.clock()
             parameters = {"began_before": now - MAX_TIME_OF_CALL, "most_tries": MAX_TRIES}
-            await connection.execute(SETTLE_INTERRUPTED_CALLS, parameters)
+            for row in (await connection.execute(SETTLE_INTERRUPTED_CALLS, parameters)).all():
+                await store_alert_if_call_needs_a_person(connection, row.campaign_id, row.state, row.problem, now=now)
             await connection.execute(CANCEL_OVERTAKEN_CALLS, {"now": now})
-        while await self.start_due_calls_and_count_them():
-            if len(self.calling) >= MAX_CALLS_IN_FLIGHT:
-                await self.calling.wait(first_only=True)
+        turn_ends_at = now + MAX_TIME_OF_TURN
+        while (await self.start_due_calls_and_count_them() or self.calling) and await self.clock() < turn_ends_at:
+            await self.calling.wait(first_only=True, most_seconds=SERVER_CALLS_PAUSE_SECONDS)
 
     async def make_due_calls(self) -> None:
         """Make all calls that are due now, and wait for their end."""
@@ -171,7 +179,18 @@ class ServerCallWork:
             "settled_at": await self.clock() if state in SETTLED_STATES else None,
         }
         async with self.database.begin() as connection:
-            await connection.execute(SETTLE_CALL, parameters)
+            if (await connection.execute(SETTLE_CALL, parameters)).rowcount:
+                now = await self.clock()
+                await store_alert_if_call_needs_a_person(connection, row.campaign_id, state, problem, now=now)
+
+
+async def store_alert_if_call_needs_a_person(
+    connection: AsyncConnection, campaign_id: int, state: str, problem: str, *, now: datetime
+) -> None:
+    """Raise an alert for a failed or unclear call, at most one a day for each of both."""
+    if about := ALERT_SUBJECT_BY_STATE.get(state):
+        occasion = f"{state} {now:%Y-%m-%d}"
+        await store_alert_unless_known(connection, campaign_id, "calls", occasion, about=about, because=problem)
 
 
 def server_call_of_row_or_none(row: Row[Any]) -> ServerCall | None:

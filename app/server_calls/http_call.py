@@ -7,6 +7,7 @@ is to confirm the call.
 
 import asyncio
 from typing import Literal, NamedTuple
+from urllib.parse import urlencode
 
 import httpx
 
@@ -16,6 +17,7 @@ from app.annotation.platforms.platform import ServerCall
 CALL_TIMEOUT_SECONDS = 10.0  # for the whole exchange
 MAX_REPLY_BYTES = 65_536
 TOO_MANY_REQUESTS = 429
+FORM_MEDIA_TYPE = "application/x-www-form-urlencoded"
 
 
 class CallResult(NamedTuple):
@@ -53,10 +55,11 @@ async def make_server_call(call: ServerCall, *, allow_private: bool) -> CallResu
                 client.stream(
                     call.method,
                     endpoint,
-                    data=dict(call.fields) or None,
+                    content=urlencode(call.fields).encode() if call.fields else None,
                     headers={
                         "User-Agent": "Easel",
                         "Accept-Encoding": "identity",
+                        **({"Content-Type": FORM_MEDIA_TYPE} if call.fields else {}),
                         **call.headers,
                         "Host": url.netloc.decode("ascii"),
                     },

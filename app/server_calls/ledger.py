@@ -6,6 +6,7 @@ from typing import Any, Literal, get_args
 from sqlalchemy import Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.annotation.platforms.registry import names_of_platforms_with_server_calls
 from app.database.audit_log import CURRENT_ACTOR, log_change
 from app.designs.campaign import Campaign
 from app.errors import Conflict, Invalid, NotFound
@@ -34,6 +35,24 @@ LIST_CALLS = text("""
     LIMIT :most
 """)
 COUNT_CALLS = text("SELECT state, count(*) AS number FROM server_calls WHERE campaign_id = :campaign GROUP BY state")
+COUNT_CALLS_TO_DECIDE = text(
+    "SELECT count(*) FROM server_calls WHERE campaign_id = :campaign AND state IN ('failed', 'unknown')"
+)
+# People who completed, without a stored call: the campaign had no address then.
+EARLIER_PEOPLE_SQL = """
+    FROM assignments s JOIN annotators a ON a.campaign_id = s.campaign_id AND a.id = s.annotator_id
+    WHERE s.campaign_id = :campaign AND s.completed_at IS NOT NULL AND s.arrival <> '{}'
+    AND a.platform = ANY(CAST(:calling AS text[]))
+    AND NOT EXISTS (
+        SELECT FROM server_calls t
+        WHERE t.campaign_id = s.campaign_id AND t.assignment_id = s.id AND t.outcome = 'completed')
+"""
+COUNT_PEOPLE_TO_CALL_FOR = text(f"SELECT count(*) {EARLIER_PEOPLE_SQL}")
+PREPARE_CALLS_FOR_EARLIER_PEOPLE = text(f"""
+    INSERT INTO server_calls (campaign_id, annotator_id, assignment_id, outcome, decided_by)
+    SELECT s.campaign_id, s.annotator_id, s.id, 'completed', :by {EARLIER_PEOPLE_SQL}
+    ON CONFLICT (campaign_id, assignment_id, outcome) DO NOTHING RETURNING id
+""")
 SELECT_STATE_OF_CALL = text(
     "SELECT state FROM server_calls WHERE campaign_id = :campaign AND id = :id FOR NO KEY UPDATE"
 )
@@ -55,6 +74,45 @@ async def list_server_calls(
 async def count_server_calls_by_state(connection: AsyncConnection, campaign_id: int) -> dict[str, int]:
     rows = (await connection.execute(COUNT_CALLS, {"campaign": campaign_id})).all()
     return {row.state: row.number for row in rows}
+
+
+async def count_server_calls_to_decide(connection: AsyncConnection, campaign_id: int) -> int:
+    """Return the number of calls that failed or are unclear: each waits for a person."""
+    return await connection.scalar(COUNT_CALLS_TO_DECIDE, {"campaign": campaign_id}) or 0
+
+
+async def count_people_to_call_for(connection: AsyncConnection, campaign: Campaign) -> int:
+    """Return the number of people who completed before the campaign had an address to call, and lack a call."""
+    if not campaign.call_completed:
+        return 0
+    parameters = {"campaign": campaign.id, "calling": names_of_platforms_with_server_calls()}
+    return await connection.scalar(COUNT_PEOPLE_TO_CALL_FOR, parameters) or 0
+
+
+async def prepare_calls_for_earlier_people_and_count_them_or_refuse(
+    connection: AsyncConnection, campaign: Campaign
+) -> int:
+    """Store a call for each person of `count_people_to_call_for`, to be made within seconds.
+
+    Raises:
+        Conflict: `no_call_address`.
+
+    """
+    if not campaign.call_completed:
+        raise Conflict(
+            "The settings have no address for people who have finished, so nobody can be called for. Nothing was "
+            "changed.",
+            code="no_call_address",
+        )
+    parameters = {
+        "campaign": campaign.id,
+        "calling": names_of_platforms_with_server_calls(),
+        "by": CURRENT_ACTOR.get().name,
+    }
+    number = len((await connection.execute(PREPARE_CALLS_FOR_EARLIER_PEOPLE, parameters)).all())
+    if number:
+        await log_change(connection, "calls.prepared", campaign, about=str(number))
+    return number
 
 
 async def store_decision_on_server_call_or_refuse(

@@ -13,8 +13,10 @@ from app.record.campaign import load_campaign_by_slug_or_refuse, load_campaign_f
 from app.server_calls.ledger import (
     CALL_COLUMNS,
     CALLS_SHOWN,
+    count_people_to_call_for,
     count_server_calls_by_state,
     list_server_calls,
+    prepare_calls_for_earlier_people_and_count_them_or_refuse,
     repeat_server_calls_and_count_them,
     store_decision_on_server_call_or_refuse,
 )
@@ -31,6 +33,7 @@ async def show_server_calls(request: Request, connection: Transaction, slug: str
         "has_address": any(getattr(campaign, f"call_{outcome}") for outcome in get_args(VisitOutcome)),
         "calls": await list_server_calls(connection, campaign.id),
         "counts": await count_server_calls_by_state(connection, campaign.id),
+        "earlier_people": await count_people_to_call_for(connection, campaign),
         "rows_shown": CALLS_SHOWN,
     }
     return render_page(request, "admin/calls.html", context)
@@ -41,6 +44,14 @@ async def submit_repetition_of_server_calls(connection: Transaction, form: FormF
     """Let all failed or all unclear calls be made again."""
     campaign = await load_campaign_by_slug_or_refuse(connection, slug)
     await repeat_server_calls_and_count_them(connection, campaign, form.get("state", ""))
+    return RedirectResponse(f"/admin/campaigns/{slug}/calls", status_code=303)
+
+
+@router.post("/calls/earlier")
+async def submit_calls_for_earlier_people(connection: Transaction, slug: str) -> Response:
+    """Prepare a call for each person who completed before the campaign had an address to call."""
+    campaign = await load_campaign_by_slug_or_refuse(connection, slug)
+    await prepare_calls_for_earlier_people_and_count_them_or_refuse(connection, campaign)
     return RedirectResponse(f"/admin/campaigns/{slug}/calls", status_code=303)
 
 

@@ -66,7 +66,7 @@ UNNOTED |= {
 UNNOTED |= {
     ("POST", f"{path}/calls/{act}"): "it takes a visit that ended (tests/server_calls/test_call_pages.py)"
     for path in ("/admin/campaigns/{slug}", "/api/v1/campaigns/{slug}")
-    for act in ("repeat", "{call}/decision")
+    for act in ("repeat", "earlier", "{call}/decision")
 }
 UNNOTED["DELETE", "/api/v1/campaigns/{slug}/submissions/notices"] = "it takes a platform (test_notice_subscription)"
 UNNOTED[("POST", "/{platform_name:platform}/hook/{hook_key}")] = "it changes nothing itself"

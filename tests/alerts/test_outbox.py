@@ -35,6 +35,12 @@ LATER = timedelta(days=1)
 KINDS = "SELECT kind, about FROM alerts ORDER BY id"
 
 
+@pytest.fixture(autouse=True)
+def webhooks_without_tls_are_allowed(monkeypatch):
+    """The receivers are on loopback."""
+    monkeypatch.setenv("EASEL_WEBHOOKS_INSIDE", "1")
+
+
 def outbox_of(engine, **settings):
     return Outbox(engine, Settings(**{"webhooks_inside": True} | settings), "secret", get_now)
 

@@ -114,3 +114,29 @@ async def test_pages_and_programs_do_both(engine, researcher, api_client):  # no
     assert (await api_client.delete(f"{API}/campaigns/{campaign.slug}")).status_code == 204
     assert await fetch_value(engine, "SELECT count(*) FROM campaigns") == 0
     assert await fetch_value(engine, "SELECT count(*) FROM audit_log WHERE action = 'campaign.deleted'") == 1
+
+
+async def test_the_pages_that_ask_first_tell_what_is_so(engine, researcher):
+    campaign = await create_running_campaign(engine)
+    page = f"/admin/campaigns/{campaign.slug}"
+    running = (await researcher.get(f"{page}/delete/confirm")).text
+    assert "only a draft, or a finished campaign without answers, can be deleted" in running
+    ann = await create_annotator(engine, campaign)
+    await submit_scores(engine, ann, await try_to_lease_hit(engine, ann))
+    await apply_action(engine, campaign, "finish")
+    for action in ("revert", "delete"):
+        asked = await researcher.get(f"{page}/{action}/confirm")
+        assert asked.status_code == 200
+        assert f"“{campaign.name}” has answers" in asked.text
+        assert "no answers" not in asked.text
+        assert f'action="{page}/{action}"' not in asked.text
+
+
+async def test_a_draft_is_told_that_it_is_one(engine, researcher):
+    campaign = await create_running_campaign(engine)
+    await revert(engine, campaign)
+    page = f"/admin/campaigns/{campaign.slug}"
+    asked = (await researcher.get(f"{page}/revert/confirm")).text
+    assert "is a draft already" in asked
+    assert f'action="{page}/revert"' not in asked
+    assert f'action="{page}/delete"' in (await researcher.get(f"{page}/delete/confirm")).text

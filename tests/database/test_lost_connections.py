@@ -22,7 +22,8 @@ from app.database.session import (
     is_limited_connection,
 )
 from app.http import dependencies
-from tests.annotation.hits.campaigns import wait_until
+from tests.annotation.hits.campaigns import create_running_campaign, wait_until
+from tests.campaigns.drafts import apply_action
 from tests.conftest import http_client
 from tests.proxies import Proxy
 
@@ -322,16 +323,65 @@ async def test_what_the_address_says_of_sessions_and_sockets_is_followed(databas
         await engine.dispose()
 
 
-async def test_a_primary_that_may_be_outdated_does_not_say_that_something_is_unknown(database_url, applications):
-    """One that hung while another was elected answers reads; its commits wait for a standby that has left."""
+async def annotator_path_of_finished_campaign(app, client):
+    campaign = await create_running_campaign(app.state.database)
+    path = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
+    await apply_action(app.state.database, campaign, "finish")
+    return path, 200
+
+
+async def path_of_unknown_campaign(_app, _client):
+    return "/link/unknown", 404
+
+
+async def path_of_campaign_for_invited_people(app, _client):
+    campaign = await create_running_campaign(app.state.database, open_link=False)
+    return f"/link/{campaign.link_key}", 403
+
+
+async def path_of_person_who_may_not_take_part(app, _client):
+    other = await create_running_campaign(app.state.database, name="Other")
+    campaign = await create_running_campaign(
+        app.state.database, only_campaigns=[other.slug], panel_title="Pool", panel_query="who={{who}}"
+    )
+    return f"/panel/{campaign.link_key}?who=p1", 403
+
+
+@asynccontextmanager
+async def application_with_two_addresses(database_url, applications):
     async with Proxy(database_url) as proxy:
         hosts = [f"127.0.0.1:{proxy.port}"] * 2
         url = make_url(proxy.url).set(host=None, port=None, query={"host": hosts, "command_timeout": "1"})
         app = applications(url.render_as_string(hide_password=False))
         async with app.router.lifespan_context(app), http_client(app) as client, asyncio.timeout(PATIENCE):
-            assert (await client.get("/link/unknown")).status_code == 404
-            proxy.swallowed = b"pg_logical_emit_message"
-            while (outdated := await client.get("/link/unknown")).status_code == 404:
-                pass  # a proof counts for half a second
+            yield proxy, app, client
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        path_of_unknown_campaign,
+        annotator_path_of_finished_campaign,
+        path_of_campaign_for_invited_people,
+        path_of_person_who_may_not_take_part,
+    ],
+)
+async def test_a_primary_that_may_be_outdated_neither_refuses_nor_ends_a_visit(database_url, applications, prepare):
+    """One that hung while another was elected answers reads; its commits wait for a standby that has left."""
+    async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
+        path, status = await prepare(app, client)
+        page = await client.get(path)
+        assert (page.status_code, 'name="hit"' in page.text) == (status, False)
+        proxy.swallowed = b"pg_logical_emit_message"
+        while (outdated := await client.get(path)).status_code == status:
+            pass  # a proof counts for half a second
     assert outdated.status_code == 503
     assert outdated.headers["retry-after"] == "2"
+
+
+async def test_tasks_are_handed_out_without_a_commit_of_their_own(database_url, applications):
+    async with application_with_two_addresses(database_url, applications) as (proxy, app, client):
+        proxy.swallowed = b"pg_logical_emit_message"
+        campaign = await create_running_campaign(app.state.database)
+        path = (await client.post(f"/link/{campaign.link_key}")).headers["location"]
+        assert 'name="hit"' in (await client.get(path)).text

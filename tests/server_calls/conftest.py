@@ -14,6 +14,12 @@ def no_calls_of_the_application(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(main, "SERVER_CALLS_PAUSE_SECONDS", 3600.0)
 
 
+@pytest.fixture(autouse=True)
+def calls_without_tls_are_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fake platform is on loopback."""
+    monkeypatch.setenv("EASEL_WEBHOOKS_INSIDE", "1")
+
+
 @pytest.fixture
 def platform() -> Iterator[FakePlatform]:
     with fake_platform() as fake:

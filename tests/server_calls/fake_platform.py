@@ -26,6 +26,7 @@ class FakePlatform:
     Attributes:
         behaviours: What becomes of the next calls; then "ok".
         people_whose_calls_hang: Calls for these people hang, whatever the next behaviour is.
+        bodies: Bodies of the calls by POST.
         reply: Text of the replies.
         counts_repeated_call_once: Whether a repeated call gives no further credit.
 
@@ -37,6 +38,7 @@ class FakePlatform:
     counts_repeated_call_once: bool = False
     credits: Counter[str] = field(default_factory=Counter)
     calls: list[tuple[str, str, dict[str, str], dict[str, str]]] = field(default_factory=list)
+    bodies: list[str] = field(default_factory=list)
     reply: str = ""
     may_end: threading.Event = field(default_factory=threading.Event)
 
@@ -55,6 +57,7 @@ def fake_platform() -> Iterator[FakePlatform]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            fake.bodies.append(body)
             self.answer(dict(parse_qsl(body, keep_blank_values=True)))
 
         def answer(self, parameters: dict[str, str]) -> None:

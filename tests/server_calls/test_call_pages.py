@@ -3,6 +3,8 @@
 import asyncio
 import csv
 import io
+import json
+from functools import partial
 
 import pytest
 from click.testing import CliRunner
@@ -12,7 +14,7 @@ from app.cli.commands import easel
 from app.errors import Conflict
 from app.record.deletion import delete_campaign_and_all_its_data_or_refuse
 from tests.annotation.hits.campaigns import NOW, execute_sql, fetch_rows, fetch_value
-from tests.server_calls.visits import create_study
+from tests.server_calls.visits import change_crowd_settings, create_study
 
 
 @pytest.fixture
@@ -34,16 +36,21 @@ async def study(engine, platform):
 
 
 @pytest.fixture
-async def program(app, researcher, study):
+async def call_of_program(app, researcher):
     async with app.state.database.begin() as connection:
         admin = await users.find_oldest_user_or_create_admin(connection, now=NOW)
         token = await tokens.issue_token_or_refuse(connection, admin.id, "program", now=NOW)
 
-    async def call(method, path="", **sent):
+    async def call(study, method, path="", **sent):
         address = f"/api/v1/campaigns/{study.campaign.slug}/calls{path}"
         return await researcher.request(method, address, headers={"authorization": f"Bearer {token}"}, **sent)
 
     return call
+
+
+@pytest.fixture
+def program(call_of_program, study):
+    return partial(call_of_program, study)
 
 
 async def id_of(engine, state):
@@ -163,3 +170,67 @@ async def test_the_addresses_are_in_no_campaign_file(researcher, study):
     file = (await researcher.get(f"/admin/campaigns/{study.campaign.slug}/campaign.yaml")).text
     assert "panel_query" in file
     assert "call_completed" not in file
+
+
+async def test_before_a_deletion_people_read_which_calls_hold_it_and_which_would_be_lost(researcher, engine, study):
+    page = f"/admin/campaigns/{study.campaign.slug}"
+    await execute_sql(engine, "UPDATE campaigns SET status = 'draft'")
+    held = (await researcher.get(f"{page}/delete/confirm")).text
+    assert "Settle or cancel them on the page Calls to the platform" in held
+    assert f'action="{page}/delete"' not in held
+    await execute_sql(engine, "UPDATE server_calls SET state = 'cancelled' WHERE state IN ('unknown', 'prepared')")
+    lost = (await researcher.get(f"{page}/delete/confirm")).text
+    assert "1 call to the platform failed" in lost
+    assert f'action="{page}/delete"' in lost
+
+
+async def test_the_overview_tells_of_failed_and_unclear_calls_until_they_are_decided(researcher, engine, study):
+    page = f"/admin/campaigns/{study.campaign.slug}"
+    assert "2 calls to the platform failed or are unclear" in (await researcher.get(page)).text
+    await execute_sql(engine, "UPDATE server_calls SET state = 'sent'")
+    assert "to the platform failed or" not in (await researcher.get(page)).text
+
+
+@pytest.fixture
+async def late_study(engine, platform):
+    """Two people completed before the campaign had an address, and one whose ids were erased since."""
+    study = await create_study(engine, platform, call_completed=None)
+    for number in range(1, 4):
+        await study.let_person_finish(f"p{number}")
+    await execute_sql(engine, "UPDATE assignments SET arrival = '{}' WHERE external_id = 'p3'")
+    assert await study.states() == []
+    return study
+
+
+async def test_nobody_is_called_for_without_an_address(call_of_program, late_study):
+    assert (await call_of_program(late_study, "GET", "/earlier")).json() == {"people": 0}
+    reply = await call_of_program(late_study, "POST", "/earlier")
+    assert (reply.status_code, reply.json()["error"]["code"]) == (409, "no_call_address")
+
+
+async def test_programs_count_people_first_and_then_call_for_them(call_of_program, engine, late_study, platform):
+    await change_crowd_settings(engine, json.dumps({"call_completed": platform.address}))
+    assert (await call_of_program(late_study, "GET", "/earlier")).json() == {"people": 2}
+    assert (await call_of_program(late_study, "POST", "/earlier")).json() == {"prepared": 2}
+    assert (await call_of_program(late_study, "POST", "/earlier")).json() == {"prepared": 0}
+
+
+async def test_people_who_completed_before_are_called_for_once_a_person_says_so(
+    researcher, engine, late_study, platform, run
+):
+    study = late_study
+    await change_crowd_settings(engine, json.dumps({"call_completed": platform.address}))
+    address = f"/admin/campaigns/{study.campaign.slug}/calls"
+    await study.work_again()
+    assert await study.states() == []
+    assert "Call for 2 people who completed before" in (await researcher.get(address)).text
+    assert await run("earlier", study.campaign.slug, "--dry-run") == "The server would call for 2 people.\n"
+    assert await study.states() == []
+    for _ in range(2):
+        assert (await researcher.post(f"{address}/earlier")).status_code == 303
+    await study.work_again()
+    assert await study.states() == ["sent", "sent"]
+    assert platform.credits == {"p1": 1, "p2": 1}
+    assert "who completed before" not in (await researcher.get(address)).text
+    assert await run("earlier", study.campaign.slug) == "The server calls for 0 people.\n"
+    assert await fetch_rows(engine, "SELECT about FROM audit_log WHERE action = 'calls.prepared'") == [("2",)]

@@ -45,6 +45,53 @@ async def test_a_call_can_be_a_form_with_headers_of_the_researcher(engine, platf
     assert headers["Authorization"] == "Bearer 0a1b"
 
 
+async def test_a_form_has_all_values_of_a_repeated_parameter_in_their_order(engine, platform):
+    address = platform.address + "&tag=a&why=x&tag=b"
+    study = await create_study(engine, platform, call_method="POST", call_completed=address)
+    await study.let_person_finish()
+    await study.work_again()
+    assert platform.bodies == ["token=s3cr3t&who=p1&tag=a&why=x&tag=b"]
+    assert platform.calls[0][3]["Content-Type"] == "application/x-www-form-urlencoded"
+
+
+async def test_a_burst_is_called_for_in_one_turn_four_at_a_time(engine, platform):
+    study = await create_study(engine, platform)
+    for number in range(13):
+        await study.let_person_finish(f"p{number}")
+    at_a_time = []
+    under_way = 0
+
+    async def make_call(call):
+        nonlocal under_way
+        under_way += 1
+        at_a_time.append(under_way)
+        await asyncio.sleep(0)
+        under_way -= 1
+        return http_call.CallResult("accepted")
+
+    work = ServerCallWork(engine, study.clock, make_call)
+    await work.make_due_calls()
+    assert await study.states() == ["sent"] * 13
+    assert max(at_a_time) <= 4
+
+
+async def test_failed_and_unclear_calls_raise_one_alert_a_day_each(engine, platform):
+    study = await create_study(engine, platform)
+    platform.behaviours = ["404", "404", "500", "ok"]
+    for number in range(4):
+        await study.let_person_finish(f"p{number}")
+        await study.work_again()
+    alerts = "SELECT about, because FROM alerts WHERE kind = 'calls' ORDER BY id"
+    assert await fetch_rows(engine, alerts) == [
+        ("a call failed", "The platform answered with status 404."),
+        ("it is unclear whether a call was counted", "The platform answered with status 500."),
+    ]
+    platform.behaviours = ["404"]
+    await study.let_person_finish("later")
+    await study.work_again(hours=25)
+    assert len(await fetch_rows(engine, alerts)) == 3
+
+
 async def test_people_of_other_platforms_and_unfinished_visits_make_no_call(engine, platform):
     study = await create_study(engine, platform, hits_per_annotator=2)
     for origin in ("panel", "link"):

@@ -154,6 +154,7 @@ async def test_people_of_the_open_link_read_nothing_of_a_call(client, engine, pl
         ({"call_headers": ["Host: other.example"]}, "call_headers"),
         ({"call_headers": ["no colon"]}, "call_headers"),
         ({"call_headers": ["X-Key: a\r\nHost: b"]}, "call_headers"),
+        ({"call_headers": ["X-Key: a", "x-key: b"]}, "call_headers"),
         ({"call_method": "PUT"}, "call_method"),
     ],
 )

@@ -87,7 +87,7 @@ def build_panel_completion(
     if completion.url is None or not is_posted_as_form(completion.url, return_settings.get("form_origins") or ()):
         return completion
     address, fields = form_address_and_fields(completion.url)
-    return replace(completion, url=address, fields=fields)
+    return replace(completion, url=address, fields=dict(fields))
 
 
 def template_with_values(template: str, details: Mapping[str, str], return_settings: ReturnSettings) -> str:
@@ -121,7 +121,7 @@ def build_server_call_of_panel_or_none(
     if template is None or PERSON_PLACEHOLDER not in details:
         return None
     url = template_with_values(template, details, return_settings)
-    fields: dict[str, str] = {}
+    fields: list[tuple[str, str]] = []
     if return_settings["call_method"] == "POST":
         url, fields = form_address_and_fields(url)
     headers = dict(header.split(": ", 1) for header in return_settings["call_headers"])

@@ -48,7 +48,7 @@ class ServerCall:
     Attributes:
         method: GET or POST.
         url: The address.
-        fields: Fields of a form to post; empty for GET.
+        fields: Names and values of a form to post, in their order; empty for GET.
         headers: Further headers, by name.
         confirmation: Text in the reply to a call that counted; empty if the status decides.
         is_repeatable: Whether the platform counts a repeated call once.
@@ -57,7 +57,7 @@ class ServerCall:
 
     method: str
     url: str = field(repr=False)
-    fields: Mapping[str, str] = field(default_factory=dict, repr=False)
+    fields: Sequence[tuple[str, str]] = field(default=(), repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     confirmation: str = ""
     is_repeatable: bool = False

@@ -95,10 +95,10 @@ def comparable_origin(address: str) -> str:
     return f"{parts.scheme}://{host}{port}"
 
 
-def form_address_and_fields(address: str) -> tuple[str, dict[str, str]]:
-    """Return the address of a form without its query, and the parameters of the query as the form's fields."""
+def form_address_and_fields(address: str) -> tuple[str, list[tuple[str, str]]]:
+    """Return the address of a form without its query, and the names and values of the query as the form's fields."""
     parts = urlsplit(address)
-    return parts._replace(query="", fragment="").geturl(), dict(parse_qsl(parts.query, keep_blank_values=True))
+    return parts._replace(query="", fragment="").geturl(), parse_qsl(parts.query, keep_blank_values=True)
 
 
 def refuse_address_without_form_fields(template: str, form_origins: Collection[str]) -> None:

@@ -255,6 +255,14 @@ class CrowdSettings(InputModel):
         """Split a text into lines, as forms and the command line send it."""
         return [line for line in lines.splitlines() if line.strip()] if isinstance(lines, str) else lines
 
+    @field_validator("call_headers")
+    @classmethod
+    def require_different_headers(cls, headers: list[str]) -> list[str]:
+        names = [header.partition(":")[0].lower() for header in headers]
+        if len({*names}) < len(names):
+            raise ValueError("give each header once")
+        return headers
+
     @field_validator("panel_query")
     @classmethod
     def require_panel_title(cls, query: str, info: ValidationInfo) -> str:

@@ -35,6 +35,7 @@ from app.http.dependencies import Database, FormFields, Now, Transaction, render
 from app.privacy.consent_text import consent_warnings
 from app.quality.rule_reach import load_reach_summary
 from app.record.campaign import CampaignOnPage, load_campaign_for_page_or_refuse
+from app.record.deletion import count_failed_payments_and_calls
 
 root_redirect_router = APIRouter(include_in_schema=False)
 router = researcher_router("/admin")
@@ -119,7 +120,15 @@ async def show_action_confirmation_page(
     if action not in ("launch", "finish", "delete", "revert"):
         raise NotFound("There is no such page.")
     campaign = await load_campaign_for_page_or_refuse(connection, slug)
-    if action != "launch":
+    if action == "delete":
+        failed_payments, failed_calls = await count_failed_payments_and_calls(connection, campaign.id)
+        error = await empty_campaigns.error_against_deletion_or_none(connection, campaign)
+        facts = {"error": error, "failed_payments": failed_payments, "failed_calls": failed_calls}
+        return render_confirmation_page(request, campaign, action, facts)
+    if action == "revert":
+        facts = {"error": await empty_campaigns.error_against_revert_or_none(connection, campaign)}
+        return render_confirmation_page(request, campaign, action, facts)
+    if action == "finish":
         return render_confirmation_page(request, campaign, action)
     reach_summary = await load_reach_summary(connection, campaign, item_count=campaign.item_count)
     priors = await load_sentence_on_own_priors_or_none(connection, campaign.id)

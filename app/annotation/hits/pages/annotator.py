@@ -139,7 +139,8 @@ async def show_annotator_page(
     campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     is_closed = not (platform.has_personal_links or platform.has_start_button or campaign.platforms_open)
     if is_closed and not (arrival and await has_arrived_before(connection, campaign.id, platform.name, arrival)):
-        return render_passphrase_refusal_page(request, platform, campaign, passphrase.link_closed_error(), None)
+        error = passphrase.link_closed_error()
+        return await render_passphrase_refusal_page(request, platform, campaign, connection, error)
     if arrival is None:
         return await render_welcome(request, platform, campaign, connection)
     if platform.has_personal_links:
@@ -149,7 +150,9 @@ async def show_annotator_page(
             connection, campaign.id, platform.name, arrival, now=now, visitor=visitor_of_request(request)
         )
     except Forbidden as refusal:
-        return render_may_not_take_part_page(request, platform, campaign, arrival.details, refusal)
+        return await render_may_not_take_part_page(
+            request, platform, campaign, connection, refusal, arrival_details=arrival.details
+        )
     return await show_next_hit(request, connection, assignment, PageState(), now=now)
 
 

@@ -30,11 +30,13 @@ from app.designs.content import RenderedItems
 from app.designs.item_names import rename_form_items_to_positions
 from app.errors import Conflict, Refusal
 from app.http.dependencies import (
+    STATUSES_OF_STORED_STATE,
     allow_campaign_sources_and_frames,
     chosen_language_of_request,
     is_script_request,
     render_page,
     render_template,
+    require_current_primary_of_request,
     set_request_language,
 )
 from app.http.templating import markdown_texts_to_safe_html
@@ -112,6 +114,7 @@ async def render_next_hit(
     is_last: bool | None = None,
 ) -> HTMLResponse:
     """Return the page with the HIT, or the reason why there is none; for our script, the part that changes."""
+    await require_current_primary_if_page_ends_or_refuses(request, connection, next_hit, page_state)
     assignment = next_hit.assignment
     platform = platform_with_title(assignment.platform, assignment.panel_title)
     if next_hit.hit is not None:
@@ -158,6 +161,19 @@ async def render_next_hit(
     is_crowded = next_hit.reason == "crowded" and page_state.receipt is None
     headers = {"Retry-After": str(POLL_SECONDS[next_hit.reason])} if is_crowded else None
     return render_page(request, "work.html", context, status=429 if is_crowded else 200, headers=headers)
+
+
+async def require_current_primary_if_page_ends_or_refuses(
+    request: Request, connection: Driver, next_hit: NextHit, page_state: PageState
+) -> None:
+    """Raise one of `DATABASE_ERRORS` if an outdated database may be why the page ends the visit or refuses something.
+
+    A page that is loaded again by itself need not be right at once, and a stored answer was itself a commit.
+    """
+    ends_visit = next_hit.hit is None and next_hit.reason not in POLL_SECONDS
+    refuses = page_state.notice is not None and page_state.notice.status in STATUSES_OF_STORED_STATE
+    if (ends_visit or refuses) and page_state.receipt is None:
+        await require_current_primary_of_request(request, connection)
 
 
 def render_page_without_next_hit(request: Request, problem: Exception) -> HTMLResponse:

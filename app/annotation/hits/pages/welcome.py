@@ -25,9 +25,11 @@ from app.annotation.platforms.visit_limit import VisitLimiter, Visitor
 from app.database.session import Driver
 from app.errors import Forbidden, Invalid, Refusal
 from app.http.dependencies import (
+    STATUSES_OF_STORED_STATE,
     allow_campaign_sources_and_frames,
     client_network_or_empty,
     render_page,
+    require_current_primary_of_request,
     retry_after_headers,
     set_request_language,
 )
@@ -56,8 +58,9 @@ async def check_passphrase_and_show_welcome(
             connection, visited, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
-        return render_passphrase_refusal_page(
-            request, platform, await load_campaign_by_link_or_refuse(connection, link_key), refusal, passphrase_text
+        campaign_of_link = await load_campaign_by_link_or_refuse(connection, link_key)
+        return await render_passphrase_refusal_page(
+            request, platform, campaign_of_link, connection, refusal, passphrase_text=passphrase_text
         )
     campaign = await load_campaign_by_link_or_refuse(connection, link_key)
     return await render_welcome(
@@ -65,10 +68,18 @@ async def check_passphrase_and_show_welcome(
     )
 
 
-def render_passphrase_refusal_page(
-    request: Request, platform: Platform, campaign: ServedCampaign, refusal: Refusal, passphrase_text: str | None
+async def render_passphrase_refusal_page(
+    request: Request,
+    platform: Platform,
+    campaign: ServedCampaign,
+    connection: Driver,
+    refusal: Refusal,
+    *,
+    passphrase_text: str | None = None,
 ) -> HTMLResponse:
     """Return the page that asks for the passphrase or says that the link is closed. It lets earlier visitors resume."""
+    if refusal.status in STATUSES_OF_STORED_STATE:
+        await require_current_primary_of_request(request, connection)
     set_request_language(request, campaign)
     context = {"campaign": campaign, "platform": platform, "refusal": refusal}
     context |= {"token_hours": request.app.state.settings.worker_token_hours}
@@ -77,17 +88,20 @@ def render_passphrase_refusal_page(
     return render_page(request, "door.html", context, status=status, headers=retry_after_headers(refusal))
 
 
-def render_may_not_take_part_page(
+async def render_may_not_take_part_page(
     request: Request,
     platform: Platform,
     campaign: LinkedCampaign,
-    arrival_details: Mapping[str, str],
+    connection: Driver,
     refusal: Forbidden,
+    *,
+    arrival_details: Mapping[str, str],
 ) -> HTMLResponse:
     """Return the page for a person who may not take part, with the way back of people who are screened out.
 
     Nothing is stored about them, so the platform's server is not told.
     """
+    await require_current_primary_of_request(request, connection)
     allow_campaign_sources_and_frames(request, campaign)
     set_request_language(request, campaign)
     way_back = completion.build_completion_of_campaign(
@@ -154,8 +168,9 @@ async def start_visit_and_redirect(
             connection, campaign, passphrase_text, visitor_of_request(request), now=now
         )
     except Refusal as refusal:
-        return render_passphrase_refusal_page(
-            request, platform, await load_campaign_by_link_or_refuse(connection, link_key), refusal, passphrase_text
+        campaign_of_link = await load_campaign_by_link_or_refuse(connection, link_key)
+        return await render_passphrase_refusal_page(
+            request, platform, campaign_of_link, connection, refusal, passphrase_text=passphrase_text
         )
     answers_consent = "answer" in form and has_consent_on_start_page(campaign.settings, platform)
     if answers_consent:
@@ -181,7 +196,9 @@ async def start_visit_and_redirect(
         )
     except Forbidden as refusal:
         linked_campaign = await load_campaign_by_link_or_refuse(connection, link_key)
-        return render_may_not_take_part_page(request, platform, linked_campaign, {}, refusal)
+        return await render_may_not_take_part_page(
+            request, platform, linked_campaign, connection, refusal, arrival_details={}
+        )
     if answers_consent:
         visit = await visit_progress.load_visit_or_refuse(connection, assignment)
         await visit_progress.store_result_of_open_step(connection, visit, CONSENT_STEP, form, now=now)
