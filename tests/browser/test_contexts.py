@@ -53,6 +53,14 @@ async def test_it_has_no_cookies_and_no_storage(contexts: BrowserContexts, addre
     assert await again.evaluate(LIST_STORED) == []
 
 
+async def test_it_has_no_cookie_of_an_address_that_no_page_requested(contexts: BrowserContexts, address: str) -> None:
+    page = await contexts.open_page(OPTIONS)
+    await page.context.add_cookies([{"name": "who", "value": "somebody", "url": address}])
+    again = await open_again(contexts, page)
+    assert again.context is page.context
+    assert await again.context.cookies() == []
+
+
 async def test_it_is_online_and_intercepts_no_request(contexts: BrowserContexts, address: str) -> None:
     async def answer(route: Route) -> None:
         await route.fulfill(body="intercepted")
