@@ -28,13 +28,14 @@ from app.database import tables
 from app.designs.campaign import Campaign
 from tests import chromium, servers
 from tests.browser.acts import MOMENT_MS, PATIENT_MS
+from tests.browser.contexts import ONE_PROCESS_SWITCH, BrowserContexts
 from tests.browser.hasty import EARLY_PRESSES, EARLY_PRESSES_SCRIPT, SCRIPT_TYPE
 from tests.browser.plain_page import PlainPage
 
 VERBS = ["abide", "run", "accrue", "accuse", "make", "go", "ponder", "bring", "hum", "eat"]
 CHROMIUM_SWITCHES = [
     "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", ONE_PROCESS_SWITCH,
 ]  # fmt: skip
 expect.set_options(timeout=PATIENT_MS)
 
@@ -136,22 +137,28 @@ class Visit:
     requested: list[str]
 
 
+@pytest_asyncio.fixture(scope="session")
+async def browser_contexts(browser: Browser) -> AsyncIterator[BrowserContexts]:
+    contexts = BrowserContexts(browser)
+    yield contexts
+    await contexts.close()
+
+
 @pytest_asyncio.fixture
-async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
+async def visit(browser_contexts: BrowserContexts) -> AsyncIterator[Callable[..., Any]]:
     """Opens a page for a new person; at the end no page may have said anything on its console.
 
     hasty: whether presses on a task that has only just come are taken, so that a test need not wait.
     """
-    contexts = []
     visits: list[Visit] = []
 
     async def open_page(*, hasty: bool = True, **options: Any) -> Visit:
-        context = await browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options)
+        options = {"viewport": {"width": 1280, "height": 900}} | options
+        visit = Visit(await browser_contexts.open_page(options, apart=not hasty), [], [])
+        visits.append(visit)
         if not hasty:
-            await context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)
-        context.set_default_timeout(PATIENT_MS)
-        contexts.append(context)
-        visit = Visit(await context.new_page(), [], [])
+            await visit.page.context.route(f"**{EARLY_PRESSES}*", ignore_presses_longer)
+        visit.page.context.set_default_timeout(PATIENT_MS)
         # A request that failed is often what a test is about; the page itself must still say nothing.
         visit.page.on(
             "console",
@@ -163,13 +170,11 @@ async def visit(browser: Browser) -> AsyncIterator[Callable[..., Any]]:
         )
         visit.page.on("pageerror", lambda error: visit.problems.append(str(error)))
         visit.page.on("request", lambda request: visit.requested.append(request.url))
-        visits.append(visit)
         return visit
 
     yield open_page
-    for context in contexts:
-        await context.unroute_all(behavior="ignoreErrors")  # a script that is on its way is of no interest any more
-        await context.close()
+    for visit in visits:
+        await browser_contexts.reset_and_keep(visit.page.context, {*visit.requested})
     assert [visit.problems for visit in visits if visit.problems] == []
 
 
