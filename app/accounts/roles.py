@@ -176,7 +176,15 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/{act}"
-            for act in ("settings/{step}", "tags", "judgments-per-item", "delete", "items", "items/preview")
+            for act in (
+                "settings/{step}",
+                "tags",
+                "judgments-per-item",
+                "delete",
+                "items",
+                "items/preview",
+                "responses/preview",
+            )
         ),
         *(
             f"POST {CAMPAIGN_PAGES_PATH}/items/{act}"
@@ -204,6 +212,7 @@ ROUTES_BY_NEED: dict[str, tuple[str, ...]] = {
         f"PATCH {CAMPAIGN_API_PATH}",
         f"DELETE {CAMPAIGN_API_PATH}",
         *(f"POST {CAMPAIGN_API_PATH}/{act}" for act in ("transitions", "items", "responses", "people")),
+        f"POST {CAMPAIGN_API_PATH}/responses/preview",
         *(f"POST {CAMPAIGN_API_PATH}/items/{act}" for act in ("changes", "checks", "known-answers")),
         f"PUT {CAMPAIGN_API_PATH}/items/text",
         f"POST {CAMPAIGN_API_PATH}/participants/{{list_name}}",

@@ -53,6 +53,7 @@ from app.imports import campaign_file_io, campaign_zip, items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.campaign_zip import ItemTable
 from app.imports.columns import ColumnMapping, id_column_or_none
+from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.record.campaign import load_campaign_by_slug_or_refuse
 from app.record.law_editions import move_to_newest_edition_and_return_former
@@ -341,7 +342,8 @@ def with_answer_file_options(command: Callable[..., None]) -> Callable[..., None
 @click.argument("slug")
 @click.argument("file", type=READABLE_FILE)
 @with_answer_file_options
-def import_response_file(slug: str, file: Path, **option_values: str | None) -> None:
+@click.option("--dry-run", is_flag=True, help="Store nothing; show what the first values would become.")
+def import_response_file(slug: str, file: Path, *, dry_run: bool, **option_values: str | None) -> None:
     """Import answers that were given elsewhere as responses: CSV, TSV, JSON or XLSX.
 
     FILE has a row for each item of a HIT, with the columns hit, annotator, item and value. It can also be an export of
@@ -351,15 +353,22 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
 
     A refused file changes nothing. If the import is interrupted, run it again: it continues after the HITs it stored.
     """
-    options = AnswerFileOptions.model_validate(
-        {name: value for name, value in option_values.items() if value}
-    ).reading_options
+    given_options = AnswerFileOptions.model_validate({name: value for name, value in option_values.items() if value})
+    if dry_run:
+        print_preview_of_responses(slug, file, given_options)
+        return
 
     async def work(engine: AsyncEngine) -> responses_import.ResponseImportReceipt:
         max_mb = read_settings().max_upload_mb
         with file.open("rb") as opened:
             return await responses_import.import_responses_of_file_and_return_receipt(
-                engine, slug, opened, file.name, now=current_utc_time(), max_mb=max_mb, options=options
+                engine,
+                slug,
+                opened,
+                file.name,
+                now=current_utc_time(),
+                max_mb=max_mb,
+                options=given_options.reading_options,
             )
 
     try:
@@ -367,6 +376,27 @@ def import_response_file(slug: str, file: Path, **option_values: str | None) -> 
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{STOPPED_TEXT} Import the same file again to continue.") from None
     for sentence in responses_import.response_receipt_sentences(result):
+        click.echo(sentence)
+
+
+def print_preview_of_responses(slug: str, file: Path, options: AnswerFileOptions) -> None:
+    """Print what the first values of a file of answers would become."""
+
+    async def work(engine: AsyncEngine) -> ResponsePreview:
+        max_mb = read_settings().max_upload_mb
+        with file.open("rb") as opened:
+            return await preview_responses_of_file_or_refuse(
+                engine, slug, opened, file.name, now=current_utc_time(), max_mb=max_mb, options=options.reading_options
+            )
+
+    preview = run_with_engine(work)
+    titles = ["Line", "Task", "Annotator", "Item", "Criterion", "In the file", "Becomes"]
+    rows = [
+        [str(row.line), row.hit, row.annotator, row.item_id, row.criterion, row.cell, row.value or "cannot be judged"]
+        for row in preview.values
+    ]
+    print_text_table(titles, rows, right_columns={0})
+    for sentence in preview.sentences:
         click.echo(sentence)
 
 

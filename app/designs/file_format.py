@@ -6,6 +6,7 @@ from functools import cached_property
 from app.designs.criteria import AskedCampaign
 from app.designs.design import Design
 from app.designs.number_parsing import parse_strict_decimal
+from app.designs.scale import MAX_POINTS
 from app.errors import join_names
 
 INPUT_KEPT_MESSAGE = "What you entered is kept."  # how refusals of what was sent from a page end
@@ -31,6 +32,13 @@ class ValueFormat:
     def is_order(self) -> bool:
         """Return whether values are places, 1 for the best."""
         return self.design.value_kind == "order"
+
+    @property
+    def scale_ends_or_none(self) -> tuple[float, float] | None:
+        """Return the lowest and the highest value, of ordered classes their numbers; None for values without ends."""
+        if self.is_points_scale:
+            return 0.0, float(MAX_POINTS)
+        return (0.0, len(self.classes) - 1.0) if self.design.value_kind == "ordered_classes" else None
 
     @property
     def allowed_numbers_text(self) -> str:

@@ -7,10 +7,12 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from app.annotation.platforms.cell_reading import DateOrder, DecimalMark, ReadingOptions
 from app.annotation.platforms.column_mapping import COLUMN_ROLES
+from app.designs.number_parsing import parse_strict_decimal
 from app.errors import Invalid
 from app.uploads import ReadOptions
 
 MAX_COLUMN_NAME_CHARACTERS = 1_000
+ScaleEnd = Annotated[str, StringConstraints(strip_whitespace=True, max_length=30)]
 OptionalColumnName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_COLUMN_NAME_CHARACTERS)]
 
 
@@ -42,6 +44,11 @@ class AnswerFileOptions(BaseModel):
         "", description="Column that is true if an item cannot be judged."
     )
     reason_column: OptionalColumnName = Field("", description="Column with the reason why an item cannot be judged.")
+    scale_from: ScaleEnd = Field(
+        "",
+        description="The file’s value that means the campaign’s lowest one, such as 1 if the file has 1 to 7.",
+    )
+    scale_to: ScaleEnd = Field("", description="The file’s value that means the campaign’s highest one, such as 7.")
     decimal: DecimalMark = Field(
         "", description="Decimal sign: point or comma. Empty: detected from the file, or refused if it is unclear."
     )
@@ -70,16 +77,35 @@ class AnswerFileOptions(BaseModel):
 
     @property
     def reading_options(self) -> ReadingOptions:
-        """Return these options in the form that the file reader takes."""
+        """Return these options in the form that the file reader takes. Raises `Invalid` (`scale_unusable`)."""
         columns = {role: str(getattr(self, f"{role}_column")) for role in COLUMN_ROLES}
         return ReadingOptions(
             columns={role: name for role, name in columns.items() if name},
             decimal=self.decimal,
             date_order=self.date_order,
             time_zone=self.time_zone or "UTC",
+            scale=self.file_scale_or_none(),
             count_rejected=self.rejected == "count",
             read_as=ReadOptions(self.encoding or None, self.quotes or None, self.sheet or None),
         )
+
+    def file_scale_or_none(self) -> tuple[float, float] | None:
+        """Return the ends of the file's scale, None if it is that of the campaign. Raises `Invalid`
+        (`scale_unusable`).
+        """
+        if not (self.scale_from or self.scale_to):
+            return None
+        try:
+            first, last = parse_strict_decimal(self.scale_from), parse_strict_decimal(self.scale_to)
+        except ValueError:
+            first = last = 0.0
+        if first == last:
+            raise Invalid(
+                "scale_from and scale_to are two different numbers, such as 1 and 7. Give both or none. Nothing was "
+                "imported.",
+                code="scale_unusable",
+            )
+        return first, last
 
     @classmethod
     def from_form_or_refuse(cls, form: Mapping[str, object]) -> Self:

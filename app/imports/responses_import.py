@@ -11,7 +11,7 @@ import io
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import BinaryIO
 
@@ -19,9 +19,9 @@ from pydantic import BaseModel, Field
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.annotation.platforms.answer_files import read_platform_rows_and_notes
-from app.annotation.platforms.cell_reading import ReadingOptions
+from app.annotation.platforms.cell_reading import ReadingNotes, ReadingOptions
 from app.annotation.platforms.platform import Platform
-from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS
+from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultRow
 from app.background.progress_stream import ReportRowCount
 from app.database import tables
 from app.database.audit_log import log_change
@@ -46,6 +46,7 @@ from app.record.bulk_update import lock_and_load_posteriors_by_criterion, take_s
 from app.record.campaign import load_campaign_by_slug_or_refuse
 
 DEFAULT_READING_OPTIONS = ReadingOptions()
+MAX_ROWS_PREVIEWED = 20
 MIN_HITS_PER_TRANSACTION, MAX_HITS_PER_TRANSACTION = 5, 5_000
 TARGET_TRANSACTION_SECONDS = 0.1  # how long annotators of the campaign may have to wait
 TARGET_QUIET_TRANSACTION_SECONDS = 1.0  # while none has a HIT: one who comes then may have to wait so long, once
@@ -120,6 +121,80 @@ def response_receipt_sentences(receipt: ResponseImportReceipt) -> list[str]:
     return [sentence for sentence, true in condition_by_sentence.items() if true]
 
 
+@dataclass
+class CheckedAnswers:
+    """Answers of a file that passed all checks of an import.
+
+    Attributes:
+        campaign: The campaign.
+        platform: Platform of the annotators.
+        first_rows: First rows of the file, with the names of items as the file has them.
+        first_item_ids: The ids of their items in the campaign.
+        notes: Notes on how the file was read.
+        new_hits: HITs that are not stored yet.
+        known_count: Number of HITs that are stored already.
+        erased_count: Number of HITs of people who were erased.
+
+    """
+
+    campaign: Campaign
+    platform: Platform
+    first_rows: list[ResultRow]
+    first_item_ids: list[tuple[str, ...]]
+    notes: ReadingNotes
+    new_hits: list[ImportedHit]
+    known_count: int
+    erased_count: int
+
+
+async def read_and_check_answers_or_refuse(
+    engine: AsyncEngine,
+    slug: str,
+    file: BinaryIO,
+    name: str,
+    *,
+    now: datetime,
+    max_mb: int,
+    options: ReadingOptions,
+) -> CheckedAnswers:
+    """Return the HITs of a file after all checks. Raises as `import_responses_of_file_and_return_receipt` does."""
+    async with engine.connect() as connection:
+        campaign = await load_campaign_or_refuse_response_import(connection, slug)
+        await refuse_import_without_identifiers(connection, campaign)
+    values = CriterionValueFormat(campaign)
+    platform, rows, notes = await asyncio.to_thread(
+        read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
+    )
+    first_rows = rows[:MAX_ROWS_PREVIEWED]
+    async with engine.connect() as connection:
+        notes.by_text = (
+            await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
+        )
+        first_item_ids = [row.items for row in rows[:MAX_ROWS_PREVIEWED]]
+        hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
+        first_hit = hits[0]
+        kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
+        hit_count, erased_count = len(kept_hits), len(hits) - len(kept_hits)
+        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, kept_hits)
+    if not new_hits:
+        raise Conflict(
+            f"All rows of this file are already in “{campaign.name}”, or are of people who were erased. "
+            "Nothing was imported.",
+            code="assignment_known",
+            line=first_hit.line,
+        )
+    return CheckedAnswers(
+        campaign=campaign,
+        platform=platform,
+        first_rows=first_rows,
+        first_item_ids=first_item_ids,
+        notes=notes,
+        new_hits=new_hits,
+        known_count=hit_count - len(new_hits),
+        erased_count=erased_count,
+    )
+
+
 async def import_responses_of_file_and_return_receipt(
     engine: AsyncEngine,
     slug: str,
@@ -140,33 +215,11 @@ async def import_responses_of_file_and_return_receipt(
     `convert_rows_to_hits_or_refuse` and `read_platform_rows_and_notes` do, before anything is stored. If it is
     interrupted, the first rows stay stored, and importing the same file again continues after them.
     """
-    async with engine.connect() as connection:
-        campaign = await load_campaign_or_refuse_response_import(connection, slug)
-        await refuse_import_without_identifiers(connection, campaign)
-    values = CriterionValueFormat(campaign)
-    platform, rows, notes = await asyncio.to_thread(
-        read_platform_rows_and_notes, file, name, values, now=now, max_mb=max_mb, options=options
-    )
-    async with engine.connect() as connection:
-        notes.by_text = (
-            await replace_item_texts_by_ids_and_count_items(connection, campaign.id, rows) if notes.columns else 0
-        )
-        hits = await convert_rows_to_hits_or_refuse(connection, campaign, rows)
-        first_hit = hits[0]
-        kept_hits = await drop_hits_of_erased_people(connection, campaign, platform, hits)
-        hit_count, erased_count = len(kept_hits), len(hits) - len(kept_hits)
-        new_hits = await load_new_hits_or_refuse_changed(connection, campaign, platform, kept_hits)
-    del hits, kept_hits
-    if not new_hits:
-        raise Conflict(
-            f"All rows of this file are already in “{campaign.name}”, or are of people who were erased. "
-            "Nothing was imported.",
-            code="assignment_known",
-            line=first_hit.line,
-        )
-    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(notes) | {"erased": erased_count})
+    checked = await read_and_check_answers_or_refuse(engine, slug, file, name, now=now, max_mb=max_mb, options=options)
+    campaign, new_hits, new_count = checked.campaign, checked.new_hits, len(checked.new_hits)
+    stored_count, receipt = 0, ResponseImportReceipt.model_validate(asdict(checked.notes))
     judgments_by_item: dict[int, int] = {}
-    async for batch, counts in store_hits_yielding_each_batch(engine, campaign, platform, new_hits, now=now):
+    async for batch, counts in store_hits_yielding_each_batch(engine, campaign, checked.platform, new_hits, now=now):
         stored_count += len(batch)
         receipt.responses += sum(bool(hit.scored_items) for hit in batch)
         receipt.not_applicable += sum(len(hit.unscored_items) + len(hit.unjudged) for hit in batch)
@@ -179,7 +232,8 @@ async def import_responses_of_file_and_return_receipt(
     async with engine.begin() as connection:
         receipt.finished = await finish_campaign_if_complete_and_tell(connection, campaign.id, now=now)
     request_scan(campaign.id)
-    receipt.items, receipt.known = len(judgments_by_item), hit_count - stored_count
+    receipt.items, receipt.erased = len(judgments_by_item), checked.erased_count
+    receipt.known = checked.known_count + new_count - stored_count
     receipt.over_wanted = await asyncio.to_thread(count_items_over_wanted_judgments, campaign, judgments_by_item)
     return receipt
 

@@ -86,7 +86,13 @@ function manageUpload(form) {
       const text = await reply.text();
       if (!isNewest()) return;
       if (reply.ok) put(text);
-      else showProblem(JSON.parse(text).error.message);
+      else {
+        const { error } = JSON.parse(text);
+        if (noun === "responses") preview.innerHTML = "";
+        showProblem(error.message);
+        enterProposal(error.details?.proposal);
+        updateButton();
+      }
     } catch {
       const problem = await isReadable(fileField.files[0])
         ? "The file could not be sent. Nothing was imported. Check the connection and choose it again." : FILE_CHANGED;
@@ -107,8 +113,8 @@ function manageUpload(form) {
     if (!hasTable()) return;
     if (isTooLarge()) { refuseLargeFile(); return; }
     if (!preview) return;
-    const body = new FormData();
-    if (previewedFile) body.append("file", previewedFile);
+    const body = noun === "responses" ? new FormData(form) : new FormData();
+    if (noun === "responses") { /* the form has the file and its options */ } else if (previewedFile) body.append("file", previewedFile);
     else for (const field of [pastedField, form.elements.pasted_as]) body.append(field.name, field.value);
     if (form.elements.replace?.checked) body.append("replace", "on");
     await fetchPreview(await withZipDirectory(body), (html) => { preview.innerHTML = html; updateButton(); });

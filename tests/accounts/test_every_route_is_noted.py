@@ -32,6 +32,8 @@ UNNOTED = {
     ("POST", "/api/v1/hits/{hit_id}/response"): OF_ANNOTATORS,
     ("POST", "/api/v1/campaigns/{slug}/consents"): OF_ANNOTATORS,
     ("POST", "/admin/campaigns/{slug}/items/preview"): "it stores nothing",
+    ("POST", "/admin/campaigns/{slug}/responses/preview"): "it stores nothing",
+    ("POST", "/api/v1/campaigns/{slug}/responses/preview"): "it stores nothing",
     ("POST", "/admin/account/openid"): "it leads to the provider; the return is noted (test_openid)",
     ("POST", "/admin/account/openid/disconnect"): "it takes a provider (test_openid)",
     ("POST", "/admin/campaigns/{slug}/try/hit"): "it stores nothing",

@@ -26,6 +26,7 @@ POINT_DECIMAL_PATTERN = re.compile(r"[+-]?(\d+|\d{1,3}(,\d{3})+)(\.\d+)?")
 PLAIN_NUMBER_PATTERN = re.compile(r"[0-9]+(\.[0-9]+)?")
 AMBIGUOUS_NUMBER_PATTERN = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}")  # 1,234 can be 1.234 or 1234
 PERCENT_CELL_PATTERN = re.compile(r"(.*\S)\s*%")
+MAX_FIRST_CELLS = 1_000
 CLOCK_SKEW = timedelta(days=1)  # how far another machine's clock may be ahead, including an unknown time zone
 
 
@@ -42,6 +43,7 @@ class ReadingOptions:
         decimal: Decimal mark; empty to detect it.
         date_order: Order of day and month in dates such as 1/2/2026; empty to detect it.
         time_zone: Name of the zone for times without one, from the time zone database.
+        scale: Values of the file that mean the campaign's lowest and highest value; None if both have the same scale.
         count_rejected: Count answers that the platform's requester rejected.
         read_as: Encoding and quotation marks of the file.
 
@@ -51,6 +53,7 @@ class ReadingOptions:
     decimal: DecimalMark = ""
     date_order: DateOrder = ""
     time_zone: str = "UTC"
+    scale: tuple[float, float] | None = None
     count_rejected: bool = False
     read_as: ReadOptions = field(default_factory=ReadOptions)
 
@@ -74,6 +77,7 @@ class ReadingNotes:
         file: Sentences about how the table was read.
         has_choices: True if the file has choices between two items, and no values.
         choice_repeats: Number of equal rows so far, for each choice.
+        first_cells: First cells with values, by line and item.
 
     """
 
@@ -91,6 +95,12 @@ class ReadingNotes:
     file: str = ""
     has_choices: bool = False
     choice_repeats: Counter[tuple[str, ...]] = field(default_factory=Counter)
+    first_cells: dict[tuple[int, str], str] = field(default_factory=dict)
+
+    def remember_first_cell(self, line: int, item: str, cell: str) -> None:
+        """Keep a cell with a value for a preview, if it is one of the first of the file."""
+        if len(self.first_cells) < MAX_FIRST_CELLS:
+            self.first_cells.setdefault((line, item), cell)
 
 
 @dataclass

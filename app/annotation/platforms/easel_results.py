@@ -13,6 +13,7 @@ from operator import itemgetter
 from typing import Any, TypeAlias
 
 from app.annotation.platforms.cell_reading import MISSING_VALUE_WORDS, CellKind, CellReader, is_missing_value
+from app.annotation.platforms.file_scale import value_of_file_scale_or_refuse
 from app.annotation.platforms.platform import MAX_PLATFORM_ID_CHARACTERS, Platform
 from app.annotation.platforms.result_format import REQUIRED_RESULT_COLUMNS, ResultFileFormat, ResultRow, ValueReader
 from app.errors import Invalid, join_names, shorten_echo, shortened_names_that_message_shows
@@ -225,6 +226,7 @@ def parse_judgment_tuple(
     item = cells.get("item", "")
     if not item:
         raise_upload_refusal_at_line("item_missing", line, "item is empty.")
+    reader.notes.remember_first_cell(line, item, cells.get("value", ""))
     criterion_position, block, condition_list = (
         positive_number_or_none(line, name, cells.get(name, "")) if is_export else None for name in PLACE_COLUMNS
     )
@@ -278,6 +280,12 @@ def parse_unjudged_reason(line: int, cells: dict[str, str]) -> str:
 def parse_value_cell_or_refuse(
     line: int, cell: str, value_reader: ValueReader, reader: CellReader, *, is_export: bool
 ) -> float:
+    if (scale := reader.options.scale) is not None:
+        if is_export:
+            message = "the values of an export are on the campaign’s scale, so scale_from and scale_to mean nothing."
+            raise_upload_refusal_at_line("scale_not_possible", line, message)
+        number = reader.normalise_number_notation(cell, accept_percent=value_reader.is_points_scale)
+        return value_of_file_scale_or_refuse(line, number, scale, value_reader)
     text = (
         cell
         if cell in value_reader.classes

@@ -84,6 +84,10 @@ class ValueReader(Protocol):
     def classes(self) -> Sequence[str]:
         """Labels of the classes; empty if values are not classes."""
 
+    @property
+    def scale_ends_or_none(self) -> tuple[float, float] | None:
+        """Lowest and highest value, of ordered classes their numbers; None if values have no such ends."""
+
     def parse_number(self, cell: str, /) -> float | None:
         """Return the number in a cell, None if it is not allowed. Raises ValueError if it is no number."""
 

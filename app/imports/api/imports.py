@@ -14,6 +14,7 @@ from app.imports import items, responses_import
 from app.imports.answer_options import AnswerFileOptions
 from app.imports.columns import ColumnMapping, id_column_or_none
 from app.imports.dependencies import RequestUploadSlots, media_zip_of_form_or_none, uploaded_file_or_refuse
+from app.imports.responses_preview import ResponsePreview, preview_responses_of_file_or_refuse
 from app.media.media_zip import MediaZip
 from app.uploads import ReadOptions
 from app.uploads.rows import ROW_NUMBERS_AS_IDS
@@ -171,7 +172,8 @@ IMPORT_RESPONSES_REFUSALS = CAMPAIGN_NOT_FOUND | {
     "`criteria_missing`, `criteria_differ`, `criteria_not_imported`. How it is read: `columns_unequal`, "
     "`item_ambiguous`, `answer_several`, `all_rejected`, `decimal_unclear`, `date_order_unclear`, `time_zone_unknown`. "
     "Their values: `scores_missing`, `score_not_a_number`, `score_out_of_range`, `class_unknown`, `hit_size`, "
-    "`answer_impossible`. `details.line` is the line of the file.",
+    "`answer_impossible`. Their scale: `scale_unusable`, `scale_not_possible`, `score_outside_file_scale`, "
+    "`score_between_classes`. `details.line` is the line of the file.",
 }
 
 
@@ -214,6 +216,37 @@ async def import_responses_into_campaign(
             max_mb=settings.max_upload_mb,
             options=options.reading_options,
             request_scan=request.app.state.campaign_monitor.request_scan,
+        )
+
+
+@router.post(
+    "/{slug}/responses/preview",
+    responses=openapi_description_of_refusals(IMPORT_RESPONSES_REFUSALS),
+    openapi_extra=ANSWERS_FILE_BODY,
+)
+async def preview_responses_of_campaign(
+    *,
+    request: Request,
+    database: Database,
+    settings: AppSettings,
+    slots: RequestUploadSlots,
+    slug: str,
+    now: Now,
+    options: Annotated[AnswerFileOptions, Query()],
+) -> ResponsePreview:
+    """Check a file of answers as its import does, and return what its first values would become. Nothing is stored."""
+    async with (
+        open_file_name_and_media_of_request(request) as (file, name, _),
+        slots.holding_slot_if_file_is_large(file),
+    ):
+        return await preview_responses_of_file_or_refuse(
+            database,
+            slug,
+            file,
+            name,
+            now=now,
+            max_mb=settings.max_upload_mb,
+            options=options.reading_options,
         )
 
 

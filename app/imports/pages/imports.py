@@ -21,7 +21,7 @@ from app.campaigns import settings_edits
 from app.campaigns.pages.campaigns import CAMPAIGN_PATH, campaign_page_url, redirect_to
 from app.campaigns.settings import CampaignSettings
 from app.designs.content import MEDIA_FILE_NAMES, Content
-from app.errors import Invalid, NotFound, Refusal
+from app.errors import Conflict, Invalid, NotFound, Refusal
 from app.http.dependencies import (
     AppSettings,
     Database,
@@ -38,6 +38,7 @@ from app.imports.import_preview import ChosenColumns, UploadPreview, read_upload
 from app.imports.named_media import missing_and_unnamed_files_report
 from app.imports.pages.item_list import items_page_response
 from app.imports.pasted import PASTED_LINES_FILE, pasted_text_as_named_file
+from app.imports.responses_preview import preview_responses_of_file_or_refuse
 from app.media import media_store
 from app.quality.check_expectations import criterion_designs
 from app.record.campaign import load_campaign_by_slug_or_refuse
@@ -245,6 +246,41 @@ async def submit_checks_import(
     return redirect_to(campaign_page_url(slug, "/items", notice="imported"))
 
 
+@router.post(CAMPAIGN_PATH + "/responses/preview")
+async def submit_responses_for_preview(
+    *, request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str, now: Now
+) -> HTMLResponse:
+    """Show what the first values of a file would become, without storing anything; our script gets a part of a page."""
+    form_data = await request.form()
+    file = uploaded_or_pasted_file_or_refuse(form_data)
+    carried_bytes = file.file.read() if file.size is not None and file.size <= MAX_CARRIED_FILE_BYTES else b""
+    file.file.seek(0)
+    refusal, preview = None, None
+    try:
+        options = AnswerFileOptions.from_form_or_refuse(form_data).reading_options
+        async with slots.holding_slot_if_file_is_large(file.file):
+            preview = await preview_responses_of_file_or_refuse(
+                database, slug, file.file, file.filename or "", now=now, max_mb=settings.max_upload_mb, options=options
+            )
+    except (Invalid, Conflict) as problem:
+        if is_script_request(request):
+            raise
+        refusal = problem
+    if is_script_request(request):
+        return render_page(request, "admin/_responses_preview.html", {"answers_preview": preview})
+    carried = {"name": file.filename, "content": b64encode(carried_bytes).decode()} if carried_bytes else None
+    async with database.begin() as connection:
+        return await items_page_response(
+            request,
+            connection,
+            slug,
+            refusal=refusal,
+            carried_answers=carried,
+            answers_preview=preview,
+            answer_options=entered_and_proposed_option_by_name(form_data, refusal),
+        )
+
+
 @router.post(CAMPAIGN_PATH + "/responses")
 async def submit_responses_import(
     *, request: Request, database: Database, settings: AppSettings, slots: RequestUploadSlots, slug: str, now: Now
@@ -253,7 +289,7 @@ async def submit_responses_import(
     form_data = await request.form()
 
     async def job(progress: Callable[[int], None]) -> str:
-        file, options = uploaded_file_or_refuse(form_data), AnswerFileOptions.from_form_or_refuse(form_data)
+        file, options = uploaded_or_pasted_file_or_refuse(form_data), AnswerFileOptions.from_form_or_refuse(form_data)
         async with slots.holding_slot_if_file_is_large(file.file):
             imported = await responses_import.import_responses_of_file_and_return_receipt(
                 database,
@@ -294,14 +330,15 @@ async def import_progress_or_redirect_response(
     return redirect_to(next_url)
 
 
-def entered_and_proposed_option_by_name(form_data: FormData | None, refusal: Refusal) -> dict[str, str]:
+def entered_and_proposed_option_by_name(form_data: FormData | None, refusal: Refusal | None) -> dict[str, str]:
     """Return the options of a form for a file of answers, and the columns that its refusal proposes."""
     entered_values = (
         {name: nonblank_form_text_or_none(form_data, name) for name in AnswerFileOptions.model_fields}
         if form_data
         else {}
     )
-    return dict(refusal.details.get("proposal", {})) | {name: value for name, value in entered_values.items() if value}
+    proposal = refusal.details.get("proposal", {}) if refusal else {}
+    return dict(proposal) | {name: value for name, value in entered_values.items() if value}
 
 
 def nonblank_form_text_or_none(form_data: FormData, field_name: str) -> str | None:
