@@ -56,8 +56,7 @@ _DENSE_ROUNDS, _DENSE_ERRORS = 400, 2000
 _MAX_STEP, _CG_TOLERANCE = 1.0, 1e-8
 _BLOCK_FLOATS = 2**18
 _MIN_MEAN = 0.2
-ERRORS_WITHOUT_OPPONENTS: Final = "errors_without_opponents"
-_TOO_MANY_ITEMS = (
+_ERRORS_WITHOUT_OPPONENTS = (
     f"With more than {_DENSE_ERRORS:,} items, standard errors take the scores of an item's opponents as known, and are "
     "a little too small."
 )
@@ -339,7 +338,7 @@ class _ComparisonModel:
         self, scores: _ScoreBelief, beliefs: Array, iterations: int, notes: tuple[Note, ...], *, converged: bool
     ) -> AwareComparisonFit:
         if self.votes.n_items > _DENSE_ERRORS:
-            notes = (*notes, Note(ERRORS_WITHOUT_OPPONENTS, _TOO_MANY_ITEMS))
+            notes = (*notes, Note("errors_without_opponents", _ERRORS_WITHOUT_OPPONENTS))
         pairs = sum_values_by_number(self.votes.annotator, self.votes.decided, self.votes.n_annotators)
         known = pairs >= MIN_ANNOTATOR_PAIRS
         by_grid, is_near = beliefs.sum(axis=1), np.abs(DISCRIMINATIONS) <= NEARLY_RANDOM

@@ -36,7 +36,6 @@ from app.inference.preferences.annotator_pair_votes import AnnotatorPairVotes
 from app.inference.preferences.aware_bradley_terry import (
     AT_RANDOM,
     DISCRIMINATIONS,
-    ERRORS_WITHOUT_OPPONENTS,
     KINDS,
     MAX_SCORE_VARIANCE,
     PRIOR_SPREAD,
@@ -55,7 +54,7 @@ KIND_PRIOR: Final = np.array([4.0, 1.0, 0.1])
 
 The fit counts nine careful annotators for each one at random, since its probabilities may accuse people: a crowd with
 30 % at random then has a prior probability of 4 %. Errors may not rule such crowds out. With 4 to 1, none at random is
-still most likely, and a majority at random, from which nothing could be learned, has a probability of 1/16.
+still most likely, and a majority at random, from which nothing could be learned, has a probability of about 1/16.
 """
 _GAMMA_TERMS = 8
 """The other terms have 4 in 100,000 of the variance of a Polya-Gamma variable with tilt 0, and less with another."""
@@ -144,7 +143,7 @@ def fit_with_sampled_errors(
     )
     sampled_score, sampled_error = np.full(n_items, np.nan), np.full(n_items, np.nan)
     sampled_score[items], sampled_error[items] = scaled, error
-    notes = tuple(note for note in fit.notes if note.code != ERRORS_WITHOUT_OPPONENTS)
+    notes = tuple(note for note in fit.notes if note.code != "errors_without_opponents")
     return replace(fit, score=sampled_score, standard_error=sampled_error, score_spread=spread, notes=notes)
 
 
