@@ -57,14 +57,17 @@ class Compared(NamedTuple):
     found: float
 
 
-def simulate(per_item: int, random_share: float, rng: np.random.Generator) -> tuple[Floats, Floats, Judged]:
-    """Return the scores, the discriminations of annotators, and their judgments."""
-    truth, judgments = rng.normal(0, SCORE_SD, ITEMS), ITEMS * per_item // 2
+def simulate(
+    per_item: int, random_share: float, rng: np.random.Generator, *, score_sd: float = SCORE_SD, n_reversed: int = 0
+) -> tuple[Floats, Floats, Judged]:
+    """Return the scores, the discriminations of annotators, the last of whom reverse answers, and their judgments."""
+    truth, judgments = rng.normal(0, score_sd, ITEMS), ITEMS * per_item // 2
     first = rng.integers(ITEMS, size=judgments)
     second = (first + rng.integers(1, ITEMS, size=judgments)) % ITEMS
     annotators = rng.permutation(np.arange(judgments) % ANNOTATORS)
     at_random = np.arange(ANNOTATORS) < round(random_share * ANNOTATORS)
     discrimination = np.where(at_random, 0.0, np.exp(rng.normal(0, SPREAD, ANNOTATORS)))
+    discrimination[ANNOTATORS - n_reversed :] *= -1.0
     won = rng.random(judgments) < expit(discrimination[annotators] * (truth[first] - truth[second]))
     return truth, discrimination, Judged(first, second, np.where(won, 1, -1), annotators, at_random, ITEMS)
 

@@ -1,31 +1,63 @@
-"""How often intervals of annotator-aware comparisons hold the truth.
+"""How often intervals of annotator-aware comparisons contain the truth.
 
-`python -m benchmarks.coverage_of_aware_comparisons [RUNS]`, 20 runs by default.
+`python -m benchmarks.coverage_of_aware_comparisons [RUNS]`, 24 runs by default, half an hour.
 
 Simulated campaigns of `aware_comparisons`: 100 items and 20 annotators whose discriminations differ (SD .3 of their
-logarithm), of whom some answer at random. The truth are the scores in log odds of a typical careful annotator, around
-their mean. Beside it the slope of the scores on the truth: below 1 where scores are drawn together.
+logarithm), of whom some answer at random, and in one crowd two reverse their answers. Pairs are random, or chosen by a
+rule of selection under the law `trueskill-aware`. The truth are the scores in log odds of a typical careful annotator,
+around their mean. `known spread` is the fit without draws, as the quality rules use it.
 """
 
 import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import expit
 
-from app.inference.preferences import aware_bradley_terry
-from benchmarks.aware_comparisons import ANNOTATORS, BUDGETS, ITEMS, RANDOM_SHARES, simulate
+from app.inference.ground.metrics import spearman
+from app.inference.online.law import LawParameters
+from app.inference.online.laws import ONLINE_LAWS
+from app.inference.preferences import aware_bradley_terry, bradley_terry
+from app.inference.preferences.aware_bradley_terry_draws import fit_with_sampled_errors
+from app.selection.registry import SELECTION_RULES
+from app.selection.rule import SelectionSettings
+from app.simulation.campaign import SimulatedCampaign
+from benchmarks.annotator_aware import a_process_per_core
+from benchmarks.aware_comparisons import (
+    ANNOTATORS,
+    BUDGETS,
+    ITEMS,
+    RANDOM_SHARES,
+    SCORE_SD,
+    SPREAD,
+    Floats,
+    Judged,
+    simulate,
+)
 from benchmarks.coverage import Z95
+
+LEADING, REVERSED = 10, 2
+SPREADS = (0.75, SCORE_SD)
+RULES = ("best", "information")
+SEED, DRAWS_SEED = 2026, 35
 
 
 class Coverage(NamedTuple):
     """Result of one campaign.
 
     Attributes:
-        items: Share of the items whose interval holds their score.
+        items: Share of the items whose interval contains their score.
         leading: The same of the ten items with the highest scores.
-        annotators: Share of the careful annotators whose interval holds their discrimination.
+        annotators: Share of the careful annotators whose interval contains their discrimination.
         width: Mean width of the items' intervals, in log odds.
+        known_spread_items: `items` of the fit without draws.
+        known_spread_width: `width` of the fit without draws.
+        plain_width: `width` of Bradley-Terry.
         slope: Slope of scores on the truth.
+        gain: Spearman with the truth minus that of Bradley-Terry.
 
     """
 
@@ -33,39 +65,109 @@ class Coverage(NamedTuple):
     leading: float
     annotators: float
     width: float
+    known_spread_items: float
+    known_spread_width: float
+    plain_width: float
     slope: float
+    gain: float
 
 
-LEADING = 10
-
-
-def coverage_of_campaign(per_item: int, random_share: float, seed: int) -> Coverage:
-    rng = np.random.default_rng([seed, per_item, int(100 * random_share), 5])
-    truth, discrimination, judged = simulate(per_item, random_share, rng)
-    fit = aware_bradley_terry.fit(*judged[:4], n_items=ITEMS, n_annotators=ANNOTATORS)
+def coverage_of_campaign(truth: Floats, discrimination: Floats, judged: Judged) -> Coverage:
+    """Return how often the intervals of one campaign contain the truth."""
+    fit = fit_with_sampled_errors(
+        *judged[:4], n_items=ITEMS, n_annotators=ANNOTATORS, rng=np.random.default_rng(DRAWS_SEED)
+    )
+    known_spread = aware_bradley_terry.fit(*judged[:4], n_items=ITEMS, n_annotators=ANNOTATORS)
+    plain = bradley_terry.fit(*judged[:3], n_items=ITEMS)
     compared = fit.group == 0
-    apart = fit.score - truth + truth[compared].mean()
-    held = (np.abs(apart) <= Z95 * fit.standard_error)[compared]
-    known = fit.annotator_estimable & ~judged.at_random
+    centred = truth - truth[compared].mean()
+    held, known_spread_held = (
+        (np.abs(each.score - centred) <= Z95 * each.standard_error)[compared] for each in (fit, known_spread)
+    )
+    is_known = fit.annotator_estimable & (discrimination > 0.0)
     held_annotators = np.abs(fit.discrimination - discrimination) <= Z95 * fit.discrimination_error
+    width, known_spread_width, plain_width = (
+        float(2 * Z95 * each.standard_error[compared].mean()) for each in (fit, known_spread, plain)
+    )
     return Coverage(
         float(held.mean()),
         float(held[np.argsort(-fit.score[compared])[:LEADING]].mean()),
-        float(held_annotators[known].mean()),
-        float(2 * Z95 * fit.standard_error[compared].mean()),
+        float(held_annotators[is_known].mean()),
+        width,
+        float(known_spread_held.mean()),
+        known_spread_width,
+        plain_width,
         float(np.polyfit(truth[compared], fit.score[compared], 1)[0]),
+        spearman(fit.score[compared], truth[compared]) - spearman(plain.score[compared], truth[compared]),
     )
+
+
+def random_pairs(per_item: int, random_share: float, score_sd: float, n_reversed: int, seed: int) -> Coverage:
+    rng = np.random.default_rng([SEED, seed, per_item, int(100 * random_share), int(100 * score_sd), n_reversed])
+    return coverage_of_campaign(*simulate(per_item, random_share, rng, score_sd=score_sd, n_reversed=n_reversed))
+
+
+class ComparingAnnotators:
+    """Annotators who compare two items with the given scores, (N,), by their discriminations, (K,)."""
+
+    def __init__(self, truth: Floats, discrimination: Floats) -> None:
+        self.truth, self.discrimination = truth, discrimination
+        self.number = len(discrimination)
+
+    def draw_scores_by_annotator(self, annotator: int, items: Sequence[int], rng: np.random.Generator) -> Floats:
+        first, second = items
+        chance = expit(self.discrimination[annotator] * (self.truth[first] - self.truth[second]))
+        return np.array([1.0, 0.0] if rng.random() < chance else [0.0, 1.0])
+
+
+def pairs_of_rule(rule: str, per_item: int, random_share: float, seed: int) -> Coverage:
+    rng = np.random.default_rng([SEED, seed, per_item, int(100 * random_share), RULES.index(rule)])
+    truth = rng.normal(0, SCORE_SD, ITEMS)
+    at_random = np.arange(ANNOTATORS) < round(random_share * ANNOTATORS)
+    discrimination = np.where(at_random, 0.0, np.exp(rng.normal(0, SPREAD, ANNOTATORS)))
+    asking = SelectionSettings(judgments_per_item=10**6, items_per_hit=2, min_items=2, gamma=0.1, best_count=LEADING)
+    law = ONLINE_LAWS["trueskill-aware"]
+    campaign = SimulatedCampaign(SELECTION_RULES[rule], law, asking, LawParameters(), ITEMS, rng)
+    annotators = ComparingAnnotators(truth, discrimination)
+    hits = [*islice(campaign.iterate_answered_hits(annotators), ITEMS * per_item // 2)]
+    first, second = np.array([hit.items for hit in hits]).T
+    outcomes = np.array([1 if hit.values[0] > hit.values[1] else -1 for hit in hits])
+    people = np.array([hit.annotator for hit in hits])
+    return coverage_of_campaign(truth, discrimination, Judged(first, second, outcomes, people, at_random, ITEMS))
+
+
+def list_cells() -> list[tuple[str, Callable[[int], Coverage]]]:
+    """Return the first columns of each row, and the function of the run's number that simulates a campaign."""
+    cells: list[tuple[str, Callable[[int], Coverage]]] = [
+        (f"random | {sd:g} | {share:.0%} | {per_item}", partial(random_pairs, per_item, share, sd, 0))
+        for sd in SPREADS
+        for share in RANDOM_SHARES
+        for per_item in BUDGETS
+    ]
+    cells += [
+        (
+            f"random | {SCORE_SD:g} | 10% and {REVERSED} reversed | {per_item}",
+            partial(random_pairs, per_item, 0.1, SCORE_SD, REVERSED),
+        )
+        for per_item in BUDGETS
+    ]
+    return cells + [
+        (f"{rule} | {SCORE_SD:g} | 15% | {per_item}", partial(pairs_of_rule, rule, per_item, 0.15))
+        for rule in RULES
+        for per_item in BUDGETS
+    ]
 
 
 def main(runs: int) -> None:
     print(f"{ITEMS} items, {ANNOTATORS} annotators, {runs} runs\n")
-    print("| answer at random | comparisons per item | items | leading 10 | careful annotators | width | slope |")
-    print("|---|---|---|---|---|---|---|")
-    for share in RANDOM_SHARES:
-        for per_item in BUDGETS:
-            mean = np.mean([coverage_of_campaign(per_item, share, seed) for seed in range(runs)], axis=0)
-            print(f"| {share:.0%} | {per_item} | {' | '.join(f'{figure:.3f}' for figure in mean)} |", flush=True)
+    columns = ("pairs", "spread", "answer at random", "comparisons per item", *Coverage._fields, "lowest run")
+    print(f"| {' | '.join(columns)} |\n{'|---' * len(columns)}|")
+    with a_process_per_core() as pool:
+        for name, simulate_run in list_cells():
+            found = np.array(list(pool.map(simulate_run, range(runs))))
+            means = " | ".join(f"{figure:.3f}" for figure in found.mean(axis=0))
+            print(f"| {name} | {means} | {found[:, 0].min():.2f} |", flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 20)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 24)

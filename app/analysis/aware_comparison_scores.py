@@ -9,8 +9,8 @@ from app.inference.ground.arrays import Array
 from app.inference.ground.inestimable import Inestimable
 from app.inference.ground.notes import Note, notes_with_names
 from app.inference.observations.pair_weights import independent_pair_weights
-from app.inference.preferences import aware_bradley_terry
 from app.inference.preferences.aware_bradley_terry import AwareComparisonFit
+from app.inference.preferences.aware_bradley_terry_draws import fit_with_sampled_errors
 
 DISCRIMINATION_COLUMNS = (
     Column("discrimination", "Discrimination (1: same as others, 0: at random)"),
@@ -31,10 +31,11 @@ def fit_annotator_aware_comparisons(answers: Answers, _options: None) -> AwareCo
     """
     first, second, outcomes, hits = preference_pair_columns(answers)
     weights = independent_pair_weights(answers.hit, answers.scores_between_0_and_1)
-    return aware_bradley_terry.fit(
+    return fit_with_sampled_errors(
         *(first, second, outcomes, answers.annotator_index_of_each_hit[hits]),
         n_items=answers.n_items,
         n_annotators=answers.n_annotators,
+        rng=answers.seeded_rng(),
         weights=weights[hits],
     )
 

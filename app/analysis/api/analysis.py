@@ -132,7 +132,7 @@ MAX_NOTE_SUBJECTS = 100  # of the things that a note speaks of, which may be mos
 NOTE_CODES = (
     "`all_tied`, `annotators_set_aside`, `annotators_without_label`, `baseline`, `baseline_advice`, "
     "`careless_annotators`, `confidence_too_high`, `counts_depend_on_company`, `cycle`, `dependent_pairs`, "
-    "`draws_without_figure`, `draws_without_value`, `errors_by_probes`, `errors_left_out`, "
+    "`draws_without_figure`, `draws_without_value`, `errors_by_probes`, `errors_left_out`, `errors_with_known_spread`, "
     "`errors_without_opponents`, `few_items_a_pair`, `few_items_shared`, `fewer_than_three_labels`, "
     "`figure_without_interval`, `groups_of_annotators`, `groups_of_items`, `groups_of_systems`, `halo`, "
     "`higher_start`, `hits_drawn_again`, `interval_of_asking`, `intervals_too_narrow`, `items_set_aside`, "

@@ -45,11 +45,11 @@ KINDS: Final = 3
 CAREFUL, AT_RANDOM, REVERSED = range(KINDS)
 NEARLY_RANDOM: Final = 0.2
 """The largest |a_k| that is hardly different from 0: such an annotator needs 25 times the answers of a typical one."""
-_KIND_PRIOR: Final = np.array([9.0, 1.0, 0.1])
+KIND_PRIOR: Final = np.array([9.0, 1.0, 0.1])
 """Dirichlet prior of the shares of careful, random and reversed annotators, as so many annotators seen."""
-_PRIOR_SPREAD, _SPREAD_WEIGHT = 0.1, 4.0
+PRIOR_SPREAD, SPREAD_WEIGHT = 0.1, 4.0
 """Prior of s^2, and the number of annotators that it counts as."""
-_PRIOR_SCORE_VARIANCE, _SCORE_VARIANCE_WEIGHT, _MAX_SCORE_VARIANCE = 1.0, 2.0, 1.0 / WEAK_PRIOR
+_PRIOR_SCORE_VARIANCE, _SCORE_VARIANCE_WEIGHT, MAX_SCORE_VARIANCE = 1.0, 2.0, 1.0 / WEAK_PRIOR
 """Prior of v, the number of items that it counts as, and the largest v, which is that of Bradley-Terry."""
 _DENSE_ROUNDS, _DENSE_ERRORS = 400, 2000
 """With more items, the variances of scores in a round, and the standard errors, come from the precision's diagonal."""
@@ -177,6 +177,14 @@ def fit(
     )
 
 
+def prior_of_kind_and_discrimination(kind_shares: Array, spread_squared: float) -> Array:
+    """Return the prior of kind and a_k on the grid, (3, G), from the shares of the kinds and s^2."""
+    densities = np.exp(-((DISCRIMINATIONS - np.array([[1.0], [-1.0]])) ** 2) / (2.0 * spread_squared))
+    densities /= densities.sum(axis=1, keepdims=True)
+    at_random = np.where(np.arange(len(DISCRIMINATIONS)) == _RANDOM, 1.0, 0.0)
+    return np.asarray(kind_shares[:, None] * np.array([densities[0], at_random, densities[1]]))
+
+
 class _ComparisonModel:
     """The rounds of the estimate."""
 
@@ -185,7 +193,7 @@ class _ComparisonModel:
         self.estimable = group >= 0
         self.members = np.where(self.estimable, group, group.max() + 1)
         self.group_sizes = np.bincount(self.members).astype(np.float64)
-        self.crowd = _CrowdBelief(_KIND_PRIOR / _KIND_PRIOR.sum(), _PRIOR_SPREAD, _PRIOR_SCORE_VARIANCE)
+        self.crowd = _CrowdBelief(KIND_PRIOR / KIND_PRIOR.sum(), PRIOR_SPREAD, _PRIOR_SCORE_VARIANCE)
 
     def fit_until_scores_settle(
         self, start: Array, notes: tuple[Note, ...], max_iterations: int, tolerance: float
@@ -205,11 +213,7 @@ class _ComparisonModel:
         return self.result(scores, beliefs, max_iterations, notes, converged=False)
 
     def prior(self) -> Array:
-        """Return the prior of kind and a_k on the grid, (3, G)."""
-        densities = np.exp(-((DISCRIMINATIONS - np.array([[1.0], [-1.0]])) ** 2) / (2.0 * self.crowd.spread_squared))
-        densities /= densities.sum(axis=1, keepdims=True)
-        at_random = np.where(np.arange(len(DISCRIMINATIONS)) == _RANDOM, 1.0, 0.0)
-        return np.asarray(self.crowd.kind_shares[:, None] * np.array([densities[0], at_random, densities[1]]))
+        return prior_of_kind_and_discrimination(self.crowd.kind_shares, self.crowd.spread_squared)
 
     def annotator_beliefs(self, scores: _ScoreBelief) -> Array:
         """Return the posterior of kind and a_k of each annotator, (K, 3, G).
@@ -317,16 +321,16 @@ class _ComparisonModel:
         count = float(attentive.sum() + misled.sum())
         mean = max(float((attentive - misled) @ grid) / count, _MIN_MEAN)
         squares = float(attentive @ (grid - mean) ** 2 + misled @ (grid + mean) ** 2) / mean**2
-        kinds = beliefs.sum(axis=(0, 2)) + _KIND_PRIOR
+        kinds = beliefs.sum(axis=(0, 2)) + KIND_PRIOR
         total = float((scores.mean[self.estimable] ** 2 + scores.variance[self.estimable]).sum())
         items = float(self.estimable.sum())
         variance = (total + _SCORE_VARIANCE_WEIGHT * _PRIOR_SCORE_VARIANCE) / (items + _SCORE_VARIANCE_WEIGHT)
         # The largest v holds the scores, which a factor above 1 would move away from it in every round.
-        factor = mean if variance * mean**2 <= _MAX_SCORE_VARIANCE else min(mean, 1.0)
+        factor = mean if variance * mean**2 <= MAX_SCORE_VARIANCE else min(mean, 1.0)
         self.crowd = _CrowdBelief(
             kinds / kinds.sum(),
-            (squares + _SPREAD_WEIGHT * _PRIOR_SPREAD) / (count + _SPREAD_WEIGHT),
-            min(variance * factor**2, _MAX_SCORE_VARIANCE),
+            (squares + SPREAD_WEIGHT * PRIOR_SPREAD) / (count + SPREAD_WEIGHT),
+            min(variance * factor**2, MAX_SCORE_VARIANCE),
         )
         return factor
 
