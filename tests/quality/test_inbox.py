@@ -3,6 +3,7 @@
 import asyncio
 import re
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -127,7 +128,7 @@ def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expec
 
 def test_others_with_just_enough_work_can_be_compared_with_and_an_annotator_is_no_other():
     def count(own, *hits):
-        amounts = [SimpleNamespace(hits=number, judgments=5 * number) for number in hits]
+        amounts: list[Any] = [SimpleNamespace(hits=number, judgments=5 * number) for number in hits]
         return count_others_with_enough_work(FAST, AnnotatorWork(hits=own), amounts)
 
     assert count(5, 9, 5, 5, 4) == 2

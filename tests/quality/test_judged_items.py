@@ -56,8 +56,8 @@ async def test_an_annotator_who_judged_alone_has_no_disagreement(engine):
 
 async def test_a_label_stands_in_the_middle_of_its_part_and_the_end_of_a_scale_in_the_last_tenth(engine):
     places = []
-    for settings, score in (({"design": "ordinal"}, 4.0), ({}, 100.0)):
-        campaign = await create_running_campaign(engine, items=5, judgments_per_item=3, **settings)
+    for design, score in (("ordinal", 4.0), ("slider", 100.0)):
+        campaign = await create_running_campaign(engine, items=5, judgments_per_item=3, design=design)
         for person in ("one", "another"):
             me = await create_annotator(engine, campaign, person)
             hit = await try_to_lease_hit(engine, me)
