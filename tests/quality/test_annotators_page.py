@@ -2,7 +2,14 @@
 
 import re
 
-from tests.annotation.hits.campaigns import execute_sql, fetch_rows, fetch_value, submit_scores, try_to_lease_hit
+from tests.annotation.hits.campaigns import (
+    create_annotator,
+    execute_sql,
+    fetch_rows,
+    fetch_value,
+    submit_scores,
+    try_to_lease_hit,
+)
 from tests.annotation.hits.test_checks import hits_with_checks, with_checks
 from tests.quality.deciding import answer_hits, verify_campaign
 
@@ -170,3 +177,14 @@ async def test_what_an_hour_pays_is_told_where_pay_is_known(engine, researcher):
     )
     other, _, _ = await answer_hits(engine, people=1, hits=1)
     assert "an hour" not in (await researcher.get(f"/admin/campaigns/{other.slug}/annotators")).text
+
+
+async def test_annotators_who_left_before_answering_are_listed_only_if_asked_for(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=2, hits=1)
+    await create_annotator(engine, campaign, "left")
+    address = f"/admin/campaigns/{campaign.slug}/annotators"
+    few, all_of_them = [(await researcher.get(address + query)).text for query in ("", "?all=true")]
+    assert "2 annotators, numbered in order of arrival" in few
+    assert ">A3<" not in few
+    assert "3 annotators, numbered in order of arrival" in all_of_them
+    assert ">A3<" in all_of_them

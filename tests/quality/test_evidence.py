@@ -61,6 +61,17 @@ def test_too_few_judgments_tell_nothing_of_a_correlation():
     assert ends_of_sequential_correlation_interval(0.99, 3, ALARM) == (-1.0, 1.0)
 
 
+def test_an_interval_is_narrowest_for_its_judgments_where_there_are_about_eighty():
+    """Widths on Fisher's scale, where an interval for a single look has the same width for any number of judgments."""
+    widths = [
+        math.atanh(ends_of_sequential_correlation_interval(0.0, judgments, ALARM)[1]) * math.sqrt(judgments - 3)
+        for judgments in (10, 20, 40, 83, 160, 400)
+    ]
+    assert sorted(widths[:4], reverse=True) == widths[:4]
+    assert sorted(widths[3:]) == widths[3:]
+    assert widths[3] == pytest.approx(3.3, abs=0.1)
+
+
 def test_nothing_goes_with_what_is_always_the_same():
     assert pearson_correlation_or_zero(np.full(5, 0.5), np.arange(5.0)) == 0.0
 

@@ -15,6 +15,7 @@ from app.designs.ranking import Ranking
 from app.designs.registry import DESIGNS
 from app.designs.slider import Slider
 from app.errors import Invalid
+from app.quality.check_expectations import expectation_cells, parse_expectations_or_refuse
 from app.quality.expected_answers import ExpectedAnswer, expected_answer_of_cells_or_none, feedback_on_check_answers
 from tests.toys.smiley import Smiley
 
@@ -133,6 +134,7 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
         (Slider(), " 70 ", "5", ExpectedAnswer(value=70, tolerance=5)),
         (Slider(), "#2", "", ExpectedAnswer(place=2)),
         (Magnitude(), "150", "1.5", ExpectedAnswer(value=150, tolerance=1.5)),
+        (Magnitude(), "150", "1", ExpectedAnswer(value=150, tolerance=1)),
         (Categories(labels=("a | b", "a", "b")), "a | b", "", ExpectedAnswer(labels=("a | b",))),
         (Categories(labels=("a", "b", "c")), "a | b", "", ExpectedAnswer(labels=("a", "b"))),
         (Ordinal(), "agree", "1", ExpectedAnswer(labels=("agree",), tolerance=1)),
@@ -141,6 +143,31 @@ def test_cells_of_a_table_say_what_is_expected(subtests):
     ):
         with subtests.test(design=design, cell=cell, tolerance=tolerance, expected=expected):
             assert expected_answer_of_cells_or_none(design, cell, tolerance) == expected
+
+
+def test_stored_expectations_are_written_as_the_cells_that_they_were_read_from(subtests):
+    for design, cells in (
+        (Slider(), {"expected": "70", "tolerance": ""}),
+        (Slider(), {"expected": "70.123456789", "tolerance": "5"}),
+        (Slider(), {"expected": "#2", "tolerance": ""}),
+        (Categories(labels=("a", "b", "c")), {"expected": "a | b", "tolerance": ""}),
+        (Ordinal(), {"expected": "agree", "tolerance": "1"}),
+    ):
+        with subtests.test(design=design, cells=cells):
+            assert expectation_cells(parse_expectations_or_refuse((("", design),), cells)) == cells
+
+
+def test_a_check_without_any_expected_answer_is_refused_and_names_the_columns(subtests):
+    scores, choices = (("a", Slider()), ("b", Slider())), (("a", Pairwise()), ("b", Pairwise()))
+    for designs, cells, words in (
+        ((("", Slider()),), {}, "needs its expected answer in the column “expected”"),
+        (scores, {"expected c": " "}, "an expected answer in one of the columns expected a, expected b"),
+        (choices, {"expected a": "1"}, "an expected answer in each of the columns expected a, expected b"),
+    ):
+        with subtests.test(cells=cells), pytest.raises(Invalid, match=words) as refusal:
+            parse_expectations_or_refuse(designs, cells)
+        assert refusal.value.code == "expected_missing"
+    assert parse_expectations_or_refuse(scores, {"expected b": "7"}) == {"criteria": {"b": {"value": 7.0}}}
 
 
 def test_what_nobody_could_answer_cannot_be_expected(subtests):

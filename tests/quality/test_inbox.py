@@ -2,13 +2,20 @@
 
 import asyncio
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from app.database.session import begin_driver_transaction
-from app.errors import Invalid
+from app.errors import Invalid, NotFound
 from app.quality.bulk_decisions import apply_bulk_decision_and_return_outcome
-from app.quality.inbox import AnnotatorWork, build_inbox_cell
+from app.quality.inbox import (
+    AnnotatorWork,
+    build_inbox_cell,
+    count_others_with_enough_work,
+    load_page_of_quality_inbox,
+)
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import RuleRequirement
 from app.quality.rule_sentences import custom_rule_lines_of_form_or_refuse, parts_of_rule_sentence
@@ -117,6 +124,35 @@ FAST = RuleRequirement(12, "task", 5)
 )
 def test_a_cell_says_what_a_rule_knows(requirement, finding, work, others, expected):
     assert build_inbox_cell(requirement, "", finding, work, others) == expected
+
+
+def test_others_with_just_enough_work_can_be_compared_with_and_an_annotator_is_no_other():
+    def count(own, *hits):
+        amounts: list[Any] = [SimpleNamespace(hits=number, judgments=5 * number) for number in hits]
+        return count_others_with_enough_work(FAST, AnnotatorWork(hits=own), amounts)
+
+    assert count(5, 9, 5, 5, 4) == 2
+    assert count(4, 9, 5, 5, 4) == 3
+    assert count(5, 9, 8, 7, 6, 5, 5) == 5
+
+
+async def test_the_inbox_has_a_column_for_each_rule_that_suits_the_campaign(engine, researcher):
+    campaign, _, _ = await answer_hits(engine, people=1)
+    async with engine.connect() as connection:
+        titles = (await load_page_of_quality_inbox(connection, campaign, item_count=30)).rule_titles
+    assert {*QUALITY_RULES} - {*titles} == {"played", "contradictions", "at_random"}
+
+
+async def test_more_than_two_hundred_annotators_are_too_many_for_one_decision(engine):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=0)
+    for names, code in (([], "nobody_chosen"), ([f"A{number}" for number in range(1, 202)], "too_many_annotators")):
+        with pytest.raises(Invalid) as refusal:
+            await apply_bulk_decision_and_return_outcome(engine, campaign.slug, names, "hold", reason="fast", now=NOW)
+        assert refusal.value.code == code
+    with pytest.raises(NotFound):  # as many as two hundred are looked up
+        await apply_bulk_decision_and_return_outcome(
+            engine, campaign.slug, [f"A{number}" for number in range(1, 201)], "hold", reason="fast", now=NOW
+        )
 
 
 def test_a_form_of_sentences_stands_for_what_differs_from_the_preset():

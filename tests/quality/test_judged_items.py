@@ -1,6 +1,11 @@
 """An annotator's items, each answer beside the others' answers."""
 
-from app.quality.judged_items import load_judged_items_and_total
+from app.designs.categories import Categories
+from app.designs.ordinal import Ordinal
+from app.designs.ranking import Ranking
+from app.designs.slider import Slider
+from app.quality.judged_items import disagreement_of_place_with_others_or_none, load_judged_items_and_total
+from app.quality.value_histograms import value_counts_of_bins
 from app.text.durations import format_duration
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.quality.deciding import decide
@@ -47,6 +52,35 @@ async def test_an_annotator_who_judged_alone_has_no_disagreement(engine):
         alone = (await connection.exec_driver_sql("SELECT min(id) FROM annotators")).scalar_one()
         rows, _ = await load_judged_items_and_total(connection, campaign, alone, limit=5)
     assert [row.disagreement for row in rows] == [None] * 5
+
+
+async def test_a_label_stands_in_the_middle_of_its_part_and_the_end_of_a_scale_in_the_last_tenth(engine):
+    places = []
+    for design, score in (("ordinal", 4.0), ("slider", 100.0)):
+        campaign = await create_running_campaign(engine, items=5, judgments_per_item=3, design=design)
+        for person in ("one", "another"):
+            me = await create_annotator(engine, campaign, person)
+            hit = await try_to_lease_hit(engine, me)
+            await submit_scores(engine, me, hit, scores=[score] * len(hit.items))
+        async with engine.connect() as connection:
+            newest = (await connection.exec_driver_sql("SELECT max(id) FROM annotators")).scalar_one()
+            rows, _ = await load_judged_items_and_total(connection, campaign, newest, limit=1)
+        places.append((rows[0].position, list(rows[0].others)))
+    assert places == [(0.9, [0, 0, 0, 0, 1]), (1.0, [0] * 9 + [1])]
+
+
+def test_disagreement_is_a_distance_of_scores_and_a_share_of_labels():
+    assert disagreement_of_place_with_others_or_none(Slider(), 0.25, [0.5, 1.0]) == 50.0
+    assert disagreement_of_place_with_others_or_none(Categories(), 1.0, [1.0, 0.0, 2.0, 1.0]) == 50.0
+    assert disagreement_of_place_with_others_or_none(Categories(), 1.0, []) is None
+
+
+def test_values_are_counted_by_tenths_or_labels_and_not_where_they_are_places_of_an_order():
+    nan, five_hits = float("nan"), range(5)
+    assert value_counts_of_bins(Slider(), [0.0, 9.9, 10.0, nan, 100.0], five_hits) == [2, 1, 0, 0, 0, 0, 0, 0, 0, 1]
+    assert value_counts_of_bins(Ordinal(), [0.0, 4.0, 4.0, nan, 1.0], five_hits) == [1, 1, 0, 0, 2]
+    assert value_counts_of_bins(Slider(), [nan] * 5, five_hits) == [0] * 10
+    assert value_counts_of_bins(Ranking(), [1.0, 2.0, 3.0, 4.0, 5.0], five_hits) == []
 
 
 def test_durations_are_read_at_a_glance():

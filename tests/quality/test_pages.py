@@ -3,6 +3,7 @@
 import numpy as np
 import pytest_asyncio
 
+from app.quality.listings import load_check_lines_with_outcome_counts
 from app.quality.run_rules import scan_annotators_and_record_findings
 from tests.annotation.hits.campaigns import NOW, create_running_campaign, execute_sql
 from tests.campaigns.drafts import create_launched_campaign
@@ -37,27 +38,54 @@ async def test_the_overview_leads_there(campaign_with_findings, researcher):
     assert f'<a class="button" href="/admin{campaign_with_findings}/checks">Review</a>' in page
 
 
-async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
-    campaign = await create_launched_campaign(app.state.database, ITEMS + CHECKS, checks_percent=20)
-    await execute_sql(
-        app.state.database,
-        """
-        WITH people AS (
-            INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
-            SELECT :campaign, 'link', k, k, :now FROM generate_series(1, 6) AS k RETURNING id
-        ), visits AS (
-            INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
-            SELECT :campaign, id, 'visit', '{}', :now FROM people RETURNING id, annotator_id
-        ), hits AS (
-            INSERT INTO hits (campaign_id, annotator_id, assignment_id, items, issued_at, expires_at, closed_at)
-            SELECT :campaign, annotator_id, id, '{}', :now, :now, :now FROM visits RETURNING id, annotator_id
-        )
-        INSERT INTO check_answers (campaign_id, hit_id, check_number, annotator_id, value, answered_at)
-        SELECT :campaign, id, 0, annotator_id, 10, :now FROM hits
-        """,
-        campaign=campaign.id,
-        now=NOW,
+ANSWER_CHECK = """
+    WITH people AS (
+        INSERT INTO annotators (campaign_id, platform, worker_id, pseudonym, created_at)
+        SELECT :campaign, 'link', k, k, :now FROM generate_series(1, cardinality(CAST(:values AS int[]))) AS k
+        RETURNING id, worker_id
+    ), visits AS (
+        INSERT INTO assignments (campaign_id, annotator_id, external_id, arrival, arrived_at)
+        SELECT :campaign, id, 'visit', '{}', :now FROM people RETURNING id, annotator_id
+    ), hits AS (
+        INSERT INTO hits (campaign_id, annotator_id, assignment_id, items, issued_at, expires_at, closed_at)
+        SELECT :campaign, annotator_id, id, '{}', :now, :now, :now FROM visits RETURNING id, annotator_id
     )
+    INSERT INTO check_answers (campaign_id, hit_id, check_number, annotator_id, value, answered_at)
+    SELECT :campaign, hits.id, 0, annotator_id, (CAST(:values AS int[]))[CAST(worker_id AS int)], :now
+    FROM hits JOIN people ON people.id = annotator_id
+"""
+
+
+async def answered_gold_item(engine, values):
+    """A campaign whose gold item got these values, each from another annotator."""
+    campaign = await create_launched_campaign(engine, ITEMS + CHECKS, checks_percent=20)
+    await execute_sql(engine, ANSWER_CHECK, campaign=campaign.id, now=NOW, values=values)
+    return campaign
+
+
+async def check_lines(engine, campaign):
+    async with engine.connect() as connection:
+        return await load_check_lines_with_outcome_counts(connection, campaign)
+
+
+async def test_the_line_of_a_check_counts_its_answers_its_failures_and_the_values_by_tenths(app):
+    engine = app.state.database
+    campaign = await answered_gold_item(engine, [80, 85, 10])
+    gold, attention = await check_lines(engine, campaign)
+    assert (gold.answers, gold.failed, gold.probably_wrong) == (3, 1, False)
+    assert [list(one.counts) for one in gold.histograms] == [[0, 1, 0, 0, 0, 0, 0, 0, 2, 0]]
+    assert (attention.answers, attention.failed, list(attention.histograms)) == (0, 0, [])
+
+
+async def test_a_check_is_doubted_if_more_than_half_of_five_answers_or_more_failed_it(app):
+    engine = app.state.database
+    for values, is_wrong in (([10] * 4, False), ([10] * 3 + [80] * 2, True), ([10] * 3 + [80] * 3, False)):
+        lines = await check_lines(engine, await answered_gold_item(engine, values))
+        assert [line.probably_wrong for line in lines] == [is_wrong, False], values
+
+
+async def test_a_gold_item_that_nearly_everybody_fails_is_said_to_be_probably_wrong(app, researcher):
+    campaign = await answered_gold_item(app.state.database, [10] * 6)
     page = (await researcher.get(f"/admin/campaigns/{campaign.slug}/checks")).text
     assert "<b>g1</b> is probably wrong: 6 of 6 answers failed it." in page
     assert "70 to 90" in page

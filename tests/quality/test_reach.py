@@ -4,14 +4,20 @@ import re
 
 import pytest
 
+from app.quality.checks import number_of_checks_per_hit
+from app.quality.registry import QUALITY_RULES
 from app.quality.rule_reach import (
     AnnotatorWorkload,
     expected_check_count_or_none,
+    hint_on_failed_checks_that_rules_need,
+    rule_reach_in_campaign,
     sentence_on_checks_met_by_one_person_or_empty,
+    sentences_on_check_counts_and_failures_needed,
 )
-from app.quality.settings import parse_all_rule_choices_by_name
+from app.quality.settings import parse_all_rule_choices_by_name, parse_quality_preset
 from tests.annotation.hits.campaigns import create_annotator, create_running_campaign, submit_scores, try_to_lease_hit
 from tests.campaigns.drafts import create_draft, import_items
+from tests.unsaved import unsaved
 
 ITEMS = "id,text,check,expected\n" + "".join(f"v{k},verb {k},,\n" for k in range(60))
 GOLD = "".join(f"g{k},gold {k},gold,80\n" for k in range(6))
@@ -118,3 +124,74 @@ def test_how_many_checks_one_person_meets():
     assert sentence_on_checks_met_by_one_person_or_empty(workload(20, 6, 2)) == (
         "With 20 tasks per person, one person meets 2.2 gold items and 0.8 attention items on average."
     )
+
+
+def test_the_list_of_items_says_how_many_checks_there_are_and_how_many_one_person_meets(subtests):
+    rule = " The rule “Fails gold items” flags no one before 5 failed ones."
+    for settings, counts, sentences in (
+        ({}, {}, f"0 gold items.{rule}"),
+        ({}, {"gold": 6}, f"6 gold items; no task shows them until you set “Tasks with a check (%)”.{rule}"),
+        ({"checks_percent": 15.0}, {"gold": 6}, f"6 gold items; an annotator meets each at most once.{rule}"),
+        (
+            {"checks_percent": 15.0, "hits_per_annotator": 6},
+            {"gold": 6},
+            f"6 gold items; with 6 tasks per person an annotator meets about 0.9.{rule}",
+        ),
+        (
+            {"quality_preset": "off", "checks_percent": 15.0, "hits_per_annotator": 6},
+            {"gold": 3, "attention": 1},
+            (
+                "3 gold items; with 6 tasks per person an annotator meets about 0.7. "
+                "1 attention item; with 6 tasks per person an annotator meets about 0.2."
+            ),
+        ),
+    ):
+        with subtests.test(settings=settings, counts=counts):
+            assert sentences_on_check_counts_and_failures_needed(unsaved(**settings), 60, counts) == sentences
+
+
+def test_a_check_fills_a_task_of_two_items_and_takes_the_place_of_one_of_three():
+    sizes = [number_of_checks_per_hit(unsaved(items_per_hit=size)) for size in (2, 3, 5)]
+    assert sizes == [2, 1, 1]
+    assert number_of_checks_per_hit(unsaved(design="ranking", items_per_hit=4)) == 4
+
+
+def test_enough_work_for_a_rule_leaves_no_reason_against_it():
+    gold, judgments = (QUALITY_RULES[name]() for name in ("gold", "straight_lining"))
+    campaign = unsaved(checks_percent=50.0)
+    enough = AnnotatorWorkload(40, 5, {"gold": 20, "attention": 0}, 50.0)
+    assert rule_reach_in_campaign(gold, campaign, enough, 0.002).never_reason == ""
+    needed = judgments.least_work_requirement("points", 0.002).count
+    for hits, reason in ((needed, ""), (needed - 1, f"With {needed - 1} tasks per person ({needed - 1} judgments)")):
+        reach = rule_reach_in_campaign(judgments, campaign, AnnotatorWorkload(hits, 1, {}, 0.0), 0.002)
+        assert (reach.never_reason[: len(reason)], bool(reach.never_reason)) == (reason, bool(reason))
+    without_checks = rule_reach_in_campaign(gold, campaign, AnnotatorWorkload(40, 5, {"gold": 20}, 0.0), 0.002)
+    assert (without_checks.never_reason, without_checks.needs_more_work) == ("No task shows a gold item.", False)
+
+
+def test_the_hint_in_the_form_warns_of_too_few_tasks_a_person_and_of_nothing_while_no_task_has_a_check():
+    rules = parse_all_rule_choices_by_name("watch", [])
+    beginning = "Rules flag a person after 5 failed gold items or 3 failed attention items at the earliest."
+    assert hint_on_failed_checks_that_rules_need(rules, None, 15.0, 2.0) == beginning
+    assert hint_on_failed_checks_that_rules_need(rules, 4, 0.0, 2.0) == beginning
+    few = hint_on_failed_checks_that_rules_need({"gold": rules["gold"]}, 4, 50.0, 2.0)
+    assert "With 4 tasks per person, each person sees about 2 gold items; this rule needs 5 failures" in few
+    assert hint_on_failed_checks_that_rules_need({}, 4, 50.0, 2.0) == ""
+
+
+def test_agreement_on_labels_finds_anyone_who_differs_and_on_scores_who_answers_at_random():
+    rule = QUALITY_RULES["agreement"]()
+    targets = {
+        kind: rule.least_work_requirement(kind, 0.002).target for kind in ("classes", "ordered_classes", "points")
+    }
+    assert targets == {
+        "classes": "anyone",
+        "ordered_classes": "anyone who answers at random",
+        "points": "anyone who answers at random",
+    }
+
+
+def test_only_three_presets_exist():
+    assert [parse_quality_preset(name) for name in ("watch", "strict", "off")] == ["watch", "strict", "off"]
+    with pytest.raises(ValueError, match="“Strict” is not a preset; choose watch, strict, off"):
+        parse_quality_preset("Strict")

@@ -1,10 +1,15 @@
 """Annotators that each rule finds, and those that it leaves alone."""
 
 from dataclasses import replace
+from math import isnan, nan
+from typing import get_args
 
 import numpy as np
 import pytest
 
+from app.designs.categories import Categories
+from app.inference.observations.judgment_kinds import JudgmentKind
+from app.quality.inputs import NO_SECONDS, RuleInputs, build_behaviours_by_annotator
 from app.quality.registry import QUALITY_RULES
 from app.quality.rule import QualityRule
 from app.quality.rules.agreement import AgreementWithOthers
@@ -78,6 +83,57 @@ def test_every_rule_says_what_it_tells_and_what_its_thresholds_are(subtests):
 
 def test_it_is_registered_by_its_name():
     assert {name: rule.name for name, rule in QUALITY_RULES.items()} == {name: name for name in QUALITY_RULES}
+
+
+def test_rules_judge_only_the_kinds_of_answers_that_they_can_read():
+    on_a_scale = {"points", "ordered_classes"}
+    limits = {"contradictions": {"order"}, "ends": on_a_scale, "middle": on_a_scale, "signs": on_a_scale}
+    for name, rule in QUALITY_RULES.items():
+        if name in limits:
+            assert {kind for kind in get_args(JudgmentKind) if rule().supports_answers(kind, 5)} == limits[name], name
+    assert not any(rule().supports_answers("ordered_classes", 3) for rule in (ScaleEndsRule, ScaleMiddleRule))
+
+
+def test_rules_that_compare_nobody_measure_nothing():
+    one = annotator_behaviour(np.linspace(0, 1, 30))
+    assert [rule().measure_for_comparison(one) for rule in (FailedGoldRule, AtRandom)] == pytest.approx(
+        [nan] * 2, nan_ok=True
+    )
+
+
+def test_annotators_are_compared_from_ten_answers_on():
+    few, enough = (annotator_behaviour([0.0, 0.5] * half, n=1) for half in (4, 5))
+    order = annotator_behaviour([0.0, 1.0] * 30, n=2, yields="order")
+    for rule, share in ((ScaleEndsRule(), 0.5), (ScaleMiddleRule(), 0.5)):
+        assert rule.measure_for_comparison(enough) == share
+        assert isnan(rule.measure_for_comparison(few))
+        assert isnan(rule.measure_for_comparison(order))
+    repeated = [annotator_behaviour([0.5] * count, n=1) for count in (10, 11)]
+    assert [StraightLining().measure_for_comparison(one) for one in repeated] == pytest.approx([nan, 1.0], nan_ok=True)
+    assert count_repeated_and_repeatable_answers(annotator_behaviour([0.5, 0.5], n=2)) == (1, 1)
+
+
+def test_values_repeated_in_one_task_are_measured_apart_from_those_of_different_tasks():
+    same_in_each_task = annotator_behaviour(np.repeat(np.linspace(0, 1, 20), 2), np.tile([0.0, 1.0], 20), n=2)
+    within, overall, *_ = PooledSigns().measure_for_comparison(same_in_each_task)
+    assert within == 1.0
+    assert overall < 0.6
+
+
+def test_the_others_choice_of_a_label_is_the_most_frequent_one_and_the_first_of_equals():
+    votes = {1: [0, 2], 2: [1, 2], 3: [1, 0]}  # labels of two items by annotator
+    columns = {
+        "annotator": np.repeat([*votes], 2),
+        "seq": np.repeat([*votes], 2),
+        "item": np.tile([0, 1], 3),
+        "value": np.concatenate([*votes.values()]).astype(float),
+    }
+    people = build_behaviours_by_annotator(Categories(), RuleInputs(columns, NO_SECONDS, {}))
+    assert {number: one.others_share.tolist() for number, one in people.items()} == {
+        1: [1.0, 0.0],
+        2: [0.0, 0.0],
+        3: [0.0, 2.0],
+    }
 
 
 def test_the_toy_finds_round_scores_alone():
@@ -213,6 +269,14 @@ def test_a_pair_that_follows_from_two_others_is_a_contradiction_the_other_way_ro
     line = annotator_behaviour(a_over_b + b_over_c + a_over_b, n=2, yields="order", item=np.array([1, 2, 2, 3, 1, 3]))
     assert count_contradicted_and_implied_pairs(circle) == (1, 1)
     assert count_contradicted_and_implied_pairs(line) == (0, 1)
+
+
+def test_two_items_with_equal_values_imply_something_only_where_equal_means_a_tie():
+    chain = [1.0, 0.0, 1.0, 0.0, 0.5, 0.5]  # a over b, b over c, then a and c alike
+    items = np.array([1, 2, 2, 3, 1, 3])
+    tie, unknown = (annotator_behaviour(chain, n=2, yields="order", item=items, ties=ties) for ties in (True, False))
+    assert count_contradicted_and_implied_pairs(tie) == (0, 1)
+    assert count_contradicted_and_implied_pairs(unknown) == (0, 0)
 
 
 def of_pairs(rng, slip, pairs=400):

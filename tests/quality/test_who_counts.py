@@ -13,8 +13,9 @@ from app.database.session import begin_driver_transaction
 from app.errors import Conflict, Invalid, NotFound
 from app.exports.registry import open_export_or_refuse
 from app.imports.imported_hits_store import LOCK_RESPONSE_IMPORTS
-from app.quality import decisions
+from app.quality import annotators, decisions
 from app.record import revisions
+from app.record.revisions import LOCK_CAMPAIGN_FOR_DECISION
 from tests.annotation.hits.campaigns import (
     NOW,
     create_annotator,
@@ -30,7 +31,7 @@ from tests.annotation.hits.campaigns import (
     wait_until,
 )
 from tests.campaigns.drafts import import_results
-from tests.quality.deciding import POSTERIORS, answer_hits, decide, verify_campaign
+from tests.quality.deciding import ADA, POSTERIORS, answer_hits, decide, verify_campaign
 
 
 async def test_who_is_held_gets_no_hit_and_their_answers_count(engine):
@@ -205,6 +206,33 @@ async def test_two_who_exclude_somebody_at_once_make_one_decision(engine):
     assert [one.code for one in outcomes if isinstance(one, Conflict)] == ["already_excluded"]
     assert await fetch_value(engine, "SELECT count(*) FROM decisions") == 1
     assert (await verify_campaign(engine, campaign)).responses == 4
+
+
+async def test_two_who_exclude_an_answer_at_once_make_one_decision(engine):
+    campaign, _, _ = await answer_hits(engine, people=1, hits=1)
+    answer = await fetch_value(engine, "SELECT seq FROM responses")
+    async with engine.begin() as another_decision:
+        await another_decision.execute(LOCK_CAMPAIGN_FOR_DECISION, {"campaign": campaign.id})
+        deciding = [asyncio.create_task(decide(engine, campaign, "exclude_answer", answer)) for _ in range(2)]
+        await wait_until(engine, requests_are_waiting_sql(2))
+    outcomes = await asyncio.gather(*deciding, return_exceptions=True)
+    assert [one.code for one in outcomes if isinstance(one, Conflict)] == ["already_excluded"]
+    numbers = await fetch_rows(engine, "SELECT seq FROM decisions")
+    assert [(one,) for one in outcomes if not isinstance(one, Exception)] == numbers
+
+
+async def test_a_decision_is_said_to_be_missing_in_the_scores_until_they_are_revised(engine):
+    campaign, _, (first, *_) = await answer_hits(engine)
+    seen = []
+    async with engine.connect() as connection:
+        seen.append(await annotators.are_decisions_missing_in_posteriors(connection, campaign.id))
+    async with engine.begin() as connection:
+        await decisions.exclude_annotator(connection, campaign, first, reason="fast", actor=ADA, now=NOW)
+        seen.append(await annotators.are_decisions_missing_in_posteriors(connection, campaign.id))
+    await revisions.revise_posteriors_if_decision_missing(engine, campaign.id, now=NOW)
+    async with engine.connect() as connection:
+        seen.append(await annotators.are_decisions_missing_in_posteriors(connection, campaign.id))
+    assert seen == [False, True, False]
 
 
 async def test_two_who_exclude_different_people_at_once_leave_both_out(engine):
